@@ -29,6 +29,7 @@ SCRIPTS = {
         print(sorted(os.environ), os.environ["ODD"], os.environb[b"BYTES"], os.getenv("RANK"))
         print(open("/proc/self/environ", "rb").read().count(b"ODD="), os.getsid(0) == os.getpid())
         print(sys.stdin.read(), sys.stdout.line_buffering, sys.stderr.line_buffering, sys.stdout.encoding)
+        print(sys.stdout.seekable(), sys.stderr.seekable(), sys.stdout.buffer.raw)
         import resource, signal
         print(resource.getrlimit(resource.RLIMIT_NOFILE), os.umask(0), signal.getsignal(signal.SIGINT))
         import ctypes
@@ -157,6 +158,28 @@ def chance_differs():
         assert len(set(values)) == 4, out
 
 
+def seeds_are_kept():
+    pathlib.Path("seeded.py").write_text("import random\nrandom.seed(42)\nfirst = random.random()\n")
+    pathlib.Path("script.py").write_text("import random, seeded\nprint(seeded.first, random.random(), random.random())\n")
+    cold = run(["--num_processes", "2", "script.py"])
+    assert run(["--num_processes", "2", "--preload", "seeded", "script.py"]) == cold and len(set(cold[1].splitlines())) == 1, cold
+
+
+def an_import_that_hangs_is_no_secret():
+    pathlib.Path("hangs.py").write_text("import signal\nsignal.pause()\n")
+    pathlib.Path("script.py").write_text("import hangs\n")
+    flags = ["--num_processes", "2", "--hang-timeout", "1", "--on-hang", "kill"]
+    code, _, err = run([*flags, "--preload", "json,hangs", "script.py"])
+    assert code == 124 and err.startswith("acc: importing hangs hangs: workers start without --preload\n"), (code, err)
+
+
+def a_module_may_ignore_the_end_of_children():
+    pathlib.Path("quiet.py").write_text("import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")
+    pathlib.Path("script.py").write_text("import quiet, signal\nprint(signal.getsignal(signal.SIGCHLD))\n")
+    cold = run(["--num_processes", "2", "script.py"])
+    assert run(["--num_processes", "2", "--preload", "quiet", "script.py"]) == cold, cold
+
+
 def refusals_are_one_line():
     pathlib.Path("script.py").write_text("import os, module\nprint('here', os.environ['RANK'])\n")
     words = ["--num_processes", "2", "--max-restarts", "1"]
@@ -167,6 +190,13 @@ def refusals_are_one_line():
         "initializes the GPU": "import sys, types\n"
                                "sys.modules['torch'] = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: True))\n",
         "reads RANK, which each worker has for itself": "import os\nrank = os.environ.get('RANK')\n",
+        "sets WORLD_SIZE, which each worker has for itself": "import os\nos.environ['WORLD_SIZE'] = '1'\n",
+        "takes random bytes from the system": "import uuid\nrun = uuid.uuid4()\n",
+        "takes a seed from the system": "import random\ngenerator = random.Random()\n",
+        "draws numbers of random without a seed": "import random\nnumber = random.random()\n",
+        "asks for its process id": "import os\npid = os.getpid()\n",
+        "makes a temporary file": "import tempfile\nfolder = tempfile.TemporaryDirectory()\n",
+        "registers what is done at exit": "import atexit, logging\natexit.register(logging.info, 'over')\n",
     }.items():  # fmt: skip
         pathlib.Path("obstacle.py").write_text(source)
         code, out, err = run([*words, "--preload", "module,obstacle", "script.py"])
@@ -214,8 +244,8 @@ def descendants(pid):
 
 
 def main():
-    cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs,
-             refusals_are_one_line, nothing_is_left]  # fmt: skip
+    cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs, seeds_are_kept,
+             an_import_that_hangs_is_no_secret, a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
     for case in cases:
         if sys.argv[2:] and case.__name__ not in sys.argv[2:]:
             continue

@@ -21,6 +21,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/process_table.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/plan/preload.hpp"
 
@@ -107,7 +108,11 @@ bool is_child(pid_t pid) {
 }  // namespace
 
 ForkServer::ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan)
-    : loop_(loop), plan_(plan), control_(loop) {}
+    : loop_(loop),
+      plan_(plan),
+      control_(loop),
+      clock_(plan.hang.timeout, plan.hang.cpu_counts),
+      timer_(loop) {}
 
 bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
   if (ready_ || refused_) return false;
@@ -145,6 +150,8 @@ void ForkServer::start(const rlimit& open_files) {
   log::debug("process {} imports {} for the workers", process_->id(), join(plan_.preload, ", "));
   control_.assign(control.ours.release());
   wait_for_message();
+  clock_.restart(RunningClock::now());
+  watch_import();
   process_->async_wait([this](error_code error, int /*exit_code*/) {
     if (!error) on_end();
   });
@@ -170,6 +177,7 @@ bool ForkServer::read_messages() {
 
 void ForkServer::on_message(std::string_view text) {
   log::debug("the fork server says: {}", text);
+  ++messages_;
   constexpr std::string_view kImport = "import ";
   constexpr std::string_view kRefused = "refused ";
   if (text == "ready") {
@@ -188,12 +196,25 @@ void ForkServer::on_end() {
   read_messages();
   if (!process_) return;
   log::debug("the fork server was ended by {}", to_string(status));
-  if (!ready_) {
-    return refuse(module_.empty()
-                      ? fmt::format("{} ended with {}", plan_.program.string(), to_string(status))
-                      : fmt::format("importing {} ends the process with {}", module_, to_string(status)));
-  }
-  stop();
+  // The next attempt starts another.
+  if (ready_) return stop();
+  refuse(module_.empty() ? fmt::format("{} ended with {}", plan_.program.string(), to_string(status))
+                         : fmt::format("importing {} ends the process with {}", module_, to_string(status)));
+}
+
+// The hang is then seen in the workers, with the stacks of each.
+void ForkServer::watch_import() {
+  if (plan_.hang.timeout.count() == 0) return;
+  timer_.expires_after(clock_.interval());
+  timer_.async_wait([this](error_code error) {
+    if (error || ready_ || !process_) return;
+    RankActivity activity = {.written = messages_};
+    for (const ProcessStat* process : ProcessTable::read().tree(process_->id()))
+      activity.cpu_time += process->cpu_time;
+    const auto now = RunningClock::now();
+    if (clock_.observe({activity}, now)) return refuse(fmt::format("importing {} hangs", module_));
+    watch_import();
+  });
 }
 
 void ForkServer::refuse(const std::string& reason) {
@@ -204,6 +225,7 @@ void ForkServer::refuse(const std::string& reason) {
 
 void ForkServer::stop() {
   ready_ = false;
+  timer_.cancel();
   control_.close();
   process_.reset();
 }

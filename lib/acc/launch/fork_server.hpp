@@ -5,12 +5,15 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/launch/hang_watch.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/plan/launch_plan.hpp"
 
@@ -19,10 +22,12 @@ namespace acc::launcher {
 /// A Python that imports modules once, and from which workers are forked (`--preload`). A worker is forked
 /// twice, so that it becomes a child of this process, the nearest subreaper: it is waited for and signalled
 /// as one that was executed, and the end of the server ends no worker. Where the imports did what no forked
-/// process can take over, and where they failed, workers start cold. For the main thread of a subreaper.
+/// process can take over, where they failed, and where they hang by the plan's hang timeout, workers start
+/// cold. For the main thread of a subreaper.
 class ForkServer {
  public:
-  /// Called when the server can fork workers, or will not; `refusal` says why not, and is empty otherwise.
+  /// Called when the server can fork workers, or will not, and again if it ends after that; `refusal` says
+  /// why it will not, and is empty otherwise.
   using OnPrepared = std::function<void(const std::string& refusal)>;
 
   ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan);
@@ -44,6 +49,7 @@ class ForkServer {
   bool read_messages();
   void on_message(std::string_view text);
   void on_end();
+  void watch_import();
   void refuse(const std::string& reason);
   void stop();
 
@@ -54,6 +60,10 @@ class ForkServer {
   OnPrepared on_prepared_ = {};
   /// The module that is being imported.
   std::string module_ = {};
+  std::uint64_t messages_ = 0;
+  /// Whether it makes progress.
+  IdleClock clock_;
+  RunningTimer timer_;
   bool ready_ = false;
   bool refused_ = false;
 };

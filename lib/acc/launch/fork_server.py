@@ -11,8 +11,11 @@ leads its own session, and it begins when acc has answered. One that cannot run 
 starts it without this program, and that shows the reason.
 """
 
+import atexit
 import builtins
+import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.machinery
@@ -106,15 +109,173 @@ class Program:
 
 
 class WatchedEnvironment(type(os.environ)):
-    """os.environ, noting the first of the workers' own variables that is read."""
+    """os.environ, noting the first use of a variable that each worker has for itself."""
 
     names = frozenset()
-    read = None
+    use = None
+
+    def note(self, does, name):
+        if WatchedEnvironment.use is None and name in WatchedEnvironment.names:
+            WatchedEnvironment.use = f"{does} {name}, which each worker has for itself"
 
     def __getitem__(self, name):
-        if WatchedEnvironment.read is None and name in WatchedEnvironment.names:
-            WatchedEnvironment.read = name
+        self.note("reads", name)
         return super().__getitem__(name)
+
+    def __setitem__(self, name, value):
+        self.note("sets", name)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name):
+        self.note("removes", name)
+        super().__delitem__(name)
+
+
+def callers():
+    """The files of the functions that are being called, from the inside, without this one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename != OWN_FILE:
+            yield frame.f_code.co_filename
+        frame = frame.f_back
+
+
+def is_of_user(file):
+    """Not of Python, and not of an installed package: those expect to be forked, as the processes of data loaders are."""
+    is_of_python = file.startswith((os.path.dirname(os.__file__) + os.sep, "<"))
+    return not (is_of_python or "site-packages" in file or "dist-packages" in file)
+
+
+def is_done_by_user():
+    """By a module of the user, perhaps through functions of others, but not by a module that it imports."""
+    for file in callers():
+        if file.startswith("<frozen importlib"):
+            return False
+        if is_of_user(file):
+            return True
+    return False
+
+
+class Chance:
+    """The random numbers that a module has for all: `state` and `seed_anew` are functions of it, and `seeds` are the names of
+    those by which a program sets them."""
+
+    def __init__(self, module, state, seed_anew, seeds):
+        self.module = module
+        self.state = state
+        self.seed_anew = seed_anew
+        self.seeds = seeds
+        self.first = state(module)
+        self.last = None
+        self.seeded = False
+
+
+class Watch:
+    """Notes what the imports do that comes out differently in each worker, and the seeds that they set."""
+
+    def __init__(self):
+        self.noted = ""
+        self.over = False
+        self.chances = {}
+        self.usual = []  # what was replaced
+        self.watched_modules = {
+            "random": self.watch_random, "numpy.random": self.watch_numpy, "torch": self.watch_torch, "tempfile": self.watch_tempfile}
+
+    def note(self, what, done_by_user=is_done_by_user):
+        if not self.noted and not self.over and done_by_user():
+            self.noted = what
+
+    def replace(self, owner, name, before):
+        usual = getattr(owner, name)
+
+        @functools.wraps(usual)
+        def watched(*arguments, **options):
+            before(*arguments, **options)
+            return usual(*arguments, **options)
+
+        setattr(owner, name, watched)
+        self.usual.append((owner, name, usual))
+
+    def begin(self):
+        self.replace(os, "urandom", lambda *_: self.note("takes random bytes from the system"))
+        self.replace(atexit, "register", lambda *_, **options: self.note("registers what is done at exit"))
+        # Not through Python: each record of `logging` has it.
+        self.replace(os, "getpid", lambda: self.note("asks for its process id", lambda: is_of_user(next(callers()))))
+        for name, watch in self.watched_modules.items():
+            if name in sys.modules:
+                watch(sys.modules[name])
+        sys.meta_path.insert(0, self)
+
+    def end(self):
+        sys.meta_path.remove(self)
+        for owner, name, usual in reversed(self.usual):
+            setattr(owner, name, usual)
+        for chance in self.chances.values():
+            chance.last = chance.state(chance.module)
+        self.over = True
+
+    def find_spec(self, name, path, target=None):
+        """For a module to be watched: that of the other finders, with a loader that says when it is loaded."""
+        watch = self.watched_modules.get(name)
+        if watch is None:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        if isinstance(spec.loader, type) or not hasattr(spec.loader, "exec_module"):
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_watch(module):
+            del spec.loader.exec_module
+            execute(module)
+            watch(module)
+
+        spec.loader.exec_module = execute_and_watch
+        return spec
+
+    def watch_seeds(self, chance, *owners):
+        def seeds(*arguments, **options):
+            chance.seeded = bool(arguments or options) and arguments[:1] != (None,)
+
+        for owner in owners:
+            for name in chance.seeds:
+                self.replace(owner, name, seeds)
+        self.chances[chance.module.__name__] = chance
+
+    def watch_random(self, module):
+        chance = Chance(module, lambda module: module.getstate(), lambda module: module.seed(), ("seed", "setstate"))
+        self.watch_seeds(chance, module)
+        self.replace(module.Random, "seed", lambda generator, a=None, *_: a is None and self.note("takes a seed from the system"))
+
+    def watch_numpy(self, module):
+        def state(module):
+            name, keys, *rest = module.get_state()
+            return (name, keys.tobytes(), *rest)
+
+        self.watch_seeds(Chance(module, state, lambda module: module.seed(), ("seed", "set_state")), module)
+
+    def watch_torch(self, module):
+        def state(module):
+            return module.default_generator.get_state().tolist()
+
+        chance = Chance(module, state, lambda module: module.default_generator.seed(), ("manual_seed", "set_rng_state", "seed"))
+        self.watch_seeds(chance, module, module.random)
+
+    def watch_tempfile(self, module):
+        for name in ("mkdtemp", "mkstemp", "_mkstemp_inner"):
+            self.replace(module, name, lambda *arguments, **options: self.note("makes a temporary file"))
+
+    def obstacle(self):
+        if WatchedEnvironment.use is not None:
+            return WatchedEnvironment.use
+        if self.noted:
+            return self.noted
+        drawn = [name for name, chance in self.chances.items() if not chance.seeded and chance.state(chance.module) != chance.first]
+        return f"draws numbers of {drawn[0]} without a seed" if drawn else ""
 
 
 def threads():
@@ -131,13 +292,19 @@ def threads():
     return found
 
 
+def wait_for(child):
+    """Where a module ignores SIGCHLD, waitpid(2) returns without the child, but when it has ended."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(child, 0)
+
+
 def count_threads():
     """The threads that outlive a fork: OpenBLAS ends its own before one, and starts others when it needs them."""
     if threads():
         child = os.fork()
         if child == 0:
             os._exit(0)
-        os.waitpid(child, 0)
+        wait_for(child)
     return len(threads())
 
 
@@ -173,10 +340,10 @@ def sockets():
     return {target for target in found if target.startswith("socket:")}
 
 
-def find_obstacle(own_sockets):
+def find_obstacle(watch, own_sockets):
     """What has been done here that forked processes cannot take over; empty: nothing."""
-    if WatchedEnvironment.read is not None:
-        return f"reads {WatchedEnvironment.read}, which each worker has for itself"
+    if watch.obstacle():
+        return watch.obstacle()
     if uses_gpu():
         return "initializes the GPU"
     if has_children():
@@ -187,7 +354,7 @@ def find_obstacle(own_sockets):
     return f"starts {threads} thread{'s' if threads > 1 else ''}" if threads else ""
 
 
-def import_all(modules, variables, say):
+def import_all(modules, variables, watch, say):
     """Why workers cannot be forked; empty: they can."""
     usual = type(os.environ)
     inherited = os.environ.get(NVML_VARIABLE)
@@ -196,21 +363,23 @@ def import_all(modules, variables, say):
     os.environ.__class__ = WatchedEnvironment
     own_sockets = sockets()
     suspect = ""
+    watch.begin()
     for module in modules:
         say(f"import {module}")
         try:
             importlib.import_module(module)
         except BaseException as error:
             return f"{module} cannot be imported ({describe(error)})"
-        if not suspect and find_obstacle(own_sockets):
+        if not suspect and find_obstacle(watch, own_sockets):
             suspect = module
+    watch.end()
     os.environ.__class__ = usual
     if inherited is None:
         del os.environ[NVML_VARIABLE]
     else:
         os.environ[NVML_VARIABLE] = inherited
     # Looks again, for some threads have ended.
-    obstacle = find_obstacle(own_sockets) if suspect else ""
+    obstacle = find_obstacle(watch, own_sockets) if suspect else ""
     return f"importing {suspect} {obstacle}" if obstacle else ""
 
 
@@ -268,12 +437,13 @@ def show_command(request):
     prctl(pr_set_mm, pr_set_mm_map, ctypes.addressof(memory), len(memory) - 1)
 
 
-def seed_anew():
-    """What a new Python takes from chance; `random` does it itself after a fork."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+def seed_anew(watch):
+    """What a new Python takes from chance, unless the imports have set it; `random` seeds itself after a fork."""
+    for name, chance in watch.chances.items():
+        if not chance.seeded:
+            chance.seed_anew(chance.module)
+        elif name == "random":
+            chance.module.setstate(chance.last)
     if "multiprocessing.process" in sys.modules:
         sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
 
@@ -285,7 +455,18 @@ def repeat(output, stream):
         text = text[os.write(stream, text):]
 
 
-def dress(request, streams, outputs, changes, program):
+def look_again(stream):
+    """At what the stream writes to, a file or not: this process has asked for another one, and a FileIO asks once."""
+    old = stream.buffer
+    raw = io.FileIO(stream.fileno(), "wb", closefd=False)
+    raw.name = stream.name
+    stream.flush()
+    # The stream itself stays: modules may have kept it.
+    stream.__init__(raw if isinstance(old, io.FileIO) else io.BufferedWriter(raw), stream.encoding, stream.errors, "\n",
+                    stream.line_buffering, stream.write_through)  # fmt: skip
+
+
+def dress(request, streams, outputs, changes, program, watch):
     """Gives this process all that a worker has but the program."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -301,8 +482,10 @@ def dress(request, streams, outputs, changes, program):
     for stream, output in enumerate(outputs, 1):
         repeat(output, stream)
         os.close(output)
+    look_again(sys.stdout)
+    look_again(sys.stderr)
     sys.stdout.reconfigure(line_buffering=not sys.stdout.write_through and os.isatty(1))
-    seed_anew()
+    seed_anew(watch)
 
 
 def fork_twice():
@@ -358,7 +541,7 @@ def fork_worker(control, set_mempolicy):
             os._exit(127)
     if middle is not None:
         # When a process has been waited for, its children have their next parent.
-        os.waitpid(middle, 0)
+        wait_for(middle)
         os.write(give_turn, b"t")
     for descriptor in (file, *streams, channel, turn, give_turn):
         os.close(descriptor)
@@ -406,7 +589,8 @@ def main():
     sys.argv = program.arguments(command)
     folder = os.getcwd()
 
-    reason = import_all(modules.split(","), variables.split(","), lambda text: control.send(text.encode()))
+    watch = Watch()
+    reason = import_all(modules.split(","), variables.split(","), watch, lambda text: control.send(text.encode()))
     changes = find_changes(given)
     os.chdir(folder)
     sys.stdout.flush()
@@ -419,7 +603,7 @@ def main():
     worker = None
     while worker is None:
         worker = fork_worker(control, int(set_mempolicy))
-    dress(*worker, outputs, changes, program)
+    dress(*worker, outputs, changes, program, watch)
     run(program)
 
 
