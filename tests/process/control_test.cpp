@@ -209,8 +209,6 @@ TEST_CASE("control: the socket of a killed agent is removed", "[process]") {
   reports.next_processes(1);
   ::kill(launched.agent(), SIGKILL);
   launched.wait();
-  CHECK_FALSE(jobs.none());
-  CHECK(find_jobs({jobs.sockets()}).running.empty());
   CHECK(jobs.none());
 }
 

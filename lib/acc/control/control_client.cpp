@@ -46,6 +46,15 @@ void set_timeout(int connection, timeval timeout) {
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
+// Whether the processes of the job have other pids here, so that no view of it would be true. Of a job with
+// --pid-namespace the agent is the init process for its workers.
+bool is_elsewhere(const JobView& job, int connection) {
+  ucred agent = {};
+  socklen_t size = sizeof agent;
+  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0) return false;
+  return job.agent != 0 && agent.pid != job.agent && agent.pid != 1;
+}
+
 std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::string>& silent) {
   std::vector<std::string> ids;
   for (const JobView& job : jobs) ids.push_back(job.id);
@@ -124,7 +133,13 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
           continue;
         }
         set_timeout(client.descriptor(), {});
-        found.running.push_back({job_view_from_json(*answer), std::move(client)});
+        JobView view = job_view_from_json(*answer);
+        if (is_elsewhere(view, client.descriptor())) {
+          found.warnings.push_back("job " + id +
+                                   " runs in another container, whose processes are not seen here");
+          continue;
+        }
+        found.running.push_back({std::move(view), std::move(client)});
       }
     } catch (const Error& error) {
       found.warnings.emplace_back(error.what());

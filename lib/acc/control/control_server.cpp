@@ -13,12 +13,14 @@
 #include <boost/asio/streambuf.hpp>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
@@ -32,6 +34,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
+constexpr auto kPause = std::chrono::milliseconds(100);
 
 bool is_allowed(int connection) {
   ucred peer = {};
@@ -84,9 +87,10 @@ struct ControlServer::Impl {
   class Session;
 
   Impl(asio::io_context& on_loop, JobHandlers to)
-      : loop(on_loop), handlers(std::move(to)), acceptor(on_loop) {}
+      : loop(on_loop), handlers(std::move(to)), acceptor(on_loop), pause(on_loop) {}
 
   void accept();
+  void accept_later();
   void remove(Session* session) {
     sessions.remove_if([&](const auto& one) { return one.get() == session; });
   }
@@ -96,6 +100,7 @@ struct ControlServer::Impl {
   JobHandlers handlers;
   Socket socket = {};
   stream_protocol::acceptor acceptor;
+  RunningTimer pause;
   std::list<std::shared_ptr<Session>> sessions = {};
   std::string problem = {};
 };
@@ -140,7 +145,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
 
   void worker_started(const RankView& rank) {
     if (!follows_ || !wants(rank.rank)) return;
-    logs_[rank.rank] = {rank.local_rank, 0};
+    logs_[rank.rank] = {.local_rank = rank.local_rank};
     send({{"started", to_json(rank)}});
   }
 
@@ -192,7 +197,9 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     wanted_ = request.value("ranks", std::vector<int>());
     for (const RankView& rank : server_.handlers.view().ranks) {
       if (!wants(rank.rank)) continue;
-      logs_[rank.rank] = {rank.local_rank, 0};
+      logs_[rank.rank] = {.local_rank = rank.local_rank};
+      const OutputRing* ring = server_.handlers.output(rank.local_rank);
+      if (!follows_ && ring != nullptr) logs_[rank.rank].end = ring->end();
       // The client's view may be of an attempt that has ended.
       if (follows_) unsent_ += line_of({{"started", to_json(rank)}});
     }
@@ -206,7 +213,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   void send_output() {
     for (auto& [rank, log] : logs_) {
       const OutputRing* ring = server_.handlers.output(log.local_rank);
-      if (ring == nullptr) continue;
+      if (ring == nullptr || log.position >= log.end) continue;
       const OutputRing::Piece piece = ring->read(log.position);
       if (piece.bytes.empty()) continue;
       unsent_ = line_of({{"rank", rank},
@@ -246,6 +253,8 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   struct Log {
     int local_rank = 0;
     std::uint64_t position = 0;
+    /// What comes later is not asked for.
+    std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
   };
 
   Impl& server_;
@@ -274,11 +283,20 @@ bool ControlServer::Impl::has_room() {
 void ControlServer::Impl::accept() {
   acceptor.async_accept([this](error_code error, stream_protocol::socket connection) {
     if (error == asio::error::operation_aborted) return;
-    if (!error && is_allowed(connection.native_handle()) && has_room()) {
+    if (error) return accept_later();
+    if (is_allowed(connection.native_handle()) && has_room()) {
       sessions.push_back(std::make_shared<Session>(*this, std::move(connection)));
       sessions.back()->read();
     }
     accept();
+  });
+}
+
+// No descriptor is left, and the client still waits: without a pause this would go round and round.
+void ControlServer::Impl::accept_later() {
+  pause.expires_after(kPause);
+  pause.async_wait([this](error_code error) {
+    if (!error) accept();
   });
 }
 

@@ -89,6 +89,7 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
 namespace {
 
 constexpr std::string_view kJobSuffix = ".job";
+constexpr int kMaxOfOneName = 1000;
 
 // Empty if another process has locked it, or it was removed.
 Descriptor open_locked(int folder, const std::string& name, int flags) {
@@ -135,29 +136,44 @@ bool remove_job(int runtime_folder, const std::string& name) {
 }
 
 // An empty file that is locked before it gets its name: else another acc might take it for that of a killed
-// job, and remove it.
+// job, and remove it. Empty, with EEXIST, if a living job has the name.
 Descriptor make_locked(int folder, const std::string& name) {
   Descriptor file(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
   const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
-  while (::linkat(AT_FDCWD, nameless.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
-    if (errno != EEXIST || !remove_job(folder, name)) return {};
+  while (::linkat(AT_FDCWD, nameless.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    if (errno != EEXIST) return {};
+    if (remove_job(folder, name)) continue;
+    file.reset();
+    errno = EEXIST;
+    return {};
+  }
   return file;
 }
 
 }  // namespace
 
-JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id)
-    : name_(id + std::string(kJobSuffix)) {
+JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id) : id_(id) {
   for (const fs::path& path : folders) {
     try {
       folder_ = open_runtime_folder(path, true);
     } catch (const Error&) {
       continue;
     }
-    if (folder_) file_ = make_locked(folder_.get(), name_);
+    if (!folder_) continue;
+    // Containers that share the folder count their processes from 1.
+    for (int number = 1; !file_ && number <= kMaxOfOneName; ++number) {
+      id_ = number == 1 ? id : id + "-" + std::to_string(number);
+      file_ = make_locked(folder_.get(), name());
+      if (!file_ && errno != EEXIST) break;
+    }
     if (file_) return;
+    id_ = id;
   }
+}
+
+std::string JobFile::name() const {
+  return id_ + std::string(kJobSuffix);
 }
 
 void JobFile::add(const fs::path& folder) {
@@ -165,7 +181,11 @@ void JobFile::add(const fs::path& folder) {
 }
 
 void JobFile::remove() const {
-  if (file_) ::unlinkat(folder_.get(), name_.c_str(), 0);
+  if (file_) ::unlinkat(folder_.get(), name().c_str(), 0);
+}
+
+void JobFile::remove_socket() const {
+  if (file_) ::unlinkat(folder_.get(), (id_ + ".sock").c_str(), 0);
 }
 
 void remove_leftovers(const std::vector<fs::path>& folders) {

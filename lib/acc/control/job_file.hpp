@@ -29,7 +29,9 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
 class JobFile {
  public:
   /// Creates it in the first of `folders` that can be used and whose file system has O_TMPFILE. Without one
-  /// the job runs, too, but its leftovers stay. Leftovers of a killed job of this id are removed.
+  /// the job runs, too, but its leftovers stay. Leftovers of a killed job of this id are removed; while
+  /// another job of this id lives there, as in a container that shares the folder, a number is added to the
+  /// id.
   JobFile(const std::vector<std::filesystem::path>& folders, const std::string& id);
   ~JobFile() { remove(); }
   JobFile(const JobFile&) = delete;
@@ -41,10 +43,17 @@ class JobFile {
   /// Removes the file: the job has cleaned up.
   void remove() const;
 
+  /// Removes the socket beside it, which a killed agent has left.
+  void remove_socket() const;
+
+  const std::string& id() const { return id_; }
+
  private:
+  std::string name() const;
+
   Descriptor folder_ = {};
   Descriptor file_ = {};
-  std::string name_ = {};
+  std::string id_ = {};
 };
 
 /// Removes the folders, sockets and job files of this user's jobs that were killed. Never throws; what cannot

@@ -126,8 +126,12 @@ std::string job_id(const std::vector<std::string>& command, pid_t pid) {
   for (const char letter : std::filesystem::path(naming_word(command)).stem().string()) {
     const bool plain =
         std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.';
-    name += plain ? letter : '-';
+    // Of the bytes of a letter of UTF-8, the first stands for it.
+    if ((static_cast<unsigned char>(letter) & 0xC0U) != 0x80U) name += plain ? letter : '-';
   }
+  // A name that begins with a dot would be hidden, and one of dashes alone says nothing.
+  name.erase(0, name.find_first_not_of(".-"));
+  if (name.empty()) name = "job";
   if (name.size() > kMaxName) name.resize(kMaxName);
   return name + "-" + std::to_string(pid);
 }

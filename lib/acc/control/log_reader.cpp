@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,10 @@
 
 namespace acc::launcher {
 namespace {
+
+// How often files are looked at where the kernel does not tell of changes: its inotify instances, or watches,
+// are used up.
+constexpr int kPollMs = 500;
 
 const char* name_of(StreamName stream) {
   return stream == StreamName::out ? "standard output" : "standard error";
@@ -64,17 +69,23 @@ void LogReader::open_stream(int rank, StreamName stream, const StreamPlace& plac
   } else if (place.kind == StreamPlace::Kind::file && !logs_.contains(place.file)) {
     Log log{rank, stream, Descriptor(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC))};
     if (!log.file) return note(what + " cannot be read from " + place.file.string());
-    ::inotify_add_watch(changes_.get(), place.file.c_str(), IN_MODIFY);
+    if (::inotify_add_watch(changes_.get(), place.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
     logs_.emplace(place.file, std::move(log));
   }
 }
 
+// Up to the present end: a rank may write faster than this is read.
 void LogReader::read_files() {
   std::array<char, 1U << 16U> buffer;
   for (auto& [path, log] : logs_) {
-    for (ssize_t n = 1; n > 0;) {
-      n = ::read(log.file.get(), buffer.data(), buffer.size());
-      if (n > 0) on_bytes_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
+    struct stat info = {};
+    if (::fstat(log.file.get(), &info) != 0) continue;
+    for (off_t left = info.st_size - ::lseek(log.file.get(), 0, SEEK_CUR); left > 0;) {
+      const auto wanted = std::min(buffer.size(), static_cast<std::size_t>(left));
+      const ssize_t n = ::read(log.file.get(), buffer.data(), wanted);
+      if (n <= 0) break;
+      left -= n;
+      on_bytes_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
     }
   }
 }
@@ -108,7 +119,7 @@ std::optional<int> LogReader::follow() {
   for (;;) {
     read_files();
     std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, {job_.client.descriptor(), POLLIN, 0}}};
-    if (!job_.client.has_received() && ::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+    if (!job_.client.has_received() && ::poll(ready.data(), ready.size(), poll_ms_) < 0 && errno != EINTR)
       return {};
     std::array<char, 4096> events;
     while (::read(changes_.get(), events.data(), events.size()) > 0) {

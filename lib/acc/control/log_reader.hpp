@@ -55,6 +55,8 @@ class LogReader {
   OnNote on_note_;
   std::set<std::string> noted_ = {};
   Descriptor changes_;
+  /// The longest wait for a change; -1: until there is one.
+  int poll_ms_ = -1;
   std::map<std::filesystem::path, Log> logs_ = {};
 };
 

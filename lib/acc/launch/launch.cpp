@@ -226,8 +226,9 @@ LaunchReport run_agent(const Job& job) {
   Output& output = job.output;
   std::optional<HostPids> outside;
   if (plan.pid_namespace) outside.emplace();
-  JobStatus status(view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid()),
-                   [&](int rank) { return output.places(rank); });
+  JobView begun = view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid());
+  begun.id = job.left.file.id();
+  JobStatus status(std::move(begun), [&](int rank) { return output.places(rank); });
   std::optional<ForkServer> fork_server;
   if (!plan.preload.empty()) fork_server.emplace(job.loop, plan);
   LocalProcesses processes(job.loop, output,
@@ -355,7 +356,10 @@ int launch(LaunchPlan plan) {
       [&](int gone) {
         return run_job(plan, left, {supervisor, gone}, lent);
       },
-      [&] { left.remove(); },
+      [&] {
+        left.file.remove_socket();
+        left.remove();
+      },
       {.in_session = plan.attach.has_value(),
        .pid_namespace = plan.pid_namespace,
        .also = plan.stop_signals});

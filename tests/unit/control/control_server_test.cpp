@@ -37,8 +37,9 @@ struct Job {
     });
     thread.join();
   }
+  void post(std::function<void()> work) { boost::asio::post(loop, std::move(work)); }
   void write(int local_rank, const std::string& text) {
-    boost::asio::post(loop, [this, local_rank, text] {
+    post([this, local_rank, text] {
       rings[local_rank].append(StreamName::out, text);
       server.output_grew();
     });
@@ -56,6 +57,7 @@ struct Job {
   std::map<int, OutputRing> rings = {};
   int stops = 0;
   bool now = false;
+  std::function<void()> on_output = [] {};
   boost::asio::io_context loop = {};
   ControlServer server{loop,
                        {folder},
@@ -66,7 +68,11 @@ struct Job {
                               ++stops;
                               now = at_once;
                             },
-                        .output = [this](int rank) { return rings.contains(rank) ? &rings[rank] : nullptr; },
+                        .output =
+                            [this](int rank) {
+                              on_output();
+                              return rings.contains(rank) ? &rings[rank] : nullptr;
+                            },
                         .write_stacks =
                             [](Descriptor connection) {
                               if (::write(connection.get(), "stacks\n", 7) != 7)
@@ -96,6 +102,35 @@ TEST_CASE("control_server: the socket is for its user alone, and removed with th
     CHECK(std::distance(fs::directory_iterator(socket.parent_path()), {}) == 1);
   }
   CHECK_FALSE(fs::exists(socket));
+}
+
+TEST_CASE("control_server: a job of another pid namespace is told apart", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  job.post([&] { job.view.agent = ::getpid(); });
+  CHECK(find_jobs({base.path() / "acc"}).running.size() == 1);
+  job.post([&] { job.view.agent = ::getpid() + 1; });
+  const FoundJobs found = find_jobs({base.path() / "acc"});
+  CHECK(found.running.empty());
+  CHECK(found.warnings ==
+        std::vector<std::string>{"job job-1 runs in another container, whose processes are not seen here"});
+}
+
+TEST_CASE("control_server: a rank that goes on writing has an end for who does not follow it", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  job.write(0, "first");
+  // Each message is answered by more output.
+  job.post([&] { job.on_output = [&] { job.rings[0].append(StreamName::out, "more"); }; });
+  ControlClient client = job.ask({{"request", "logs"}});
+  const auto piece = client.read_message();
+  REQUIRE(piece);
+  CHECK(client.read_bytes(piece->at("bytes")).starts_with("first"));
+  int messages = 0;
+  for (auto next = client.read_message(); next && !next->contains("end"); next = client.read_message()) {
+    client.read_bytes(next->at("bytes"));
+    REQUIRE(++messages < 10);
+  }
 }
 
 TEST_CASE("control_server: a folder that cannot be used is a problem, and the next one is used",

@@ -52,6 +52,22 @@ void in_killed_process(const std::function<void()>& work) {
 
 }  // namespace
 
+TEST_CASE("job_file: while a job of this id lives, as in another container, the next one has another id",
+          "[control]") {
+  const TemporaryFolder base;
+  const fs::path runtime = base.path() / "acc";
+  const JobFile first({runtime}, "train-1");
+  {
+    const JobFile second({runtime}, "train-1");
+    CHECK(first.id() == "train-1");
+    CHECK(second.id() == "train-1-2");
+    CHECK(fs::exists(runtime / "train-1-2.job"));
+  }
+  CHECK(fs::exists(runtime / "train-1.job"));
+  CHECK_FALSE(fs::exists(runtime / "train-1-2.job"));
+  CHECK(JobFile({runtime}, "train-1").id() == "train-1-2");
+}
+
 TEST_CASE("job_file: leftovers of a killed job are removed by the next one", "[control]") {
   const Place place;
   in_killed_process([&] {
@@ -96,7 +112,7 @@ TEST_CASE("job_file: a job of the same id that was killed is cleaned up, a livin
   const JobFile next({place.runtime, other}, "train-1");
   CHECK_FALSE(place.has_leftovers());
   const JobFile third({place.runtime, other}, "train-1");
-  CHECK(fs::exists(other / "train-1.job"));
+  CHECK(third.id() == "train-1-2");
   remove_leftovers({place.runtime, other});
   CHECK(fs::exists(place.runtime / "train-1.job"));
   third.remove();

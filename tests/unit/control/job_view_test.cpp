@@ -48,6 +48,9 @@ TEST_CASE("job_view: the id has the name of the script and the pid", "[control]"
   CHECK(job_id({"python3"}, 42) == "python3-42");
   CHECK(job_id({"my prog/../x y*"}, 42) == "x-y--42");
   CHECK(job_id({std::string(300, 'a')}, 42).size() < 40);
+  CHECK(job_id({".hidden.sh"}, 42) == "hidden-42");
+  CHECK(job_id({"\xd0\xbe\xd0\xbf\xd1\x8b\xd1\x82.py"}, 42) == "job-42");
+  CHECK(job_id({"\xd0\xbe\xd0\xbf 2.py"}, 42) == "2-42");
 }
 
 }  // namespace job_view_test

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/log_reader.hpp"
 
+#include <sched.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <fstream>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace log_reader_test {
@@ -89,6 +93,47 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
   CHECK(peer.seen.find("0o:first |") == 0);
   CHECK(peer.seen.find("0o:second|") != std::string::npos);
   CHECK(peer.seen.find("0e:end|") != std::string::npos);
+}
+
+TEST_CASE("log_reader: a rank that writes faster than it is read has an end", "[control]") {
+  const TemporaryFolder logs;
+  const auto file = logs.write("out", "first");
+  Peer peer;
+  peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
+  peer.sends("{\"end\":true}\n");
+  std::string seen;
+  const auto on_bytes = [&](int, StreamName, std::string_view bytes) {
+    seen += bytes;
+    REQUIRE(seen.size() < 100);
+    std::ofstream(file, std::ios::app) << "more";
+  };
+  LogReader(*peer.job, {}, on_bytes, [](const std::string&) {}).read();
+  CHECK(seen == "first");
+}
+
+TEST_CASE("log_reader: follows files where no inotify instance is left", "[control]") {
+  const TemporaryFolder logs;
+  const auto file = logs.write("out", "first");
+  Peer peer;
+  peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
+  const int code = in_child([&] {
+    // In a user namespace of its own, so that no other process is short of them.
+    std::ofstream none;
+    if (::unshare(CLONE_NEWUSER) == 0) none.open("/proc/sys/user/max_inotify_instances");
+    if (!(none << "0" << std::flush)) return kSkipped;
+    ::alarm(60);
+    const auto on_bytes = [&](int, StreamName, std::string_view bytes) {
+      if (bytes == "second") ::_exit(0);
+      std::ofstream(file, std::ios::app) << "second";
+    };
+    LogReader(*peer.job, {}, on_bytes, [](const std::string&) {}).follow();
+    return 1;
+  });
+  if (code == kSkipped) {
+    skip("no user namespace can be made");
+    return;
+  }
+  CHECK(code == 0);
 }
 
 TEST_CASE("log_reader: a job that is killed ends without a code", "[control]") {
