@@ -35,8 +35,10 @@ class FakeProcesses : public Processes {
   }
   /// The worker does not end on a signal other than SIGKILL.
   void ignores_signals(int local_rank) { deaf_.insert(local_rank); }
-  /// The worker handles no signal that is only passed on.
-  void has_no_handler(int local_rank) { without_handler_.insert(local_rank); }
+  /// The worker handles no signal that is only passed on, before this time.
+  void has_no_handler(int local_rank, std::chrono::milliseconds before = std::chrono::hours(24)) {
+    without_handler_[local_rank] = before;
+  }
   void signal_arrives(int signal, std::chrono::milliseconds after = {},
                       Receiver receiver = Receiver::supervisor) {
     outside_.push_back({start_ + after, SignalArrived{signal, receiver}});
@@ -115,7 +117,8 @@ class FakeProcesses : public Processes {
   }
 
   bool signal_if_handled(int local_rank, int signal) override {
-    if (without_handler_.contains(local_rank)) return false;
+    const auto begins = without_handler_.find(local_rank);
+    if (begins != without_handler_.end() && elapsed() < begins->second) return false;
     signals_.emplace_back(local_rank, signal);
     return true;
   }
@@ -219,7 +222,7 @@ class FakeProcesses : public Processes {
   std::deque<AgentEvent> queue_ = {};
   std::set<int> running_ = {};
   std::set<int> deaf_ = {};
-  std::set<int> without_handler_ = {};
+  std::map<int, std::chrono::milliseconds> without_handler_ = {};
   int leaves_ = 0;
   int orphans_ = 0;
   bool orphans_deaf_ = false;

@@ -2,10 +2,21 @@
 #include "acc/base/nvml.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <future>
 #include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "acc/base/log.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
@@ -37,12 +48,23 @@ struct ProcessInfo {
   unsigned compute_instance;
 };
 constexpr int kSuccess = 0;
+constexpr auto kLimit = std::chrono::seconds(2);
 constexpr unsigned long long kNotTold = ~0ULL;
 
-/// The library, loaded and initialized for the lifetime of the object.
+struct CloseLibrary {
+  void operator()(void* library) const { ::dlclose(library); }
+};
+using Library = std::unique_ptr<void, CloseLibrary>;
+
+// Null if there is none.
+Library load_library() {
+  return Library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL));
+}
+
+/// The library, initialized for the lifetime of the object.
 class Nvml {
  public:
-  Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+  explicit Nvml(Library library) : library_(std::move(library)) {
     if (library_ == nullptr) return;
     auto* init = find<int()>("nvmlInit_v2");
     count_devices_ = find<int(unsigned*)>("nvmlDeviceGetCount_v2");
@@ -53,7 +75,6 @@ class Nvml {
   }
   ~Nvml() {
     if (works_) shutdown_();
-    if (library_ != nullptr) ::dlclose(library_);
   }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
@@ -62,7 +83,7 @@ class Nvml {
 
   template <typename Function>
   Function* find(const char* name) const {
-    return reinterpret_cast<Function*>(::dlsym(library_, name));
+    return reinterpret_cast<Function*>(::dlsym(library_.get(), name));
   }
   unsigned count() const {
     unsigned count = 0;
@@ -75,7 +96,7 @@ class Nvml {
   }
 
  private:
-  void* library_;
+  Library library_;
   int (*count_devices_)(unsigned*) = nullptr;
   int (*handle_of_)(unsigned, Device*) = nullptr;
   int (*shutdown_)() = nullptr;
@@ -90,9 +111,43 @@ std::string sysfs_address(const PciInfo& pci) {
 
 }  // namespace
 
-GpuInventory query_nvml() {
+namespace {
+
+// Calls of a driver that is broken may never return: `ask` is then left to its thread, which ends with the
+// process. Absent: there was no answer in time.
+template <typename Answer>
+std::optional<Answer> ask_in_time(Answer (*ask)(Library)) {
+  Library library = load_library();
+  if (library == nullptr) return Answer{};
+  const auto answer = std::make_shared<std::promise<Answer>>();
+  std::future<Answer> received = answer->get_future();
+  std::thread([ask, answer, library = std::move(library)]() mutable {
+    answer->set_value(ask(std::move(library)));
+  }).detach();
+  if (received.wait_for(kLimit) != std::future_status::ready) return std::nullopt;
+  return received.get();
+}
+
+// The GPUs that the kernel has devices for, /dev/nvidia0 and so on.
+GpuInventory count_devices() {
   GpuInventory inventory;
-  const Nvml nvml;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/dev", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    constexpr std::string_view kPrefix = "nvidia";
+    const auto index = name.starts_with(kPrefix)
+                           ? parse_integer(std::string_view(name).substr(kPrefix.size()))
+                           : std::nullopt;
+    if (index) inventory.gpus.push_back({.index = static_cast<int>(*index)});
+  }
+  std::ranges::sort(inventory.gpus, {}, &Gpu::index);
+  return inventory;
+}
+
+GpuInventory ask_inventory(Library library) {
+  GpuInventory inventory;
+  const Nvml nvml(std::move(library));
   if (!nvml) return inventory;
   auto* name_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
   auto* uuid_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetUUID");
@@ -116,6 +171,18 @@ GpuInventory query_nvml() {
     inventory.gpus.push_back(std::move(gpu));
   }
   return inventory;
+}
+
+}  // namespace
+
+GpuInventory query_nvml() {
+  if (auto inventory = ask_in_time(ask_inventory)) return *std::move(inventory);
+  GpuInventory devices = count_devices();
+  log::write(log::Level::warn,
+             fmt::format("the NVIDIA driver does not answer (NVML); by /dev there {} {} GPU{}",
+                         devices.gpus.size() == 1 ? "is" : "are", devices.gpus.size(),
+                         devices.gpus.size() == 1 ? "" : "s"));
+  return devices;
 }
 
 namespace {
@@ -171,15 +238,17 @@ GpuHealth query_health(const Nvml& nvml, const Gpu& gpu) {
 GpuHealthReport query_gpu_health() {
   const GpuInventory inventory = query_nvml();
   GpuHealthReport report{.driver_version = inventory.driver_version};
-  const Nvml nvml;
+  const Nvml nvml(load_library());
   if (!nvml) return report;
   for (const Gpu& gpu : inventory.gpus) report.gpus.push_back(query_health(nvml, gpu));
   return report;
 }
 
-std::vector<GpuProcess> query_gpu_processes() {
+namespace {
+
+std::vector<GpuProcess> ask_processes(Library library) {
   std::vector<GpuProcess> processes;
-  const Nvml nvml;
+  const Nvml nvml(std::move(library));
   if (!nvml) return processes;
   auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   auto* use_of = nvml.find<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates");
@@ -200,6 +269,12 @@ std::vector<GpuProcess> query_gpu_processes() {
     }
   }
   return processes;
+}
+
+}  // namespace
+
+std::vector<GpuProcess> query_gpu_processes() {
+  return ask_in_time(ask_processes).value_or(std::vector<GpuProcess>());
 }
 
 }  // namespace acc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -28,6 +29,8 @@ constexpr auto kRepeatedNotice = std::chrono::seconds(2);
 // A notice that arrives in another way within this time, by another process of acc or from another node, is
 // not a new one.
 constexpr auto kCopyOfNotice = std::chrono::seconds(10);
+// How soon a worker without a handler for a notice is looked at again.
+constexpr auto kRepetition = std::chrono::seconds(1);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -91,6 +94,8 @@ class Agent {
   std::optional<int> notice_that_ended(const ExitStatus& status) const;
   void on_notice(int signal, const NoticeSender& sender);
   void pass_on(const SignalPassedOn& signal);
+  std::optional<TimePoint> next_repetition() const;
+  void repeat_notices();
   void on_reader_lost();
   void suspend_or_resume(bool suspended);
   void on_prepared(const Prepared& prepared);
@@ -101,7 +106,11 @@ class Agent {
   WorkerFailure find_cause();
   void wait_for_cause();
   bool is_own(const WorkerFailure& failure) const;
-  std::vector<int> ranks_where(bool Worker::*mark) const;
+  // Among the workers here: as a task of an engine, acc has one of those of its machine.
+  int index_of(const WorkerFailure& failure) const {
+    return failure.local_rank - plan_.output.first_local_rank;
+  }
+  std::vector<int> ranks_where(const std::function<bool(const Worker&)>& is_meant) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
   bool is_preempted() const {
     return plan_.requeue_on_preemption && (!noticed_.empty() || stop_signal_ == SIGTERM);
@@ -139,6 +148,8 @@ class Agent {
 
   /// The last notice by each signal.
   std::map<int, KnownNotice> noticed_ = {};
+  /// For each such signal the local ranks that had no handler for it.
+  std::map<int, std::set<int>> unreached_ = {};
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
   /// Which processes of acc have received it.
@@ -222,13 +233,16 @@ void Agent::run_attempt() {
   grace_end_.reset();
   hung_ = false;
   checked_.reset();
+  unreached_.clear();
   oom_.emplace(parts_.cgroups);
   try {
     next_event(parts_.processes.now());
     // While the nodes meet.
     preparing_ = !must_end() && parts_.processes.prepare();
     if (meet() && check_nodes() && wait_until_prepared()) start_workers();
-    while (running_ > 0 && !must_end()) next_event(std::nullopt);
+    while (running_ > 0 && !must_end()) {
+      if (std::holds_alternative<TimeUp>(next_event(next_repetition()))) repeat_notices();
+    }
   } catch (...) {
     stop_workers();
     stop_orphans();
@@ -411,13 +425,36 @@ void Agent::on_notice(int signal, const NoticeSender& sender) {
 
 void Agent::pass_on(const SignalPassedOn& signal) {
   SignalPassedOn event = signal;
+  std::set<int>& unreached = unreached_[signal.signal];
+  unreached.clear();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
     if (worker.pid == 0 || worker.status) continue;
     const bool handled = parts_.processes.signal_if_handled(local_rank, event.signal);
     (handled ? event.ranks : event.ranks_without_handler).push_back(rank_of(local_rank));
+    if (!handled) unreached.insert(local_rank);
   }
   parts_.reporter.report(event);
+}
+
+std::optional<TimePoint> Agent::next_repetition() const {
+  const bool all_reached =
+      std::ranges::all_of(unreached_, [](const auto& one) { return one.second.empty(); });
+  return all_reached ? std::nullopt : std::optional(parts_.processes.now() + kRepetition);
+}
+
+// A worker that was still importing may have its handler now.
+void Agent::repeat_notices() {
+  for (auto& [signal, unreached] : unreached_) {
+    SignalPassedOn event = {.signal = signal};
+    std::erase_if(unreached, [&](int local_rank) {
+      if (workers_[static_cast<std::size_t>(local_rank)].status) return true;
+      if (!parts_.processes.signal_if_handled(local_rank, signal)) return false;
+      event.ranks.push_back(rank_of(local_rank));
+      return true;
+    });
+    if (!event.ranks.empty()) parts_.reporter.report(event);
+  }
 }
 
 // SIGSTOP, since the kernel ignores SIGTSTP in an orphaned process group, as a worker's is.
@@ -483,7 +520,7 @@ void Agent::stop_workers() {
 void Agent::kill_workers() {
   for (Worker& worker : workers_) worker.killed = worker.pid != 0 && !worker.status;
   signal_workers(SIGKILL);
-  report_.killed_ranks = ranks_where(&Worker::killed);
+  report_.killed_ranks = ranks_where([](const Worker& worker) { return worker.killed; });
   if (!supervisor_lost_) {
     parts_.reporter.report(Killed{report_.killed_ranks, plan_.shutdown_timeout, kill_now_});
   }
@@ -509,7 +546,7 @@ void Agent::stop_orphans() {
 WorkerFailure Agent::describe(int local_rank) const {
   const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   WorkerFailure failure = {.rank = rank_of(local_rank),
-                           .local_rank = local_rank,
+                           .local_rank = plan_.output.first_local_rank + local_rank,
                            .pid = worker.pid,
                            .host = parts_.host,
                            .status = *worker.status,
@@ -540,8 +577,11 @@ WorkerFailure Agent::find_cause() {
   }
   WorkerFailure cause = seen[find_root_cause(seen)];
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
-  report_.stopped_ranks = ranks_where(&Worker::stopped);
+  report_.stopped_ranks = ranks_where([](const Worker& worker) { return worker.stopped; });
   std::erase(report_.stopped_ranks, cause.rank);
+  report_.ended_ranks = ranks_where([&](const Worker& worker) {
+    return worker.status && succeeded(*worker.status) && !worker.stopped && worker.when <= cause.when;
+  });
   return cause;
 }
 
@@ -554,16 +594,16 @@ void Agent::wait_for_cause() {
   }
 }
 
-std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
+std::vector<int> Agent::ranks_where(const std::function<bool(const Worker&)>& is_meant) const {
   std::vector<int> ranks;
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
-    if (workers_[static_cast<std::size_t>(local_rank)].*mark) ranks.push_back(rank_of(local_rank));
+    if (is_meant(workers_[static_cast<std::size_t>(local_rank)])) ranks.push_back(rank_of(local_rank));
   }
   return ranks;
 }
 
 bool Agent::is_own(const WorkerFailure& failure) const {
-  const auto local_rank = static_cast<std::size_t>(failure.local_rank);
+  const auto local_rank = static_cast<std::size_t>(index_of(failure));
   return failure.host == parts_.host && local_rank < workers_.size() &&
          workers_[local_rank].pid == failure.pid;
 }
@@ -571,7 +611,7 @@ bool Agent::is_own(const WorkerFailure& failure) const {
 void Agent::report_finish() {
   if (auto& cause = report_.first_failure; cause && is_own(*cause)) {
     report_.own_failure = true;
-    cause->just_above = parts_.processes.is_just_above(cause->local_rank);
+    cause->just_above = parts_.processes.is_just_above(index_of(*cause));
   }
   report_.stop_signal = stop_signal_;
   report_.preempted = is_preempted();

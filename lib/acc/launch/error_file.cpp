@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/error_file.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -34,10 +37,25 @@ std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extr
   return std::chrono::system_clock::time_point(std::chrono::microseconds(*number));
 }
 
+// A text is shown, and sent to other nodes, in a report: of a very long one its two ends are.
+std::string shorten(std::string text) {
+  constexpr std::size_t kMaxEnd = std::size_t{32} << 10U;
+  if (text.size() <= 2 * kMaxEnd) return text;
+  const auto is_inside_character = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  std::size_t first = kMaxEnd;
+  std::size_t last = text.size() - kMaxEnd;
+  while (first > 0 && is_inside_character(first)) --first;
+  while (last > first && is_inside_character(last)) --last;
+  return text.substr(0, first) + fmt::format("\n... ({} bytes are left out)\n", last - first) +
+         text.substr(last);
+}
+
 std::string text_of(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) return {};
   const Json& value = object[key];
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return shorten(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 }  // namespace
@@ -45,7 +63,7 @@ std::string text_of(const Json& object, const char* key) {
 ErrorFile parse_error_file(std::string_view text) {
   const Json document = Json::parse(text, nullptr, false);
   if (!document.is_object() || !document.contains("message")) {
-    return {.message = std::string(trim(text)), .valid = false};
+    return {.message = shorten(std::string(trim(text))), .valid = false};
   }
   ErrorFile result;
   const Json& message = document["message"];
@@ -69,13 +87,13 @@ ErrorFile parse_error_file(std::string_view text) {
 }
 
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
-  constexpr std::size_t kMax = 1U << 20U;
+  constexpr std::uintmax_t kMax = 1U << 26U;
   // Opening a pipe would wait for a writer.
   std::error_code ignored;
   std::ifstream in;
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file, std::ios::binary);
   if (!in.is_open()) return std::nullopt;
-  std::string text(kMax, '\0');
+  std::string text(std::min(kMax, std::filesystem::file_size(file, ignored)), '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.empty()) return std::nullopt;

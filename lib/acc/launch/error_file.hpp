@@ -34,7 +34,7 @@ struct ErrorFile {
 
 ErrorFile parse_error_file(std::string_view text);
 
-/// Returns nullopt when the file does not exist or is empty. Reads at most 1 MiB.
+/// Returns nullopt when the file does not exist or is empty. Texts above 64 KiB lose their middle.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file);
 
 /// Adds the exit code of the worker (or minus the signal number) to an error JSON, as `errorCode` inside

@@ -50,6 +50,8 @@ struct LaunchReport {
   std::optional<WorkerFailure> first_failure = {};
   /// It is that of a worker of this node.
   bool own_failure = false;
+  /// Ranks of this node that had ended before it, with exit code 0.
+  std::vector<int> ended_ranks = {};
   /// Ranks that were stopped because of the failure.
   std::vector<int> stopped_ranks = {};
   /// Ranks that were killed because they did not stop.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -74,6 +75,13 @@ bool says(const WorkerFailure& failure, std::string_view text) {
           (file->message.find(text) != std::string::npos || file->traceback.find(text) != std::string::npos));
 }
 
+// A crash of native code, of which Python says nothing by itself.
+bool crashed_in_silence(const WorkerFailure& failure) {
+  const auto* signaled = std::get_if<Signaled>(&failure.status);
+  constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+  return signaled != nullptr && std::ranges::find(kCrashes, signaled->signal) != kCrashes.end() &&
+         failure.stderr_tail.find("Fatal Python error: ") == std::string::npos;
+}
 // A missing module often means the wrong Python.
 constexpr std::string_view kMissesModule = "ModuleNotFoundError: ";
 // Of a script that makes its process group by itself, and runs as the single process of `acc launch`.
@@ -96,6 +104,8 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
     block +=
         "  a single process gets no rank from acc launch, as from accelerate: `acc run`, or acc launch "
         "--nproc_per_node 1, gives it one; with accelerate's Accelerator it needs none\n";
+  if (!python.empty() && crashed_in_silence(failure))
+    block += "  with PYTHONFAULTHANDLER=1 Python shows where it crashed\n";
   return block;
 }
 
@@ -181,6 +191,9 @@ std::string text_of(const Finished& event, const std::string& host, const std::s
   if (!event.report.first_failure) return {};
   const WorkerFailure& failure = *event.report.first_failure;
   std::string text = failure_text(failure, failure.host == host ? python : "");
+  const std::vector<int>& ended = event.report.ended_ranks;
+  if (!ended.empty() && is_consequence(failure))
+    text += fmt::format("  {} had ended before, with exit code 0\n", name_ranks(ended));
   const std::vector<int>& stopped = event.report.stopped_ranks;
   if (!stopped.empty()) {
     text += fmt::format("  {} other {} stopped: {}\n", stopped.size(),

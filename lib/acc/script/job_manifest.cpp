@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -128,6 +130,13 @@ bool needs_no_escapes(std::string_view text) {
   return yaml_text(line) == '"' + line + '"';
 }
 
+// YAML 1.1, which Kubernetes reads, takes some words for truth values or nothing.
+std::string name_text(const std::string& name) {
+  constexpr std::array<std::string_view, 9> kWords = {"y",   "n",    "yes",   "no",  "on",
+                                                      "off", "true", "false", "null"};
+  return std::ranges::find(kWords, name) == kWords.end() ? name : yaml_text(name);
+}
+
 std::string comment_on(const ScriptJob& job, std::string_view what) {
   const std::string command = bash_command(job.typed);
   return fmt::format(kComment, fmt::arg("what", what),
@@ -141,7 +150,8 @@ std::string config_map(const ScriptJob& job) {
   const bool one_newline = text.size() > 1 && text.ends_with('\n') && text[text.size() - 2] != '\n';
   const bool is_block = one_newline && text.front() != ' ' && text.front() != '\n' && needs_no_escapes(text);
   return fmt::format(
-      kConfigMap, fmt::arg("name", job.name), fmt::arg("file", job.config->path.filename().string()),
+      kConfigMap, fmt::arg("name", name_text(job.name)),
+      fmt::arg("file", job.config->path.filename().string()),
       fmt::arg("text", is_block ? "|\n" + indent(text.substr(0, text.size() - 1), 4) : yaml_text(text)));
 }
 
@@ -181,7 +191,7 @@ std::string volumes_of(const ScriptJob& job) {
   emptyDir:
     medium: Memory
 )";
-  if (job.config) text += fmt::format("- name: config\n  configMap:\n    name: {}\n", job.name);
+  if (job.config) text += fmt::format("- name: config\n  configMap:\n    name: {}\n", name_text(job.name));
   return text;
 }
 
@@ -204,18 +214,19 @@ std::string job_spec(const ScriptJob& job, std::string_view service, std::string
 std::string indexed_job_manifest(const ScriptJob& job) {
   const bool several = job.nodes > 1;
   std::string text = comment_on(job, "A Job of Kubernetes") + config_map(job);
-  if (several) text += fmt::format(kService, fmt::arg("name", job.name));
-  text += fmt::format(kJob, fmt::arg("name", job.name));
+  if (several) text += fmt::format(kService, fmt::arg("name", name_text(job.name)));
+  text += fmt::format(kJob, fmt::arg("name", name_text(job.name)));
   text +=
       R"(  # A pod starts again when acc asks for it (75), and when the cluster took it away: then the others wait for
   # it, with --max-restarts. Any other failure ends the job.
 )";
-  return text + indent(job_spec(job, several ? job.name : "", "Ignore"), 2);
+  return text + indent(job_spec(job, several ? name_text(job.name) : "", "Ignore"), 2);
 }
 
 std::string jobset_manifest(const ScriptJob& job) {
   return comment_on(job, "A JobSet of Kubernetes") + config_map(job) +
-         fmt::format(kJobSet, fmt::arg("name", job.name)) + indent(job_spec(job, "", "FailJob"), 8);
+         fmt::format(kJobSet, fmt::arg("name", name_text(job.name))) +
+         indent(job_spec(job, "", "FailJob"), 8);
 }
 
 }  // namespace acc::launcher

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 
 namespace nvml_test {
 
@@ -27,6 +28,15 @@ TEST_CASE("nvml: a driver that does not start means no GPU, not an error", "[bas
   ::setenv("FAKE_NVML_FAILS", "1", 1);
   CHECK(acc::query_nvml().gpus.empty());
   ::unsetenv("FAKE_NVML_FAILS");
+}
+
+TEST_CASE("nvml: a driver that never answers holds nobody up", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  // In a process of its own, for threads that never end.
+  CHECK(acc::test::in_child([] {
+          ::setenv("FAKE_NVML_HANGS", "1", 1);
+          return acc::query_nvml().driver_version.empty() && acc::query_gpu_processes().empty() ? 0 : 1;
+        }) == 0);
 }
 
 TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utilization", "[base]") {

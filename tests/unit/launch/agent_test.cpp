@@ -127,6 +127,26 @@ TEST_CASE("agent: the first failure stops the other workers", "[launch]") {
   CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {2, SIGTERM}});
 }
 
+TEST_CASE("agent: a failed worker of an engine's task has its local rank on the machine", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{7});
+  LaunchPlan plan = plan_of(1);
+  plan.output.first_local_rank = 3;
+  const LaunchReport report = job.run(plan);
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->local_rank == 3);
+  CHECK(report.own_failure);
+}
+
+TEST_CASE("agent: knows the workers that had ended before a failure", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  job.processes.will_end(1, Exited{7}, 5s);
+  const LaunchReport report = job.run(plan_of(3));
+  CHECK(report.ended_ranks == std::vector<int>{0});
+  CHECK(report.stopped_ranks == std::vector<int>{2});
+}
+
 TEST_CASE("agent: a worker ended by a signal gives 128 + n", "[launch]") {
   Job job;
   job.processes.will_end(0, Signaled{SIGSEGV, true});
@@ -409,6 +429,21 @@ TEST_CASE("agent: a notice reaches the workers that handle it, and is published 
   CHECK(passed_on[0].ranks == std::vector<int>{0});
   CHECK(passed_on[0].ranks_without_handler == std::vector<int>{1});
   CHECK(job.processes.started()[0].ignored_signals == std::vector<int>{SIGUSR1, SIGUSR2});
+}
+
+TEST_CASE("agent: a notice reaches a worker that has its handler later", "[launch]") {
+  Job job;
+  job.processes.has_no_handler(1, 3s);
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  job.processes.will_end(0, Exited{0}, 10s);
+  job.processes.will_end(1, Exited{0}, 10s);
+  CHECK(job.run(preemptible(2)).exit_code == kRequeueCode);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {1, SIGUSR1}});
+  const auto passed_on = job.reporter.all<SignalPassedOn>();
+  REQUIRE(passed_on.size() == 2);
+  CHECK(passed_on[0].ranks_without_handler == std::vector<int>{1});
+  CHECK(passed_on[1].ranks == std::vector<int>{1});
+  CHECK(passed_on[1].ranks_without_handler.empty());
 }
 
 TEST_CASE("agent: a notice of another node is not published again; a later one is a new one", "[launch]") {

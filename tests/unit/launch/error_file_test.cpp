@@ -69,6 +69,22 @@ TEST_CASE("error_file: a missing or empty file is absent", "[launch]") {
   CHECK(file->path == folder.path() / "error.json");
 }
 
+TEST_CASE("error_file: of a message of megabytes both ends are shown, with all that follows it", "[launch]") {
+  const test::TemporaryFolder folder;
+  const std::string message = "begin \\u00e4" + std::string(1'200'000, 'x') + "\\u00e4 end";
+  const auto file = read_error_file(folder.write(
+      "error.json", R"({"message": {"message": ")" + message +
+                        R"(", "extraInfo": {"py_callstack": "line 7", "timestamp": "1700000000"}}})"));
+  REQUIRE(file);
+  CHECK(file->valid);
+  CHECK(file->message.size() < 70'000);
+  CHECK(file->message.starts_with("begin \xc3\xa4x"));
+  CHECK(file->message.ends_with("x\xc3\xa4 end"));
+  CHECK(file->message.find("\n... (1134478 bytes are left out)\nx") != std::string::npos);
+  CHECK(file->traceback == "line 7");
+  CHECK(file->when);
+}
+
 TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch]") {
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "error.json";

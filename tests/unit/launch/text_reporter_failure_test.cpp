@@ -43,6 +43,16 @@ TEST_CASE("failure_text: SIGKILL is an OOM kill only with evidence", "[launch]")
   CHECK(has(summarize(killed), "killed by the kernel for memory"));
 }
 
+TEST_CASE("failure_text: after a crash of native code in Python, says how to see where", "[launch]") {
+  const std::string hint = "  with PYTHONFAULTHANDLER=1 Python shows where it crashed\n";
+  WorkerFailure crashed = failure(Signaled{SIGSEGV});
+  CHECK(has(failure_text(crashed, "/usr/bin/python3"), hint));
+  CHECK_FALSE(has(failure_text(crashed), hint));
+  CHECK_FALSE(has(failure_text(failure(Signaled{SIGTERM}), "/usr/bin/python3"), hint));
+  crashed.stderr_tail = "Fatal Python error: Segmentation fault\n";
+  CHECK_FALSE(has(failure_text(crashed, "/usr/bin/python3"), hint));
+}
+
 TEST_CASE("failure_text: a block with time, error file and end of stderr", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   one.attempt = 2;

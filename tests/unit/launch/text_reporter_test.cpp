@@ -106,6 +106,13 @@ TEST_CASE("text_reporter: a failed job is one block and one line for the others"
             .ends_with("  1 other worker was stopped: rank 0\n"));
 }
 
+TEST_CASE("text_reporter: beside a lost connection, names the ranks that had ended before", "[launch]") {
+  LaunchReport report = {.first_failure = failure(), .ended_ranks = {0, 2}};
+  CHECK_FALSE(text_of(Finished{report}).ends_with("with exit code 0\n"));
+  report.first_failure->stderr_tail = "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n";
+  CHECK(text_of(Finished{report}).ends_with("  ranks 0, 2 had ended before, with exit code 0\n"));
+}
+
 TEST_CASE("text_reporter: warnings", "[launch]") {
   CHECK(text_of(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
 }

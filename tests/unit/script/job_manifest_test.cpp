@@ -69,6 +69,16 @@ TEST_CASE("job manifest: an Indexed Job has a pod per node, and a headless Servi
   check_pod(job["template"]["spec"]);
 }
 
+TEST_CASE("job manifest: a name is a text, also where YAML has another meaning for the word", "[script]") {
+  for (const std::string name : {"true", "no", "null", "y"}) {
+    ScriptJob job = two_nodes(ScriptKind::k8s);
+    job.name = name;
+    const std::string text = indexed_job_manifest(job);
+    CHECK(text.find("name: " + name + "\n") == std::string::npos);
+    CHECK(YAML::LoadAll(text).front()["metadata"]["name"].as<std::string>() == name);
+  }
+}
+
 TEST_CASE("job manifest: one node needs no Service and no index", "[script]") {
   ScriptJob one = two_nodes(ScriptKind::k8s);
   one.nodes = one.min_nodes = 1;
