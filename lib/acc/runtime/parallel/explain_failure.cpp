@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 8> kPeerLost = {"Connection was likely cl
                                                        "Read error",
                                                        "writev"};
 constexpr std::array<std::string_view, 3> kTimedOut = {"Timed out", "timed out", "Application timeout"};
+// MemoryGroup's words.
+constexpr std::string_view kDifferentCalls = "do not make the same calls";
 
 template <std::size_t N>
 bool contains_any(std::string_view text, const std::array<std::string_view, N>& words) {
@@ -49,6 +51,19 @@ std::string places_text(const PeerReport& peers) {
   return text;
 }
 
+// "; rank 2 is in comparison of parameters, since 'head.weight' was frozen": those that are somewhere else
+// than this one.
+std::string other_places_text(const CollectiveContext& context) {
+  if (!context.peers) return "";
+  const std::map<int, std::string>& places = context.peers->places;
+  const auto own = places.find(context.rank);
+  std::string text;
+  for (const auto& [rank, place] : places) {
+    if (own == places.end() || place != own->second) text += fmt::format("; rank {} is {}", rank, place);
+  }
+  return text;
+}
+
 std::vector<int> late_ranks(const PeerReport& peers) {
   std::vector<int> ranks;
   for (const PeerReport::Late& late : peers.late) ranks.push_back(late.rank);
@@ -63,6 +78,8 @@ std::string lost_text(std::string_view text, const CollectiveContext& context) {
     return fmt::format("another process gave up waiting for {}{}", ranks_text(late_ranks(peers)),
                        places_text(peers));
   }
+  if (const std::string places = other_places_text(context); peers.absent.empty() && !places.empty())
+    return fmt::format("{} gave up{}", other_process(context), places);
   return fmt::format("{} ended or {} lost: {}",
                      peers.absent.empty() ? other_process(context) : ranks_text(peers.absent),
                      peers.absent.size() > 1 ? "were" : "was", first_line(text));
@@ -95,6 +112,11 @@ std::string first_line(std::string_view text) {
 
 std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context) {
   const std::string where = fmt::format("rank {}, {}", context.rank, context.doing);
+  if (text.find(kDifferentCalls) != std::string_view::npos) {
+    return Error({.what = first_line(text) + other_places_text(context),
+                  .where = where,
+                  .hint = "every process must make the same calls in the same order"});
+  }
   if (contains_any(text, kPeerLost)) {
     return Error({.kind = ErrorKind::system,
                   .what = lost_text(text, context),

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ struct PeerReport {
   /// The ranks that do not answer.
   std::vector<int> absent = {};
   std::vector<Late> late = {};
+  /// Where each rank is that answered.
+  std::map<int, std::string> places = {};
 };
 
 /// The collective operation in which LibTorch threw an exception.
@@ -39,7 +42,8 @@ struct CollectiveContext {
 };
 
 /// Translates LibTorch's message about a lost peer or a timeout into an Error that names the missing ranks,
-/// if they are known. Returns nothing for other messages.
+/// if they are known, and that about different calls into one that tells where the others are. Returns
+/// nothing for other messages.
 std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context);
 
 /// Translates LibTorch's message about a job that could not be joined. `store` is host:port.

@@ -88,10 +88,16 @@ constexpr std::chrono::seconds kPollInterval{1};
 // Much longer than kPollInterval, so that all running processes answer even on a busy machine.
 constexpr std::chrono::seconds kAnswerTimeout{5};
 
+// One request is made when a collective has failed; its answers stay, also those of processes that end.
 const std::string kRequestKey = "acc/peer_check";
+// The number of questions where the processes are, which are answered each.
+const std::string kQuestionsKey = "acc/where";
 
 std::string answer_key(int rank) {
   return fmt::format("acc/peer_check/{}", rank);
+}
+std::string answer_key(std::int64_t question, int rank) {
+  return fmt::format("acc/where/{}/{}", question, rank);
 }
 
 }  // namespace
@@ -128,51 +134,80 @@ const std::optional<PeerReport>& PeerCheck::report() {
   return *result_;
 }
 
+PeerPosition PeerCheck::own_position() {
+  const std::scoped_lock lock(mutex_);
+  return {.calls = calls_(), .place = place_};
+}
+
 void PeerCheck::answer_when_asked() try {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     lock.unlock();
-    const bool asked = store_->check({kRequestKey});
-    if (asked) return answer();
+    if (store_->check({kRequestKey})) return answer(answer_key(rank_));
+    const std::int64_t questions = store_->add(kQuestionsKey, 0);
+    if (questions > answered_) answer(answer_key(questions, rank_));
     lock.lock();
+    answered_ = questions;
     ended_.wait_for(lock, kPollInterval, [this] { return ends_; });
   }
 } catch (const std::exception&) {  // NOLINT: without a store there is nothing to answer
 }
 
 // "17 in backward"
-void PeerCheck::answer() {
-  std::string place;
-  {
-    const std::scoped_lock lock(mutex_);
-    place = place_;
-  }
-  store_->set(answer_key(rank_), fmt::format("{} {}", calls_(), place));
+void PeerCheck::answer(const std::string& key) {
+  const auto [calls, place] = own_position();
+  store_->set(key, fmt::format("{} {}", calls, place));
 }
 
-std::optional<PeerReport> PeerCheck::ask() try {
-  const std::uint64_t own_calls = calls_();
-  answer();
-  store_->set(kRequestKey, "1");
+std::map<int, PeerPosition> PeerCheck::wait_for_answers(const std::function<std::string(int rank)>& key) {
   std::vector<std::string> keys;
-  for (int rank = 0; rank < size_; ++rank) keys.push_back(answer_key(rank));
+  for (int rank = 0; rank < size_; ++rank) keys.push_back(key(rank));
   try {
     store_->wait(keys, kAnswerTimeout);
   } catch (const std::exception&) {  // NOLINT: not all answered; the keys show which
   }
+  std::map<int, PeerPosition> positions;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string& of_rank = keys[static_cast<std::size_t>(rank)];
+    if (!store_->check({of_rank})) continue;
+    const std::string text = store_->get_to_str(of_rank);
+    const std::size_t blank = text.find(' ');
+    const auto calls = parse_integer(text.substr(0, blank));
+    if (calls && blank != std::string::npos)
+      positions[rank] = {.calls = static_cast<std::uint64_t>(*calls), .place = text.substr(blank + 1)};
+  }
+  return positions;
+}
+
+std::map<int, PeerPosition> PeerCheck::positions() try {
+  std::int64_t question = store_->add(kQuestionsKey, 0);
+  {
+    // One that this process has not answered yet is as good as a new one.
+    const std::scoped_lock lock(mutex_);
+    if (question <= answered_) question = store_->add(kQuestionsKey, 1);
+  }
+  answer(answer_key(question, rank_));
+  return wait_for_answers([question](int rank) { return answer_key(question, rank); });
+} catch (const std::exception&) {
+  return {};
+}
+
+std::optional<PeerReport> PeerCheck::ask() try {
+  const std::uint64_t own_calls = calls_();
+  answer(answer_key(rank_));
+  store_->set(kRequestKey, "1");
+  const std::map<int, PeerPosition> positions = wait_for_answers([](int rank) { return answer_key(rank); });
   PeerReport peers;
   for (int rank = 0; rank < size_; ++rank) {
-    if (!store_->check({keys[static_cast<std::size_t>(rank)]})) {
+    const auto found = positions.find(rank);
+    if (found == positions.end()) {
       peers.absent.push_back(rank);
       continue;
     }
-    const std::string text = store_->get_to_str(keys[static_cast<std::size_t>(rank)]);
-    const std::size_t blank = text.find(' ');
-    const auto calls = parse_integer(text.substr(0, blank));
-    if (!calls || blank == std::string::npos || static_cast<std::uint64_t>(*calls) >= own_calls) continue;
-    peers.late.push_back({.rank = rank,
-                          .calls_behind = own_calls - static_cast<std::uint64_t>(*calls),
-                          .place = text.substr(blank + 1)});
+    const auto& [calls, place] = found->second;
+    peers.places[rank] = place;
+    if (calls < own_calls)
+      peers.late.push_back({.rank = rank, .calls_behind = own_calls - calls, .place = place});
   }
   return peers;
 } catch (const std::exception&) {

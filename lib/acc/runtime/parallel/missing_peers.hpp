@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -57,6 +58,12 @@ class JoinWatch {
   std::thread thread_ = {};
 };
 
+/// Where a process is.
+struct PeerPosition {
+  std::uint64_t calls = 0;  ///< The number of collectives that it has begun.
+  std::string place = {};   ///< Such as `in forward`.
+};
+
 /// Finds the processes that are missing when a collective fails. Every process has a PeerCheck, whose thread
 /// polls the store once a second. When another process checks its peers, the thread answers with the number
 /// of collectives that this process has begun and where it is, even while the program itself hangs.
@@ -76,9 +83,14 @@ class PeerCheck {
   /// gone. Later calls return the first result, since processes that notice a lost one end as well.
   const std::optional<PeerReport>& report();
 
+  /// Asks all processes, as often as it is called, and returns where those are that answer within seconds.
+  std::map<int, PeerPosition> positions();
+  PeerPosition own_position();
+
  private:
   void answer_when_asked();
-  void answer();
+  void answer(const std::string& key);
+  std::map<int, PeerPosition> wait_for_answers(const std::function<std::string(int rank)>& key);
   std::optional<PeerReport> ask();
 
   c10::intrusive_ptr<c10d::Store> store_;
@@ -90,6 +102,7 @@ class PeerCheck {
   std::condition_variable ended_;
   bool ends_ = false;
   std::string place_ = "after joining";
+  std::int64_t answered_ = 0;
   std::optional<std::optional<PeerReport>> result_ = {};
   std::thread thread_;
 };

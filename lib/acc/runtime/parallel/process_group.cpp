@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -16,6 +17,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/parallel/cpu/cpu_backend.hpp"
+#include "acc/runtime/parallel/cpu/memory_group.hpp"
 #include "acc/runtime/parallel/explain_failure.hpp"
 #include "acc/runtime/parallel/missing_peers.hpp"
 #include "acc/runtime/process/record.hpp"
@@ -141,6 +143,26 @@ std::string message_of(const std::exception& error) {
   return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
 }
 
+// Its values in memory: those of conj() and imag() are marked to be conjugated or negated when they are read.
+at::Tensor plain(const at::Tensor& tensor) {
+  return tensor.detach().resolve_conj().resolve_neg().contiguous();
+}
+
+// The type in which the values of all processes are added before they are divided: a sum in the type of
+// small numbers could overflow, though their mean does not.
+at::ScalarType type_of_sums(at::ScalarType type) {
+  if (at::isIntegralType(type, /*includeBool=*/true))
+    return c10::elementSize(type) <= 2 ? at::kFloat : at::kDouble;
+  return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
+}
+
+// Whether LibTorch or Gloo threw it about a collective operation, whatever it says.
+bool is_of_other_processes(const std::exception& error) {
+  return dynamic_cast<const c10::DistError*>(&error) != nullptr ||
+         dynamic_cast<const detail::MemoryFailure*>(&error) != nullptr ||
+         std::string_view(error.what()).find("/gloo/") != std::string_view::npos;
+}
+
 // Tensors are sent as bytes, since Gloo does not support all types.
 at::Tensor as_bytes(const at::Tensor& contiguous) {
   return contiguous.reshape({-1}).view(at::kByte);
@@ -166,6 +188,12 @@ struct ProcessGroup::Impl {
   // length.
   std::unique_ptr<detail::PeerCheck> peer_check = {};
 
+  // Whether Gloo takes the maximum: a NaN would be lost or kept depending on the ranks that have it.
+  bool loses_nans(const at::Tensor& tensor) const {
+    return tensor.is_floating_point() && tensor.device().is_cpu() &&
+           !detail::shares_memory_with_all(*group->getBackend(c10::DeviceType::CPU));
+  }
+
   void set_place(std::string_view where, std::string_view doing) const {
     if (peer_check) peer_check->set_place(fmt::format("{} {}", where, doing));
   }
@@ -174,16 +202,22 @@ struct ProcessGroup::Impl {
     set_place("in", doing);
     try {
       function();
-    } catch (const Error&) {
-      throw;
     } catch (const std::exception& error) {
+      if (dynamic_cast<const Error*>(&error) != nullptr &&
+          dynamic_cast<const detail::MemoryFailure*>(&error) == nullptr)
+        throw;
       const std::string text = message_of(error);
       detail::CollectiveContext context{.rank = group->getRank(),
                                         .size = group->getSize(),
                                         .doing = doing,
                                         .timeout = timeout,
                                         .peers = {}};
-      if (!detail::explain_collective_failure(text, context)) throw;
+      if (!detail::explain_collective_failure(text, context)) {
+        if (!is_of_other_processes(error)) throw;
+        throw Error({.kind = ErrorKind::system,
+                     .what = detail::first_line(text),
+                     .where = fmt::format("rank {}, {}", context.rank, doing)});
+      }
       if (peer_check) {
         const QuietLog quiet;
         context.peers = peer_check->report();
@@ -193,6 +227,27 @@ struct ProcessGroup::Impl {
       throw explained;
     }
     set_place("after", doing);
+  }
+
+  // Returns when the comparison is over or has failed, and throws when another process has gone past it: Gloo
+  // would wait for it until the timeout.
+  void wait_or_find_others_elsewhere(c10d::Work& work) const {
+    // More and more of it: the others may be late.
+    for (std::chrono::seconds patience{3}; peer_check; patience *= 2) {
+      try {
+        work.wait(patience);
+        return;
+      } catch (const std::exception&) {
+        if (work.isCompleted()) return;
+      }
+      const QuietLog quiet;
+      const detail::PeerPosition own = peer_check->own_position();
+      const std::string kind = own.place.substr(0, own.place.find(','));
+      for (const auto& [rank, other] : peer_check->positions()) {
+        if (other.calls >= own.calls && !other.place.starts_with(kind))
+          throw std::runtime_error("the processes do not make the same calls");
+      }
+    }
   }
 
   // In `function` LibTorch does nothing but communicate, so all its exceptions are about the other processes.
@@ -269,29 +324,49 @@ void ProcessGroup::with_explained_errors(std::string_view doing, const std::func
 }
 
 void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {
-  std::vector<at::Tensor> one{tensor.detach().contiguous().clone()};
+  if (op == ReduceOp::max && impl_->loses_nans(tensor)) {
+    tensor = all_gather(tensor).amax(0);
+    return;
+  }
+  const at::ScalarType type = tensor.scalar_type();
+  const at::ScalarType summed = op == ReduceOp::mean ? type_of_sums(type) : type;
+  std::vector<at::Tensor> one{plain(tensor).to(summed, /*non_blocking=*/false, /*copy=*/true)};
   c10d::AllreduceOptions options;
   options.reduceOp = op == ReduceOp::max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
   impl_->together("all_reduce", [&] { impl_->group->allreduce(one, options)->wait(); });
-  tensor = op == ReduceOp::mean ? one[0].div(size()) : one[0];
+  if (op == ReduceOp::mean)
+    one[0] = one[0].div(size()).to(at::isIntegralType(type, true) ? at::kFloat : type);
+  tensor = one[0];
 }
 
 at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
-  at::Tensor input = tensor.detach().contiguous();
+  return gather_all(tensor, "all_gather", /*compares=*/false);
+}
+
+at::Tensor ProcessGroup::all_gather_to_compare(const at::Tensor& tensor, std::string_view doing) {
+  return gather_all(tensor, doing, /*compares=*/true);
+}
+
+at::Tensor ProcessGroup::gather_all(const at::Tensor& tensor, std::string_view doing, bool compares) {
+  at::Tensor input = plain(tensor);
   std::vector<std::int64_t> shape = input.sizes().vec();
   shape.insert(shape.begin(), size());
   at::Tensor output = at::empty(shape, input.options());
   if (input.numel() == 0) return output;
   at::Tensor bytes_in = as_bytes(input);
   at::Tensor bytes_out = as_bytes(output);
-  impl_->together("all_gather", [&] { gather_into(*impl_->group, bytes_out, bytes_in)->wait(); });
+  impl_->together(doing, [&] {
+    const auto work = gather_into(*impl_->group, bytes_out, bytes_in);
+    if (compares) impl_->wait_or_find_others_elsewhere(*work);
+    work->wait();
+  });
   return output;
 }
 
 void ProcessGroup::broadcast(at::Tensor& tensor, int from) {
   if (tensor.numel() == 0) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor contiguous = tensor.detach().contiguous();
+  const at::Tensor contiguous = plain(tensor);
   std::vector<at::Tensor> bytes{as_bytes(contiguous)};
   c10d::BroadcastOptions options;
   options.rootRank = from;

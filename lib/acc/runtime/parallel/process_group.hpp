@@ -65,13 +65,19 @@ class ProcessGroup {
   std::chrono::milliseconds timeout() const;  ///< The time after which a process gives up.
   CpuBackend cpu_backend() const;             ///< What all processes use.
 
-  /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors; the mean of integers is a float
-  /// tensor.
+  /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors. The mean of integers is a float
+  /// tensor. Sums overflow as those of the tensor's type do, means of integers and fp16 do not. On the CPU a
+  /// maximum is NaN if one of the values is.
   void all_reduce(at::Tensor& tensor, ReduceOp op);
 
   /// Stacks the tensors of all processes in rank order along a new first dimension. All must have the same
   /// shape and type.
   at::Tensor all_gather(const at::Tensor& tensor);
+
+  /// The same for a comparison that some processes may not know of: when others do something else, it throws
+  /// Error{usage} within seconds, where the launcher's store tells what they do. `doing` names it in errors,
+  /// those of the others among them.
+  at::Tensor all_gather_to_compare(const at::Tensor& tensor, std::string_view doing);
 
   /// Overwrites `tensor` with that of rank `from`. All must have the same shape and type.
   void broadcast(at::Tensor& tensor, int from);
@@ -91,6 +97,8 @@ class ProcessGroup {
 
  private:
   struct Impl;
+  at::Tensor gather_all(const at::Tensor& tensor, std::string_view doing, bool compares);
+
   std::unique_ptr<Impl> impl_;
 };
 

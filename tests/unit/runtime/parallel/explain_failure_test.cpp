@@ -67,6 +67,17 @@ TEST_CASE("collective_failure: a late process is named, also when another gave u
         "another process gave up waiting for rank 2; rank 2 is after forward, 3 calls behind");
 }
 
+TEST_CASE("collective_failure: different calls are told with the places of the ranks that are elsewhere",
+          "[runtime]") {
+  acc::detail::CollectiveContext context = kContext;
+  const std::string compares = "in comparison of parameters, since 'head.weight' was frozen";
+  context.peers = acc::detail::PeerReport{
+      .absent = {}, .late = {}, .places = {{1, compares}, {2, "in backward"}, {3, "in backward"}}};
+  CHECK(what("the processes do not make the same calls: rank 3 calls a, rank 1 calls b", context) ==
+        "the processes do not make the same calls: rank 3 calls a, rank 1 calls b; rank 1 is " + compares);
+  CHECK(what(kClosed, context) == "another process gave up; rank 1 is " + compares);
+}
+
 TEST_CASE("collective_failure: other exceptions are not translated", "[runtime]") {
   CHECK_FALSE(acc::detail::explain_collective_failure("mat1 and mat2 shapes cannot be multiplied", kContext)
                   .has_value());

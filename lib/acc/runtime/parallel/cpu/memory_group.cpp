@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -67,11 +66,23 @@ std::uint64_t signature_of(const Collective& what) {
          field(what.type, 52U) | field(what.root, 36U) | (what.bytes & ((std::uint64_t{1} << 36U) - 1));
 }
 
+// "all_reduce (max of Float) of 40 bytes", "broadcast from rank 1 of 8 bytes"
 std::string signature_text(std::uint64_t signature) {
   constexpr std::array<const char*, 5> kNames = {"barrier", "broadcast", "all_gather", "all_reduce",
                                                  "all_to_all"};
-  return fmt::format("{} of {} bytes", kNames.at(signature >> kKindShift),
-                     signature & ((std::uint64_t{1} << 36U) - 1));
+  constexpr std::array<const char*, 4> kCombinations = {"sum", "product", "min", "max"};
+  const auto field = [signature](unsigned shift, unsigned bits) {
+    return signature >> shift & ((std::uint64_t{1} << bits) - 1);
+  };
+  const auto kind = static_cast<Collective::Kind>(signature >> kKindShift);
+  std::string details;
+  if (kind == Collective::Kind::all_reduce) {
+    details = fmt::format(" ({} of {})", field(58, 1) != 0 ? "mean" : kCombinations.at(field(59, 2)),
+                          c10::toString(static_cast<c10::ScalarType>(field(52, 6))));
+  } else if (kind == Collective::Kind::broadcast) {
+    details = fmt::format(" from rank {}", field(36, 16));
+  }
+  return fmt::format("{}{} of {} bytes", kNames.at(signature >> kKindShift), details, field(0, 36));
 }
 
 }  // namespace
@@ -455,7 +466,7 @@ int MemoryGroup::name_of(int rank) const {
 }
 
 void MemoryGroup::fail(const std::string& text) {
-  failure_ = std::make_exception_ptr(std::runtime_error(text));
+  failure_ = std::make_exception_ptr(MemoryFailure(text));
   own_.left = 1;
   for (int rank = 0; rank < ranks_.size; ++rank) ring(rank);
 }

@@ -13,8 +13,10 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/parallel/cpu/combine.hpp"
 #include "acc/runtime/parallel/cpu/segment.hpp"
@@ -40,6 +42,13 @@ struct Collective {
   std::chrono::milliseconds timeout = {};  ///< From the call until it fails.
   /// Called when it is done, or has failed, on a thread of the group or the one that waits.
   std::function<void(std::exception_ptr)> done = {};
+};
+
+/// Why the operations of a MemoryGroup fail, in words of Gloo's. An Error, since a backward that is not
+/// called through the Accelerator passes it on.
+class MemoryFailure : public Error {
+ public:
+  explicit MemoryFailure(std::string text) : Error({.kind = ErrorKind::system, .what = std::move(text)}) {}
 };
 
 /// Collective operations of processes that share a Segment. Every process begins the same operations in the
@@ -79,8 +88,8 @@ class MemoryGroup {
   std::uint64_t begin(Collective collective);
 
   /// Returns when the operation is done, or `timeout` (if any) is over, which is false. Throws what the
-  /// operation failed of: std::runtime_error with words of Gloo's, that another process closed its connection
-  /// or did not answer in time.
+  /// operation failed of: MemoryFailure, that another process closed its connection, did not answer in time
+  /// or called another operation.
   bool wait(std::uint64_t number, std::optional<std::chrono::milliseconds> timeout);
 
   /// Somebody will ask for the end of what was begun without calling wait.

@@ -75,10 +75,11 @@ std::vector<float> values_of(int rank, std::size_t count) {
   return values;
 }
 
+// An Error, which a program catches even if nothing translates it.
 std::string failure_of(const std::function<void()>& function) {
   try {
     function();
-  } catch (const std::exception& error) {
+  } catch (const acc::Error& error) {
     return error.what();
   }
   return "none";
@@ -246,16 +247,18 @@ TEST_CASE("memory_group: a rank that does not call in time fails the others", "[
 TEST_CASE("memory_group: ranks that call different operations are told so", "[runtime]") {
   const auto failures = on_ranks(2, [](MemoryGroup& group, int rank) {
     std::vector<float> values(rank == 0 ? 10 : 20);
-    return failure_of([&] { group.wait(group.begin(sum_of(values)), std::nullopt); });
+    Collective own = sum_of(values);
+    if (rank == 0) own.combination = acc::detail::Combination::max;
+    return failure_of([&] { group.wait(group.begin(std::move(own)), std::nullopt); });
   });
   const bool first_knows =
       failures[0] ==
-      "the processes do not make the same calls: rank 0 calls all_reduce of 40 bytes, rank 1 calls "
-      "all_reduce of 80 bytes";
+      "the processes do not make the same calls: rank 0 calls all_reduce (max of Float) of 40 bytes, rank 1 "
+      "calls all_reduce (sum of Float) of 80 bytes";
   const bool second_knows =
       failures[1] ==
-      "the processes do not make the same calls: rank 1 calls all_reduce of 80 bytes, rank 0 calls "
-      "all_reduce of 40 bytes";
+      "the processes do not make the same calls: rank 1 calls all_reduce (sum of Float) of 80 bytes, rank 0 "
+      "calls all_reduce (max of Float) of 40 bytes";
   CHECK((first_knows || second_knows));
   CHECK((first_knows || failures[0].starts_with("Connection closed by peer")));
   CHECK((second_knows || failures[1].starts_with("Connection closed by peer")));
