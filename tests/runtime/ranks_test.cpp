@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on several processes, each of which runs all cases in this order.
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/complex.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/imag.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -83,6 +88,75 @@ TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do
   CHECK(said(at::kComplexFloat, acc::ReduceOp::max) ==
         "reduce: ComplexFloat numbers have no maximum (reduce the absolute values)");
   CHECK(job().reduce(at::ones({1})).item<int>() == size());
+}
+
+TEST_CASE("ranks: a mean does not overflow where its sum would", "[ranks]") {
+  const auto mean = [](const at::Tensor& tensor) { return job().reduce(tensor, acc::ReduceOp::mean); };
+  CHECK(mean(at::full({1}, 200, at::kByte)).equal(at::full({1}, 200, at::kFloat)));
+  CHECK(mean(at::full({1}, -100, at::kChar)).equal(at::full({1}, -100, at::kFloat)));
+  CHECK(mean(at::full({1}, 2'000'000'000, at::kInt)).equal(at::full({1}, 2e9, at::kFloat)));
+  CHECK(mean(at::full({1}, std::int64_t{1} << 62, at::kLong)).item<double>() == std::pow(2, 62));
+  CHECK(mean(at::full({1}, 60000, at::kHalf)).equal(at::full({1}, 60000, at::kHalf)));
+}
+
+TEST_CASE(
+    "ranks: processes that call different operations get the same error on every rank, and the job continues",
+    "[ranks]") {
+  const auto what_of = [](const std::function<void()>& function) {
+    return error_of(function).problems().front().what;
+  };
+  const std::string different = "the processes do not make the same calls: rank 0 calls ";
+  const bool first = rank() == 0;
+  const at::Tensor own = at::full({2}, rank(), at::kFloat);
+  CHECK(what_of([&] { job().broadcast(own, first ? 0 : 1); }) ==
+        different + "broadcast (from rank 0), rank 1 calls broadcast (from rank 1)");
+  CHECK(what_of([&] { job().reduce(own, first ? acc::ReduceOp::sum : acc::ReduceOp::max); }) ==
+        different + "reduce (sum), rank 1 calls reduce (max)");
+  CHECK(what_of([&] { first ? job().gather(own) : job().reduce(own); }) ==
+        different + "gather, rank 1 calls reduce (sum)");
+  CHECK(what_of([&] { job().pad_across_processes(own.unsqueeze(0), {.dim = first ? 0 : 1}); }) ==
+        different + "pad_across_processes (dimension 0), rank 1 calls pad_across_processes (dimension 1)");
+  CHECK(what_of([&] { job().broadcast_object(std::string("x"), first ? 0 : 1); }) ==
+        different + "broadcast_object (from rank 0), rank 1 calls broadcast_object (from rank 1)");
+  CHECK(what_of([&] {
+          if (first)
+            job().gather(own);
+          else
+            job().gather_object(std::vector<std::string>{"x"});
+        }) == different + "gather, rank 1 calls gather_object");
+  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 0 : 1, own)); }) ==
+        different + "an operation without tensors, rank 1 calls gather");
+  using Named = std::map<std::string, at::Tensor>;
+  CHECK(
+      what_of([&] {
+        job().gather(first ? Named{{"a", own}, {"b", own}} : Named{{"a", own}, {"c", own}});
+      }) ==
+      "every process must give the same structure, but rank 0 gives {a: tensor, b: tensor} and rank 1 gives "
+      "{a: tensor, c: tensor}");
+  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 2 : 1, own)); }) ==
+        "every process must give the same structure, but rank 0 gives [tensor, tensor] and rank 1 gives "
+        "[tensor]");
+  CHECK(what_of([&] { job().broadcast(own, 7); }).starts_with("there is no rank 7: the ranks are 0 to "));
+  CHECK(job().gather(own).size(0) == 2 * job().num_processes());
+}
+
+TEST_CASE("ranks: a maximum is NaN if one of the values is, whoever has it", "[ranks]") {
+  for (const int holder : {0, job().num_processes() - 1}) {
+    const at::Tensor own = at::full({2}, rank() == holder ? NAN : 1, at::kFloat);
+    CHECK(job().reduce(own, acc::ReduceOp::max).isnan().all().item<bool>());
+  }
+  CHECK(job()
+            .reduce(at::full({2}, rank(), at::kDouble), acc::ReduceOp::max)
+            .equal(at::full({2}, job().num_processes() - 1, at::kDouble)));
+}
+
+TEST_CASE("ranks: conjugates are sent as such", "[ranks]") {
+  const at::Tensor own = at::complex(at::full({2}, rank(), at::kFloat), at::ones({2}));
+  const at::Tensor all = job().gather(own.conj());
+  CHECK(all.slice(0, 2 * rank(), 2 * rank() + 2).equal(own.conj()));
+  CHECK(job().gather(at::_neg_view(at::ones({1}))).equal(-at::ones({job().num_processes()})));
+  CHECK(at::imag(job().reduce(own.conj()))[0].item<float>() == -static_cast<float>(job().num_processes()));
+  CHECK(at::imag(job().broadcast(own.conj()))[0].item<float>() == -1);
 }
 
 TEST_CASE("ranks: gather_for_metrics returns each sample once, however many there are", "[ranks]") {

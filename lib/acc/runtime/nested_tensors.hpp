@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <ranges>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -159,7 +160,56 @@ struct ForEachTensor {
   }
 };
 
+// A key as text; that of other types is unknown.
+template <class Key>
+std::string key_text(const Key& key) {
+  if constexpr (std::is_convertible_v<const Key&, std::string_view>) {
+    return std::string(std::string_view(key));
+  } else if constexpr (std::is_enum_v<Key>) {
+    return std::to_string(static_cast<std::underlying_type_t<Key>>(key));
+  } else if constexpr (std::is_arithmetic_v<Key>) {
+    return std::to_string(key);
+  } else {
+    return "?";
+  }
+}
+
+// Adds the texts of the parts, with commas in between.
+template <class Parts, class PartText>
+std::string joined(Parts& parts, const PartText& text_of) {
+  std::string text;
+  for (auto& part : parts) text += (text.empty() ? "" : ", ") + text_of(part);
+  return text;
+}
+
+template <class Value>
+std::string structure_text(const Value& value) {
+  constexpr Kind kind = kKind<Value>;
+  if constexpr (kind == Kind::tuple) {
+    std::string text;
+    const auto add = [&](const auto& part) { text += (text.empty() ? "" : ", ") + structure_text(part); };
+    std::apply([&](const auto&... part) { (add(part), ...); }, value);
+    return "(" + text + ")";
+  } else if constexpr (kind == Kind::map) {
+    return "{" +
+           joined(
+               value,
+               [](const auto& item) { return key_text(item.first) + ": " + structure_text(item.second); }) +
+           "}";
+  } else if constexpr (kind == Kind::list) {
+    return "[" + joined(value, [](const auto& part) { return structure_text(part); }) + "]";
+  } else {
+    return "tensor";
+  }
+}
+
 }  // namespace nested
+
+/// A structure without its values, such as `{logits: tensor, losses: [tensor, tensor]}`.
+template <class Structure>
+std::string structure_text(const Structure& structure) {
+  return nested::structure_text(structure);
+}
 
 /// Whether values of this type may contain tensors that for_each_tensor does not find: true for an unknown
 /// class and structures that contain one.

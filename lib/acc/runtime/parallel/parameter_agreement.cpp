@@ -42,13 +42,6 @@ std::vector<ParameterInfo> unpack(std::string_view text) {
   return parameters;
 }
 
-// FNV-1a, because std::hash may differ between machines.
-std::uint64_t fingerprint(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
-  return hash;
-}
-
 // The elements' bits, reinterpreted as integers of the same size.
 at::Tensor bits_of(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().contiguous().reshape({-1});
@@ -101,16 +94,32 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
   return std::nullopt;
 }
 
-void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group) {
-  const std::string text = pack(describe_parameters(module));
+namespace {
+
+template <class Gather>
+void compare_with_others(const std::vector<ParameterInfo>& parameters, ProcessGroup& group, Gather gather) {
+  const std::string text = pack(parameters);
   const at::Tensor own = at::full({1}, static_cast<std::int64_t>(fingerprint(text)), at::kLong);
-  const at::Tensor all = group.all_gather(own);
+  const at::Tensor all = gather(own);
   if (all.equal(own.expand_as(all))) return;
 
   // Exchanges the names only now that a difference is known.
   std::vector<std::vector<ParameterInfo>> by_rank;
   for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
   if (const auto error = find_disagreement(by_rank)) throw *error;
+}
+
+}  // namespace
+
+void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group) {
+  compare_with_others(describe_parameters(module), group,
+                      [&](const at::Tensor& own) { return group.all_gather(own); });
+}
+
+void require_same_parameters(const std::vector<ParameterInfo>& own, ProcessGroup& group,
+                             std::string_view doing) {
+  compare_with_others(own, group,
+                      [&](const at::Tensor& hash) { return group.all_gather_to_compare(hash, doing); });
 }
 
 at::Tensor checksums(const std::vector<at::Tensor>& tensors) {

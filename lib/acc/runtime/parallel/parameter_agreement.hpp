@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -31,6 +32,10 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
 
 /// Throws the same Error{usage} on every rank when names, shapes or types of the module differ between ranks.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
+/// The same for a module that `own` describes, where some processes may not know of the comparison, see
+/// ProcessGroup::all_gather_to_compare.
+void require_same_parameters(const std::vector<ParameterInfo>& own, ProcessGroup& group,
+                             std::string_view doing);
 
 /// A checksum for each tensor: the sum of its elements' bits as integers. Different tensors rarely have the
 /// same checksum.

@@ -50,29 +50,148 @@ std::string form_text(const std::int64_t* numbers) {
   return fmt::format("{} [{}]", c10::toString(type_of(numbers)), fmt::join(sizes_of(numbers), ", "));
 }
 
-namespace {
-
-// The forms of all processes' tensors, in rank order.
-at::Tensor forms_of(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
-  at::Tensor form = at::zeros({kFormSize}, at::kLong);
-  write_form(tensor, form.mutable_data_ptr<std::int64_t>(), where);
-  return group.all_gather(form);
+std::uint64_t fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
+  return hash;
 }
 
-// Throws when the first `numbers` numbers of two forms differ; `must_give` describes them in the Error.
-// Without this check Gloo would hang or mix up the bytes.
-void require_same(const at::Tensor& forms, std::int64_t numbers, const char* must_give, const char* where) {
-  const auto text = [&](std::int64_t rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
-  for (std::int64_t rank = 1; rank < forms.size(0); ++rank) {
-    if (forms[rank].slice(0, 0, numbers).equal(forms[0].slice(0, 0, numbers))) continue;
-    throw Error({.what = fmt::format("every process must give {}, but rank 0 gives {} and rank {} gives {}",
-                                     must_give, text(0), rank, text(rank)),
-                 .where = where});
+namespace {
+
+// An operation as all processes must call it.
+struct Call {
+  enum class Operation : std::int64_t {
+    gather,
+    reduce,
+    broadcast,
+    pad,
+    none,
+    gather_object,
+    broadcast_object
+  };
+
+  Operation operation = Operation::none;
+  std::int64_t argument = 0;  // ReduceOp, the root, or the dimension
+  std::string structure = {};
+};
+
+constexpr std::array<const char*, 7> kOperationNames = {
+    "gather",        "reduce",          "broadcast", "pad_across_processes", "an operation without tensors",
+    "gather_object", "broadcast_object"};
+
+const char* name_of(const Call& call) {
+  return kOperationNames.at(static_cast<std::size_t>(call.operation));
+}
+
+// What processes exchange before the data: the operation, its argument and a hash of the structure, then the
+// form of the tensor, or the number of texts or bytes of objects.
+constexpr std::int64_t kCallSize = 3;
+constexpr std::int64_t kNumbers = kCallSize + kFormSize;
+
+// "reduce (max)", "broadcast (from rank 1)"
+std::string call_text(const std::int64_t* numbers) {
+  constexpr std::array<const char*, 4> kReductions = {"sum", "mean", "max", "sum"};
+  const auto operation = static_cast<Call::Operation>(numbers[0]);
+  const std::string name = kOperationNames.at(static_cast<std::size_t>(numbers[0]));
+  switch (operation) {
+    case Call::Operation::reduce:
+      return fmt::format("{} ({})", name, kReductions.at(static_cast<std::size_t>(numbers[1])));
+    case Call::Operation::broadcast:
+    case Call::Operation::broadcast_object:
+      return fmt::format("{} (from rank {})", name, numbers[1]);
+    case Call::Operation::pad:
+      return fmt::format("{} (dimension {})", name, numbers[1]);
+    default:
+      return name;
   }
 }
 
-void require_same_form(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
-  require_same(forms_of(tensor, where, group), kFormSize, "the same shape and type", where);
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMaxShown = 200;
+  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "...";
+}
+
+// Throws when the first `count` numbers of two processes differ, from `begin` on.
+template <class Differ>
+void require_same(const at::Tensor& all, std::int64_t begin, std::int64_t count, const Differ& error_of) {
+  for (std::int64_t rank = 1; rank < all.size(0); ++rank) {
+    if (!all[rank].narrow(0, begin, count).equal(all[0].narrow(0, begin, count))) throw error_of(rank);
+  }
+}
+
+const std::int64_t* numbers_of(const at::Tensor& all, std::int64_t rank) {
+  return all.const_data_ptr<std::int64_t>() + rank * kNumbers;
+}
+
+// Exchanges the numbers of all processes, whose form is written already, and returns them in rank order.
+// Throws when the calls differ.
+at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
+  auto* const own = numbers.mutable_data_ptr<std::int64_t>();
+  own[0] = static_cast<std::int64_t>(call.operation);
+  own[1] = call.argument;
+  own[2] = static_cast<std::int64_t>(fingerprint(call.structure));
+  const at::Tensor all = group.all_gather(numbers);
+  const std::string where = name_of(call);
+  require_same(all, 0, 2, [&](std::int64_t rank) {
+    return Error(
+        {.what = fmt::format("the processes do not make the same calls: rank 0 calls {}, rank {} calls {}",
+                             call_text(numbers_of(all, 0)), rank, call_text(numbers_of(all, rank))),
+         .where = where,
+         .hint = "every process must make the same calls in the same order"});
+  });
+  if (all.select(1, 2).eq(own[2]).all().item<bool>()) return all;
+  // Exchanges the structures only now that a difference is known.
+  const at::Tensor lengths =
+      group.all_gather(at::full({1}, static_cast<std::int64_t>(call.structure.size()), at::kLong));
+  const std::int64_t longest = lengths.max().item<std::int64_t>();
+  at::Tensor text = at::zeros({longest}, at::kByte);
+  std::ranges::copy(call.structure, static_cast<char*>(text.mutable_data_ptr()));
+  const at::Tensor texts = group.all_gather(text);
+  const auto structure = [&](std::int64_t rank) {
+    return shortened({static_cast<const char*>(texts[rank].const_data_ptr()),
+                      static_cast<std::size_t>(lengths[rank].item<std::int64_t>())});
+  };
+  require_same(all, 2, 1, [&](std::int64_t rank) {
+    return Error(
+        {.what = fmt::format("every process must give the same structure, but rank 0 gives {} and rank "
+                             "{} gives {}",
+                             structure(0), rank, structure(rank)),
+         .where = where});
+  });
+  return all;
+}
+
+// The same for an operation on a tensor. Throws also when the first `count` numbers of the forms differ;
+// `must_give` describes them in the Error. Without this check Gloo would hang or mix up the bytes.
+at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64_t count,
+                          const char* must_give, ProcessGroup& group) {
+  at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
+  write_form(tensor, numbers.mutable_data_ptr<std::int64_t>() + kCallSize, name_of(call));
+  const at::Tensor all = exchange(call, numbers, group);
+  const auto form = [&](std::int64_t rank) { return form_text(numbers_of(all, rank) + kCallSize); };
+  require_same(all, kCallSize, count, [&](std::int64_t rank) {
+    return Error({.what = fmt::format("every process must give {}, but rank 0 gives {} and rank {} gives {}",
+                                      must_give, form(0), rank, form(rank)),
+                  .where = name_of(call)});
+  });
+  return all;
+}
+
+void require_same_form(const Call& call, const at::Tensor& tensor, ProcessGroup& group) {
+  exchange_forms(call, tensor, kFormSize, "the same shape and type", group);
+}
+
+// The same for objects, of which each process gives a number, of texts or bytes. Returns all numbers.
+at::Tensor exchange_counts(const Call& call, std::size_t count, ProcessGroup& group) {
+  at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
+  numbers[kCallSize] = static_cast<std::int64_t>(count);
+  return exchange(call, numbers, group).select(1, kCallSize);
+}
+
+void require_rank(int from, const ProcessGroup& group, const char* where) {
+  if (from >= 0 && from < group.size()) return;
+  throw Error({.what = fmt::format("there is no rank {}: the ranks are 0 to {}", from, group.size() - 1),
+               .where = where});
 }
 
 // Throws a clearer error than Gloo's "Invalid scalar type".
@@ -95,19 +214,10 @@ void require_reducible(at::ScalarType type, ReduceOp op) {
 at::Tensor reduce_all(const at::Tensor& tensor, ReduceOp op, ProcessGroup& group) {
   require_reducible(tensor.scalar_type(), op);
   const bool is_complex = tensor.is_complex();
-  at::Tensor result = is_complex ? at::view_as_real(tensor.resolve_conj()) : tensor;
-  if (tensor.scalar_type() == at::kBool) {
-    if (op == ReduceOp::mean)
-      result = result.to(at::kFloat);
-    else
-      op = ReduceOp::max;
-  }
+  at::Tensor result = is_complex ? at::view_as_real(tensor.resolve_conj().resolve_neg()) : tensor;
+  if (tensor.scalar_type() == at::kBool && op != ReduceOp::mean) op = ReduceOp::max;
   group.all_reduce(result, op);
   return is_complex ? at::view_as_complex(result) : result;
-}
-
-at::Tensor whole_number(std::int64_t number) {
-  return at::full({1}, number, at::kLong);
 }
 
 at::Tensor bytes_of(std::string_view text, std::int64_t size) {
@@ -123,40 +233,50 @@ std::string text_of(const at::Tensor& bytes, std::int64_t size) {
 
 }  // namespace
 
-at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group) {
+at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group, const std::string& structure) {
   const at::Tensor rows = tensor.dim() == 0 ? tensor.detach().reshape({1}) : tensor.detach();
   if (group == nullptr) return rows;
-  require_same_form(rows, "gather", *group);
+  require_same_form({.operation = Call::Operation::gather, .structure = structure}, rows, *group);
   return group->all_gather(rows).flatten(0, 1);
 }
 
-at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group) {
+at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group,
+                         const std::string& structure) {
+  if (op == ReduceOp::none) op = ReduceOp::sum;
   at::Tensor result = tensor.detach();
   if (group == nullptr) {
     // The mean of integers is a float tensor, also on one process.
     result = op == ReduceOp::mean ? result.div(1) : result.clone();
   } else {
-    require_same_form(tensor, "reduce", *group);
+    require_same_form({.operation = Call::Operation::reduce,
+                       .argument = static_cast<std::int64_t>(op),
+                       .structure = structure},
+                      tensor, *group);
     result = reduce_all(result, op, *group);
   }
   return scale == 1 ? result : result * scale;
 }
 
-at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group) {
+at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group,
+                            const std::string& structure) {
   at::Tensor result = tensor.detach().clone();
   if (group == nullptr) return result;
-  require_same_form(tensor, "broadcast", *group);
+  require_rank(from, *group, "broadcast");
+  require_same_form({.operation = Call::Operation::broadcast, .argument = from, .structure = structure},
+                    tensor, *group);
   group->broadcast(result, from);
   return result;
 }
 
-at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group) {
+at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group,
+                      const std::string& structure) {
   if (group == nullptr) return tensor.detach();
-  const at::Tensor forms = forms_of(tensor, "pad_across_processes", *group);
-  require_same(forms, kFormSizes, "the same type and number of dimensions", "pad_across_processes");
+  const at::Tensor all =
+      exchange_forms({.operation = Call::Operation::pad, .argument = options.dim, .structure = structure},
+                     tensor, kFormSizes, "the same type and number of dimensions", *group);
   const std::int64_t dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
   if (dim < 0 || dim >= tensor.dim()) return tensor.detach();
-  const std::int64_t size = forms.select(1, kFormSizes + dim).max().item<std::int64_t>();
+  const std::int64_t size = all.select(1, kCallSize + kFormSizes + dim).max().item<std::int64_t>();
   if (size == tensor.size(dim)) return tensor.detach();
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dim)] = size;
@@ -164,6 +284,10 @@ at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, Proce
   padded.narrow(dim, options.pad_first ? size - tensor.size(dim) : 0, tensor.size(dim))
       .copy_(tensor.detach());
   return padded;
+}
+
+void require_no_tensors(const std::string& structure, ProcessGroup* group) {
+  if (group != nullptr) exchange({.structure = structure}, at::zeros({kNumbers}, at::kLong), *group);
 }
 
 std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group) {
@@ -175,7 +299,8 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
     own += text;
     own_lengths.push_back(static_cast<std::int64_t>(text.size()));
   }
-  const at::Tensor counts = group->all_gather(whole_number(static_cast<std::int64_t>(texts.size())));
+  const at::Tensor counts =
+      exchange_counts({.operation = Call::Operation::gather_object}, texts.size(), *group);
   at::Tensor lengths = at::zeros({counts.max().item<std::int64_t>()}, at::kLong);
   std::ranges::copy(own_lengths, lengths.mutable_data_ptr<std::int64_t>());
   lengths = group->all_gather(lengths);
@@ -195,11 +320,13 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
 
 std::string broadcast_text(std::string_view text, int from, ProcessGroup* group) {
   if (group == nullptr) return std::string(text);
-  at::Tensor size = whole_number(static_cast<std::int64_t>(text.size()));
-  group->broadcast(size, from);
-  at::Tensor bytes = bytes_of(text, size.item<std::int64_t>());
+  require_rank(from, *group, "broadcast_object");
+  const at::Tensor sizes = exchange_counts({.operation = Call::Operation::broadcast_object, .argument = from},
+                                           text.size(), *group);
+  const std::int64_t size = sizes[from].item<std::int64_t>();
+  at::Tensor bytes = bytes_of(text, size);
   group->broadcast(bytes, from);
-  return text_of(bytes, size.item<std::int64_t>());
+  return text_of(bytes, size);
 }
 
 Part part_of_process(std::size_t length, std::size_t index, std::size_t count, bool apply_padding) {

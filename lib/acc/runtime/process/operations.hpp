@@ -26,6 +26,9 @@ struct PadOptions {
 
 namespace detail {
 
+/// A hash of a text that is the same on all machines, which std::hash need not be: FNV-1a.
+std::uint64_t fingerprint(std::string_view text);
+
 // The form of a tensor: its type and shape as a fixed number of integers, which processes exchange before the
 // tensor itself.
 
@@ -44,12 +47,21 @@ at::Tensor empty_of_form(const std::int64_t* numbers);
 /// The form as text, such as "Float [4, 2]".
 std::string form_text(const std::int64_t* numbers);
 
-// The collective operations of PartialState for one tensor. `group` is null if there is one process.
+// The collective operations of PartialState for one tensor of a structure. `group` is null if there is one
+// process. All throw Error{usage} on every rank when the processes do not call the same operation with the
+// same arguments, `structure` (see structure_text) among them: otherwise they would get each other's values.
 
-at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group);
-at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group);
-at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group);
-at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group);
+at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group,
+                         const std::string& structure = "tensor");
+at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group,
+                         const std::string& structure = "tensor");
+at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group,
+                            const std::string& structure = "tensor");
+at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group,
+                      const std::string& structure = "tensor");
+
+/// The same check for an operation on a structure without tensors, which calls none of the above.
+void require_no_tensors(const std::string& structure, ProcessGroup* group);
 
 /// Gathers the texts of all processes in rank order. Their number and lengths may differ between processes.
 std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group);

@@ -119,28 +119,31 @@ class PartialState {
 
   /// Together: concatenates the tensors of all processes along dimension 0; 0-dimensional tensors count as
   /// one row. Like the next three functions, it takes a tensor or a structure of tensors, see
-  /// TensorStructure. Throws Error{usage} on every rank when shapes or types differ.
+  /// TensorStructure. Throws Error{usage} on every rank when shapes, types or structures (keys of maps,
+  /// lengths of vectors) differ, or the processes call different operations.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
-    return map_tensors(tensors,
-                       [this](const at::Tensor& one) { return detail::gather_tensor(one, group_of_all()); });
+    return together(tensors, [](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {
+      return detail::gather_tensor(one, group, structure);
+    });
   }
 
   /// Together: the sum, mean or maximum over all processes times `scale`, on every process. The mean of
-  /// integers is a float tensor; the sum of bools is true if one of them is true. Throws as gather, and for
-  /// types that cannot be reduced, such as int16.
+  /// integers is a float tensor, and does not overflow as their sum may; the sum of bools is true if one of
+  /// them is true. Throws as gather, and for types that cannot be reduced, such as int16.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
-    return map_tensors(tensors, [&](const at::Tensor& one) {
-      return detail::reduce_tensor(one, op, scale, group_of_all());
+    return together(tensors, [&](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {
+      return detail::reduce_tensor(one, op, scale, group, structure);
     });
   }
 
   /// Together: rank `from`'s tensors, on every process. Throws as gather.
   template <TensorStructure Structure>
   Structure broadcast(const Structure& tensors, int from = 0) const {
-    return map_tensors(
-        tensors, [&](const at::Tensor& one) { return detail::broadcast_tensor(one, from, group_of_all()); });
+    return together(tensors, [&](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {
+      return detail::broadcast_tensor(one, from, group, structure);
+    });
   }
 
   /// Together: pads each tensor with `pad_index` to the largest size of all processes along `dim`, at the end
@@ -148,8 +151,9 @@ class PartialState {
   /// unchanged. Throws Error{usage} on every rank when types or numbers of dimensions differ.
   template <TensorStructure Structure>
   Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
-    return map_tensors(
-        tensors, [&](const at::Tensor& one) { return detail::pad_tensor(one, options, group_of_all()); });
+    return together(tensors, [&](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {
+      return detail::pad_tensor(one, options, group, structure);
+    });
   }
 
   /// Together: the objects of all processes in rank order; the lists may differ in length. Objects may be
@@ -187,6 +191,20 @@ class PartialState {
   void leave() {
     group_.reset();
     left_ = true;
+  }
+
+  // Calls `function` for each tensor of a structure that all processes give.
+  template <TensorStructure Structure, class Function>
+  Structure together(const Structure& tensors, const Function& function) const {
+    ProcessGroup* const group = group_of_all();
+    const std::string structure = group == nullptr ? std::string() : detail::structure_text(tensors);
+    bool is_empty = true;
+    Structure result = map_tensors(tensors, [&](const at::Tensor& one) {
+      is_empty = false;
+      return function(one, group, structure);
+    });
+    if (is_empty) detail::require_no_tensors(structure, group);
+    return result;
   }
 
   template <class Function>
