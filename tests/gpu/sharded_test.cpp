@@ -44,7 +44,7 @@ void check_training(int stage, at::ScalarType compute) {
   for (int step = 0; step < 10; ++step) {
     const at::Tensor x = at::randn({kBatch * job().num_processes(), 8}).to(device);
     model(x.narrow(0, kBatch * job().process_index(), kBatch)).to(at::kFloat).square().mean().backward();
-    module->after_backward();
+    module->after_backward({});
     native.step();
     native.zero_grad();
     module->after_step();

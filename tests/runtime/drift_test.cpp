@@ -5,10 +5,13 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
+#include <torch/serialize.h>
 
 #include <cmath>
+#include <sstream>
 #include <string>
 
 #include "runtime/job.hpp"
@@ -160,6 +163,106 @@ TEST_CASE("drift: layers that are frozen or unfrozen after prepare are respected
   CHECK(same_everywhere(*net));
 }
 
+TEST_CASE("drift: gradients are averaged on after parameters got new memory on all processes", "[ranks]") {
+  acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = GENERATE(false, true)}});
+  acc::set_seed(3);
+  Net net;
+  Net alone;
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < 4; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
+  }
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  torch::optim::SGD by_hand(alone->parameters(), 0.1);
+  const auto step = [&, &model = model, &optimizer = optimizer](double number) {
+    optimizer.zero_grad();
+    accelerator.backward(model(own_input(number)).square().mean());
+    optimizer.step();
+    by_hand.zero_grad();
+    at::Tensor loss = at::zeros({});
+    for (int of = 0; of < size(); ++of)
+      loss = loss + alone(at::full({2, 2}, of + 1 + number, at::kFloat)).square().mean() / size();
+    loss.backward();
+    by_hand.step();
+  };
+  step(0);
+  step(1);
+  const bool as_file = GENERATE(false, true);
+  if (as_file) {
+    std::stringstream file;
+    torch::save(net, file);
+    torch::load(net, file);
+  } else {
+    net->to(at::kDouble);
+    net->to(at::kFloat);
+  }
+  step(2);
+  step(3);
+  CHECK(same_everywhere(*net));
+  CHECK(flat(*net).allclose(flat(*alone), 1e-5, 1e-6));
+}
+
+TEST_CASE("drift: a model that was converted after prepare is refused on all processes, with a name",
+          "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  accelerator.backward(model(own_input()).sum());
+  net->to(at::kDouble);
+  const acc::Error error = error_of([&] { model(own_input().to(at::kDouble)); });
+  CHECK(error.problems().front().where == "parameter 'first.weight'");
+  CHECK(error.problems().front().what ==
+        "was converted from Float to Double after the model was prepared, and the optimizer's state does not "
+        "fit it any longer");
+}
+
+TEST_CASE("drift: parameters that are added to an optimizer later are checked, too", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  Net head;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  accelerator.backward(model(own_input()).sum());
+  optimizer.step();
+  optimizer.native().add_param_group(torch::optim::OptimizerParamGroup(head->parameters()));
+  accelerator.backward(model(own_input()).sum());
+  CHECK(what_of([&, &optimizer = optimizer] { optimizer.step(); }).starts_with("4 of its 8 parameters"));
+}
+
+TEST_CASE("drift: an encoder of two prepared models says what to do", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  struct Both : torch::nn::Module {
+    explicit Both(const Net& net) : encoder(register_module("encoder", net->first.ptr())) {}
+    at::Tensor forward(const at::Tensor& x) { return encoder->forward(x).square(); }
+    std::shared_ptr<torch::nn::LinearImpl> encoder;
+  };
+  auto first = accelerator.prepare(net);
+  auto second = accelerator.prepare(std::make_shared<Both>(net));
+  // One backward for both is averaged.
+  accelerator.backward(first(own_input()).sum() + second(own_input()).sum());
+  const at::Tensor all = job().gather(net->first->weight.grad().unsqueeze(0));
+  CHECK(all.eq(all[0]).all().item<bool>());
+  const acc::Error error = error_of([&] { accelerator.backward(first(own_input()).sum()); });
+  CHECK(
+      error.problems().front().what ==
+      "'encoder.weight' belongs to two prepared models and got a gradient by the other one alone, which was "
+      "not averaged over the processes");
+}
+
+TEST_CASE("drift: an embedding with sparse gradients is refused when it is prepared", "[ranks]") {
+  acc::Accelerator accelerator;
+  struct Words : torch::nn::Module {
+    Words()
+        : words(register_module("words",
+                                torch::nn::Embedding(torch::nn::EmbeddingOptions(4, 2).sparse(true)))) {}
+    at::Tensor forward(const at::Tensor& x) { return words->forward(x); }
+    torch::nn::Embedding words;
+  };
+  CHECK(std::string(error_of([&] { accelerator.prepare(std::make_shared<Words>()); }).what()) ==
+        "parameter 'words.weight': has sparse gradients, which are not averaged over processes (make the "
+        "embedding without sparse(true))");
+}
+
 TEST_CASE("drift: an unused parameter is named correctly after others were frozen", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
@@ -232,6 +335,7 @@ TEST_CASE("drift: a layer that is registered twice is updated once, with the who
 
 TEST_CASE("drift: collective operations after the end of training are an error", "[ranks]") {
   acc::Accelerator accelerator;
+  accelerator.end_training();
   accelerator.end_training();
   const std::string left = "this process has left the job: collective operations are no longer possible";
   CHECK(what_of([&] { accelerator.gather(at::ones({1})); }) == left);

@@ -31,6 +31,32 @@ TEST_CASE("missing_peers: all others name a process that dies in backward", "[.d
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
+TEST_CASE("missing_peers: all name what one process alone has changed in its model", "[.changes]") {
+  auto model = job().prepare(Net());
+  job().backward(model(at::ones({1, 2})).sum());
+  if (rank() == 1) {
+    model->to(at::kDouble);
+    model->to(at::kFloat);
+    model->second->weight.requires_grad_(false);
+  }
+  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2})).sum()); });
+  INFO(error.what());
+  const std::string change = "comparison of parameters, since 'first.bias' was replaced";
+  if (rank() == 1) {
+    CHECK(error.problems().front().where == "rank 1, " + change);
+  } else {
+    CHECK(error.problems().front().what.find("rank 1 is in " + change) != std::string::npos);
+  }
+}
+
+TEST_CASE("missing_peers: over Gloo, too, a process notices that it alone has changed its model",
+          "[.changes_over_gloo]") {
+  auto model = job().prepare(Net());
+  job().backward(model(at::ones({1, 2})).sum());
+  if (rank() == 1) model->second->weight.requires_grad_(false);
+  job().backward(model(at::ones({1, 2})).sum());
+}
+
 TEST_CASE("missing_peers: all others name a process that hangs, and where it is", "[.hangs]") {
   // Set before the threads of the job are started: they inherit it.
   sigset_t wake_up;

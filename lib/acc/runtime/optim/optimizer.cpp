@@ -18,36 +18,51 @@
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
+#include "acc/runtime/sharded/sharded_gradients.hpp"
 
 namespace acc {
 
 namespace detail {
+
+namespace {
+
+std::size_t count_parameters(const torch::optim::Optimizer& optimizer) {
+  std::size_t count = 0;
+  for (const auto& group : optimizer.param_groups()) count += group.params().size();
+  return count;
+}
+
+}  // namespace
 
 void StepChecks::require_prepared(const torch::optim::Optimizer& optimizer) const {
   if (options_.allow_unprepared_parameters) return;
   const auto is_prepared = [&](const at::Tensor& parameter) {
     return std::ranges::any_of(models_, [&](const auto& model) { return model->has_parameter(parameter); });
   };
-  std::size_t all = 0;
-  std::size_t unprepared = 0;
+  std::vector<at::Tensor> unprepared;
   for (const auto& group : optimizer.param_groups()) {
     for (const at::Tensor& parameter : group.params()) {
-      ++all;
-      if (!is_prepared(parameter)) ++unprepared;
+      if (!is_prepared(parameter)) unprepared.push_back(parameter);
     }
   }
-  if (unprepared == 0) return;
+  if (unprepared.empty()) return;
+  if (any_is_sharded(unprepared)) {
+    throw Error({.what = "a parameter group was added after it was prepared, and it cannot train the whole "
+                         "parameters of a sharded model",
+                 .where = "optimizer step",
+                 .hint = "add all parameter groups before prepare"});
+  }
   throw Error(
       {.what = fmt::format("{} of its {} parameters do not belong to a prepared model, so each process would "
                            "train them with its own gradients only",
-                           unprepared, all),
+                           unprepared.size(), count_parameters(optimizer)),
        .where = "optimizer step",
        .hint = "prepare the model that they belong to, with everything that is trained registered in it; "
                "AcceleratorOptions::allow_unprepared_parameters, where the program averages them itself"});
 }
 
 void StepChecks::after_backward() const {
-  for (const auto& model : models_) model->after_backward();
+  for (const auto& model : models_) model->after_backward(models_);
 }
 
 void StepChecks::require_equal_parameters() const {
@@ -69,6 +84,8 @@ struct Optimizer::State {
   std::shared_ptr<GradScaler> scaler = {};
   std::shared_ptr<const detail::StepChecks> checks = {};
   std::int64_t steps = 0;
+  // How many parameters it had when they were checked: groups may be added between steps.
+  std::size_t checked = 0;
   bool step_was_skipped = false;
 
   at::Tensor step(const Closure& closure);
@@ -100,7 +117,11 @@ at::Tensor Optimizer::State::step(const Closure& closure) {
 at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
   if (!state_->checks) return state_->step(closure);
-  if (state_->steps == 0) state_->checks->require_prepared(*state_->native);
+  const std::size_t parameters = detail::count_parameters(*state_->native);
+  if (parameters != state_->checked) {
+    state_->checks->require_prepared(*state_->native);
+    state_->checked = parameters;
+  }
   state_->checks->after_backward();
   at::Tensor loss = state_->step(closure);
   state_->checks->after_step(++state_->steps);

@@ -42,7 +42,8 @@ class StepChecks {
     options_ = {.allow_unprepared_parameters = true};
   }
 
-  /// Throws Error{usage} when the optimizer has parameters whose gradients are not averaged.
+  /// Throws Error{usage} when the optimizer has parameters whose gradients are not averaged, and sharded ones
+  /// in a group that was added after it was prepared.
   void require_prepared(const torch::optim::Optimizer& optimizer) const;
 
   /// To be called after each backward and before each step, see DistributedModule::after_backward. Throws

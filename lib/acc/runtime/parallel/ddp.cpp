@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/embedding.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <unordered_set>
 
 #include "acc/base/error.hpp"
@@ -33,8 +35,10 @@ std::vector<at::Tensor> values_of(const std::vector<at::Tensor*>& places) {
 struct Parameter {
   std::string name = {};
   at::Tensor tensor = {};
-  // Whether the reducer averages its gradients.
+  // Whether the reducer averages its gradients, and as what it knows the parameter.
   bool reduced = false;
+  at::ScalarType type = at::kFloat;
+  at::Device device = at::kCPU;
 };
 
 // Lists each parameter once, even if its module is registered twice.
@@ -46,6 +50,25 @@ std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
       parameters.push_back({.name = item.key(), .tensor = item.value()});
   }
   return parameters;
+}
+
+template <class Embedding>
+bool is_sparse(const torch::nn::Module& module) {
+  const auto* embedding = dynamic_cast<const Embedding*>(&module);
+  return embedding != nullptr && embedding->options.sparse() && embedding->weight.requires_grad();
+}
+
+// LibTorch would throw in the first backward.
+void require_dense_gradients(const torch::nn::Module& module) {
+  const auto require = [](const std::string& name, const torch::nn::Module& part) {
+    if (!is_sparse<torch::nn::EmbeddingImpl>(part) && !is_sparse<torch::nn::EmbeddingBagImpl>(part)) return;
+    throw Error({.what = "has sparse gradients, which are not averaged over processes",
+                 .where = fmt::format("parameter '{}'", name.empty() ? "weight" : name + ".weight"),
+                 .hint = "make the embedding without sparse(true)"});
+  };
+  require("", module);
+  for (const auto& part : module.named_modules("", /*include_self=*/false))
+    require(part.key(), *part.value());
 }
 
 }  // namespace
@@ -99,26 +122,79 @@ struct DdpReplica::Impl {
   void make_new_reducer() {
     watch.reset();
     reducer.reset();
-    for (Parameter& parameter : parameters) parameter.reduced = parameter.tensor.requires_grad();
+    for (Parameter& parameter : parameters) {
+      parameter.reduced = parameter.tensor.requires_grad();
+      parameter.type = parameter.tensor.scalar_type();
+      parameter.device = parameter.tensor.device();
+    }
     reducer = make_reducer(reduced_tensors(), native, options);
     watch = std::make_unique<GradientWatch>(reduced_tensors(), options.static_graph);
     watch->set_active(synchronizes);
     reduces_late = options.static_graph;
   }
 
-  // Makes a new reducer if parameters were frozen or unfrozen. Throws on all processes if they differ in
-  // that.
+  // What happened to parameters since the reducer was made, by their names.
+  std::map<std::string, std::string> changes() const {
+    std::map<std::string, std::string> changes;
+    std::size_t watched = 0;
+    for (const Parameter& one : parameters) {
+      const bool detached = one.reduced && watch->is_detached(watched++);
+      if (one.reduced && one.tensor.scalar_type() != one.type) {
+        changes[one.name] = fmt::format("converted from {} to {}", c10::toString(one.type),
+                                        c10::toString(one.tensor.scalar_type()));
+      } else if (one.reduced && one.tensor.device() != one.device) {
+        changes[one.name] = fmt::format("moved from {} to {}", one.device.str(), one.tensor.device().str());
+      } else if (one.tensor.requires_grad() != one.reduced) {
+        changes[one.name] = one.reduced ? "frozen" : "unfrozen";
+      } else if (detached) {
+        changes[one.name] = "replaced";
+      }
+    }
+    return changes;
+  }
+
+  // Makes a new reducer if parameters were frozen or unfrozen, or have new memory to which the old one is not
+  // attached, as after a conversion and back. Throws on all processes if they differ in that, and if
+  // parameters are of another type or on another device now, which the optimizer's state does not fit.
   void take_up_changes() {
     const auto unchanged = [](const Parameter& one) { return one.tensor.requires_grad() == one.reduced; };
-    if (std::ranges::all_of(parameters, unchanged)) return;
+    const bool same_trained = std::ranges::all_of(parameters, unchanged);
+    if (same_trained && !watch->any_is_detached()) return;
+    const std::map<std::string, std::string> changed = changes();
     if (join) {
-      throw Error({.what = "parameters were frozen or unfrozen, which processes without data do not notice",
+      throw Error({.what =
+                       "parameters were frozen, unfrozen or replaced, which processes without data do not "
+                       "notice",
                    .where = "join_uneven_inputs",
-                   .hint = "freeze and unfreeze parameters outside of join_uneven_inputs"});
+                   .hint = "change parameters outside of join_uneven_inputs"});
     }
-    reducer->rebuild_buckets();  // throws if the step before is unfinished
-    require_same_parameters(*module, *group);
+    const auto refused = std::ranges::find_if(parameters, [](const Parameter& one) {
+      return one.reduced && (one.tensor.scalar_type() != one.type || one.tensor.device() != one.device);
+    });
+    if (refused == parameters.end()) reducer->rebuild_buckets();  // throws if the step before is unfinished
+    require_same_changes(changed);
+    if (refused != parameters.end()) {
+      throw Error({.what = fmt::format("was {} after the model was prepared, and the optimizer's state does "
+                                       "not fit it any longer",
+                                       changed.at(refused->name)),
+                   .where = fmt::format("parameter '{}'", refused->name),
+                   .hint = "convert and move a model before prepare"});
+    }
+    const BucketLayout layout = same_trained ? reducer->layout() : BucketLayout();
     make_new_reducer();
+    if (!layout.empty()) reducer->set_layout(layout);
+  }
+
+  // A process that has nothing to compare does not come: `doing` tells it what this one does.
+  void require_same_changes(const std::map<std::string, std::string>& changed) const {
+    std::vector<ParameterInfo> infos = describe_parameters(*module);
+    for (ParameterInfo& info : infos) {
+      const auto change = changed.find(info.name);
+      if (change != changed.end()) info.form += fmt::format(" ({} after prepare)", change->second);
+    }
+    const auto& [name, change] = *changed.begin();
+    const std::string doing = fmt::format("comparison of parameters, since '{}' was {}", name, change);
+    acc::detail::require_same_parameters(infos, *group, doing);
   }
 
   // The highest rank for which `may_be_this` is true; the same on every process.
@@ -154,6 +230,11 @@ struct DdpReplica::Impl {
 
   void prepare(const DdpReplica* self) {
     trains = at::GradMode::is_enabled() && is_trainable();
+    if (trains && !synchronizes && options.static_graph) {
+      throw Error({.what = "static_graph needs a backward that averages gradients after each forward",
+                   .where = "no_sync, accumulate",
+                   .hint = "leave out static_graph, or set gradient_accumulation.sync_each_batch"});
+    }
     if (trains && synchronizes) {
       take_up_changes();
       reducer->prepare_for_forward();
@@ -218,6 +299,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   }
   impl_->module = std::move(module);
   impl_->group = std::move(group);
+  require_dense_gradients(*impl_->module);
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
   require_same_parameters(*impl_->module, *impl_->group);
@@ -254,8 +336,9 @@ void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
   impl_->buffers_due = at::GradMode::is_enabled() && impl_->synchronizes;
   if (!impl_->trains) return;
   if (!impl_->synchronizes) impl_->watch->expect_local();
-  if (impl_->synchronizes && finds_unused && outputs.empty()) {
-    throw Error({.what = "find_unused_parameters finds no tensor in the output of forward",
+  if (impl_->synchronizes && (finds_unused || impl_->reduces_late) && outputs.empty()) {
+    throw Error({.what = fmt::format("{} finds no tensor in the output of forward",
+                                     finds_unused ? "find_unused_parameters" : "static_graph"),
                  .where = impl_->module->name(),
                  .hint = "return tensors, or tuples, vectors or maps of them, or declare for_each_tensor "
                          "for the type"});
@@ -287,8 +370,22 @@ void DdpReplica::synchronize_next_backward() {
   impl_->reducer->prepare_for_backward({});
   impl_->watch->expect_averaged();
 }
-void DdpReplica::after_backward() {
-  if (!impl_->watch->take_unexpected()) return;
+void DdpReplica::after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) {
+  const std::optional<std::size_t> unexpected = impl_->watch->take_unexpected();
+  if (!unexpected) return;
+  const at::Tensor parameter = impl_->reduced_tensors()[*unexpected];
+  const bool is_shared = std::ranges::any_of(models, [&](const std::shared_ptr<DistributedModule>& model) {
+    return model.get() != this && model->has_parameter(parameter);
+  });
+  if (is_shared) {
+    throw Error(
+        {.what = fmt::format("'{}' belongs to two prepared models and got a gradient by the other one "
+                             "alone, which was not averaged over the processes",
+                             impl_->reduced_names()[*unexpected]),
+         .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
+         .hint = "prepare one module that contains both models; or call backward once, of the sum of "
+                 "their losses"});
+  }
   throw Error({.what =
                    "gradients reached the prepared model outside of a forward of its own, so they were not "
                    "averaged over the processes",

@@ -76,7 +76,7 @@ class DdpReplica final : public DistributedModule {
 
   /// Throws Error{usage} when, since the last call, the module received gradients that no run_forward had
   /// announced, and which were not averaged.
-  void after_backward() override;
+  void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
   void after_step() override {}
 
   /// Whether `parameter` was one of the module's parameters when this replica was constructed.

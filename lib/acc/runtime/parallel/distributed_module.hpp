@@ -54,8 +54,8 @@ class DistributedModule {
   virtual bool averages_every_batch() const = 0;
 
   /// To be called after each backward, and before gradients are used: all of them are averaged when it
-  /// returns. Throws Error{usage} when some were not.
-  virtual void after_backward() = 0;
+  /// returns. Throws Error{usage} when some were not; `models` are those that are trained together.
+  virtual void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) = 0;
 
   /// To be called after each step of an optimizer.
   virtual void after_step() = 0;

@@ -5,6 +5,8 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+
 #include "acc/runtime/parallel/autograd_function.hpp"
 
 namespace acc::detail {
@@ -42,6 +44,7 @@ std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs
 }
 
 struct GradientHooks::Hook {
+  at::Tensor parameter = {};
   decltype(torch::autograd::Edge::function) node = {};  // LibTorch 2.15 has another pointer
   std::uintptr_t key = 0;
 };
@@ -59,7 +62,19 @@ void GradientHooks::add(const at::Tensor& parameter, std::function<void()> funct
         function();
         return outputs;
       }));
-  hooks_.push_back({.node = std::move(node), .key = key});
+  hooks_.push_back({.parameter = parameter, .node = std::move(node), .key = key});
+}
+
+bool GradientHooks::is_detached(std::size_t index) const {
+  const Hook& hook = hooks_[index];
+  return torch::autograd::impl::try_get_grad_accumulator(hook.parameter).get() != hook.node.get();
+}
+
+bool GradientHooks::any_is_detached() const {
+  for (std::size_t index = 0; index < hooks_.size(); ++index) {
+    if (is_detached(index)) return true;
+  }
+  return false;
 }
 
 GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times)
@@ -75,7 +90,7 @@ void GradientWatch::expect_averaged() {
 
 void GradientWatch::on_gradient(std::size_t parameter) {
   const bool announced = received_[parameter] < forwards_ || (several_times_ && forwards_ > 0);
-  if (active_ && !local_ && !announced) unexpected_ = true;
+  if (active_ && !local_ && !announced) unexpected_ = std::min(parameter, unexpected_.value_or(parameter));
   if (active_) received_[parameter] = forwards_;
 }
 

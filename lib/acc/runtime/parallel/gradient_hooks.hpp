@@ -3,8 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,12 @@ class GradientHooks {
 
   /// Calls `function` after each gradient that `parameter` has received, on the thread of its backward.
   void add(const at::Tensor& parameter, std::function<void()> function);
+
+  /// Whether a parameter has got a new gradient accumulator since it was added, which does not call its
+  /// function: LibTorch makes one when the type or the device of the parameter changes. `index` counts the
+  /// calls of `add`.
+  bool is_detached(std::size_t index) const;
+  bool any_is_detached() const;
 
  private:
   struct Hook;
@@ -50,8 +58,12 @@ class GradientWatch {
   /// Switches detection off while gradients are meant to stay on this process.
   void set_active(bool on) { active_ = on; }
 
-  /// Whether there were unexpected gradients since the last call.
-  bool take_unexpected() { return std::exchange(unexpected_, false); }
+  /// Whether a parameter's gradients are no longer seen, see GradientHooks.
+  bool is_detached(std::size_t parameter) const { return hooks_.is_detached(parameter); }
+  bool any_is_detached() const { return hooks_.any_is_detached(); }
+
+  /// A parameter that got an unexpected gradient since the last call.
+  std::optional<std::size_t> take_unexpected() { return std::exchange(unexpected_, std::nullopt); }
 
  private:
   void on_gradient(std::size_t parameter);
@@ -59,7 +71,7 @@ class GradientWatch {
   bool several_times_;
   bool active_ = true;
   bool local_ = false;
-  bool unexpected_ = false;
+  std::optional<std::size_t> unexpected_ = {};
   /// The number of announced forwards, and for each parameter up to which of them it has received gradients.
   std::uint64_t forwards_ = 0;
   std::vector<std::uint64_t> received_;

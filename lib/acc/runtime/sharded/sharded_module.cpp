@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/nn/module.h>
 
@@ -76,7 +77,7 @@ bool reads_no_values(const c10::OperatorHandle& op) {
 
 }  // namespace
 
-struct ShardedModule::Impl {
+struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   std::shared_ptr<torch::nn::Module> module = {};
   std::shared_ptr<ProcessGroup> group = {};
   ShardedModuleOptions options = {};
@@ -146,6 +147,8 @@ struct ShardedModule::Impl {
   void gather_ahead(std::optional<std::size_t> next, Call call);
   void begin_backward();
   void end_backward();
+  void finish_backward();
+  void keep_changes();
   void take_gradient(std::size_t unit, std::size_t piece);
   void start_average(std::size_t unit);
   void finish_averages();
@@ -205,6 +208,12 @@ void ShardedModule::Impl::require_unchanged() const {
         throw Error({.what = "was made on the meta device and has no values",
                      .where = name,
                      .hint = "load_model or load_state gives it values"});
+      if (unit_of(piece.parameter) != unit.get())
+        throw Error({.what = "its memory was replaced after the model was prepared, which sharding does not "
+                             "allow",
+                     .where = name,
+                     .hint = "load, convert and move a model before prepare; load_model and load_state load "
+                             "into it afterwards"});
       if (piece.parameter.requires_grad() != piece.trains)
         throw Error({.what = fmt::format("was {} after the model was prepared, which sharding does not allow",
                                          piece.trains ? "frozen" : "unfrozen"),
@@ -312,8 +321,12 @@ void ShardedModule::Impl::gather_ahead(std::optional<std::size_t> next, Call cal
   ahead = next;
 }
 
+// A backward that the program calls itself, as loss.backward(), ends in the engine's callback.
 void ShardedModule::Impl::begin_backward() {
   phase = Phase::backward;
+  torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
+    if (const auto alive = weak.lock()) alive->finish_backward();
+  });
   uses_in_backward.begin();
   group->with_explained_errors("backward",
                                [&] { gather_ahead(uses_in_backward.first(), gather_in_backward); });
@@ -387,6 +400,21 @@ void ShardedModule::Impl::end_backward() {
   synchronizes_once = false;
 }
 
+// Ends it, and returns when the shards may change.
+void ShardedModule::Impl::finish_backward() {
+  end_backward();
+  group->with_explained_errors("backward", [&] {
+    for (const auto& unit : units) unit->settle();
+  });
+}
+
+// Of gathered parameters that the program may have changed.
+void ShardedModule::Impl::keep_changes() {
+  if (pins == 0) return;
+  const UnwatchedOperators unwatched;
+  for (const auto& unit : units) unit->keep_changes();
+}
+
 namespace {
 
 std::atomic<int> watched_modules = 0;
@@ -406,7 +434,7 @@ void require_values_of_buffers(const torch::nn::Module& module) {
 
 ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
                              ShardedModuleOptions options)
-    : impl_(std::make_unique<Impl>()) {
+    : impl_(std::make_shared<Impl>()) {
   require_valid(options.fsdp);
   impl_->module = std::move(module);
   impl_->group = std::move(group);
@@ -443,11 +471,9 @@ void ShardedModule::set_synchronizes(bool on) {
 void ShardedModule::synchronize_next_backward() {
   impl_->synchronizes_once = true;
 }
-void ShardedModule::after_backward() {
-  impl_->end_backward();
-  impl_->group->with_explained_errors("backward", [&] {
-    for (const auto& unit : impl_->units) unit->settle();
-  });
+void ShardedModule::after_backward(const std::vector<std::shared_ptr<DistributedModule>>& /*models*/) {
+  impl_->finish_backward();
+  impl_->keep_changes();
 }
 bool ShardedModule::has_parameter(const at::Tensor& parameter) const {
   return impl_->optimized.contains(parameter.unsafeGetTensorImpl());
@@ -475,14 +501,15 @@ void ShardedModule::add_optimizer_parameters(const std::vector<at::Tensor>& part
 void ShardedModule::after_step() {
   const UnwatchedOperators unwatched;
   impl_->group->with_explained_errors("optimizer step", [&] {
-    if (impl_->frees()) return impl_->release_all_but(/*kept_for_backward=*/false);
+    if (impl_->frees() && impl_->pins == 0) return impl_->release_all_but(/*kept_for_backward=*/false);
     for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->start_gather(i, gather);
     for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->finish_gather(i);
   });
 }
 
 void ShardedModule::before_forward() {
-  after_backward();
+  impl_->finish_backward();
+  impl_->keep_changes();
   impl_->require_unchanged();
   const UnwatchedOperators unwatched;
   impl_->group->with_explained_errors("forward", [&] {
@@ -526,8 +553,8 @@ void ShardedModule::gather_all() {
 }
 
 void ShardedModule::release_all() {
+  impl_->keep_changes();
   const UnwatchedOperators unwatched;
-  for (const auto& unit : impl_->units) unit->keep_changes();
   if (--impl_->pins == 0 && impl_->frees()) impl_->release_all_but(/*kept_for_backward=*/false);
 }
 

@@ -57,7 +57,7 @@ class ShardedModule final : public DistributedModule {
   void synchronize_next_backward() override;
   /// True: otherwise each process would need memory for the gradients of the whole model.
   bool averages_every_batch() const override { return true; }
-  void after_backward() override;
+  void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
   void after_step() override;
   /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
   bool has_parameter(const at::Tensor& parameter) const override;
@@ -73,9 +73,11 @@ class ShardedModule final : public DistributedModule {
   /// Tells the module that an optimizer has these parts of its shards.
   void add_optimizer_parameters(const std::vector<at::Tensor>& parts);
 
-  /// Together: gathers all units, until release_all is called as often.
+  /// Together: gathers all units, until release_all is called as often. What the program changes in them is
+  /// taken over before they are used: by a forward, a step of the optimizer or release_all. A step gathers
+  /// them again.
   void gather_all();
-  /// Takes over what the program changed, and frees the units, unless they are in use otherwise.
+  /// Frees the units, unless they are in use otherwise.
   void release_all();
 
   /// The bytes of the gathered parameters at their peak since the last call, for units that are freed.
@@ -87,7 +89,7 @@ class ShardedModule final : public DistributedModule {
   void abandon_forward() noexcept override;
 
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace acc::detail
