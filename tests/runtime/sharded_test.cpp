@@ -499,6 +499,123 @@ TEST_CASE("sharded: a process that uses fewer blocks than the others gets an err
   CHECK(std::string(error.what()).find("the processes use the model differently") != std::string::npos);
 }
 
+TEST_CASE("sharded: a backward that the program calls itself is finished when it returns", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const auto train = [number](bool directly, bool in_closure) {
+    acc::Accelerator accelerator(sharded(number));
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    std::vector<double> norms;
+    for (int step = 0; step < 3; ++step) {
+      const auto closure = [&, &model = model, &optimizer = optimizer] {
+        const at::AutoGradMode with_graph(true);
+        optimizer.zero_grad();
+        const at::Tensor x = batch_of(step);
+        const at::Tensor loss = loss_of(model(x), x);
+        directly ? loss.backward() : accelerator.backward(loss);
+        norms.push_back(accelerator.clip_grad_norm_(net->parameters(), 0.5).item<double>());
+        return loss;
+      };
+      if (in_closure) {
+        optimizer.step(closure);
+      } else {
+        closure();
+        optimizer.step();
+      }
+    }
+    const auto gathered = accelerator.gathered_parameters(model);
+    norms.push_back(flat(*net).square().sum().item<double>());
+    return norms;
+  };
+  const std::vector<double> expected = train(false, false);
+  CHECK(expected.front() > 0);
+  CHECK(train(true, false) == expected);
+  CHECK(train(true, true) == expected);
+  CHECK(train(false, true) == expected);
+}
+
+TEST_CASE("sharded: steps and changes are kept while parameters are gathered", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const auto train = [number](bool gathered_all_the_time) {
+    acc::Accelerator accelerator(sharded(number));
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    std::vector<double> losses;
+    std::unique_ptr<acc::GatheredParameters> gathered;
+    const auto gather = [&, &model = model] {
+      gathered.reset(new acc::GatheredParameters(accelerator.gathered_parameters(model)));
+    };
+    if (gathered_all_the_time) gather();
+    for (int step = 0; step < 4; ++step) {
+      if (!gathered_all_the_time) gather();
+      {
+        const at::NoGradGuard no_grad;
+        if (step == 2) net->out->bias.add_(0.5);
+      }
+      if (!gathered_all_the_time) gathered.reset();
+      const at::Tensor x = batch_of(step);
+      const at::Tensor loss = loss_of(model(x), x);
+      losses.push_back(loss.item<double>());
+      optimizer.zero_grad();
+      accelerator.backward(loss);
+      optimizer.step();
+    }
+    gathered.reset();
+    gather();
+    losses.push_back(flat(*net).square().sum().item<double>());
+    return losses;
+  };
+  CHECK(train(true) == train(false));
+}
+
+TEST_CASE("sharded: a parameter without elements leaves its neighbours alone", "[ranks]") {
+  struct Odd : torch::nn::Module {
+    Odd()
+        : first(register_parameter("first", at::ones({4}))),
+          none(register_parameter("none", at::ones({0, 4}))),
+          last(register_parameter("last", at::ones({4}))) {}
+    at::Tensor forward(const at::Tensor& x) { return x * last + first + none.sum(); }
+    at::Tensor first;
+    at::Tensor none;
+    at::Tensor last;
+  };
+  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = GENERATE(false, true)}});
+  const auto net = std::make_shared<Odd>();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  accelerator.backward(model(at::ones({4})).sum());
+  optimizer.step();
+  const auto gathered = accelerator.gathered_parameters(model);
+  CHECK(net->first.allclose(at::full({4}, 0.9)));
+  CHECK(net->last.allclose(at::full({4}, 0.9)));
+}
+
+TEST_CASE("sharded: parameters that are replaced, or given to the optimizer later, are refused", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  acc::Accelerator accelerator(sharded(number));
+  Stack net = seeded_stack();
+  const std::vector<at::Tensor> all = net->parameters();
+  auto [model, optimizer] =
+      accelerator.prepare(net, torch::optim::SGD(std::vector<at::Tensor>(all.begin() + 1, all.end()), 0.1));
+  const at::Tensor x = batch_of(0);
+  accelerator.backward(loss_of(model(x), x));
+  optimizer.step();
+  optimizer.native().add_param_group(torch::optim::OptimizerParamGroup({all.front()}));
+  accelerator.backward(loss_of(model(x), x));
+  CHECK(error_of([&, &optimizer = optimizer] { optimizer.step(); })
+            .problems()
+            .front()
+            .what.starts_with("a parameter group was added after it was prepared"));
+  const auto replace = [&] { net->out->bias.set_data(at::zeros({kWords})); };
+  if (number == 3) {
+    CHECK(error_of(replace).problems().front().what.find("cannot be used here") != std::string::npos);
+    return;
+  }
+  replace();
+  const acc::Error error = error_of([&, &model = model] { model(x); });
+  CHECK(error.problems().front().where == "parameter 'out.bias'");
+  CHECK(error.problems().front().what.starts_with("its memory was replaced after the model was prepared"));
+}
+
 TEST_CASE("sharded: buffers are rank 0's, and batch norms train as with DDP", "[ranks]") {
   struct NormedImpl : torch::nn::Module {
     NormedImpl()
@@ -615,6 +732,37 @@ TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another 
     CHECK(first->find("exp_avg")->get_if<at::Tensor>()->sizes() == c10::IntArrayRef({kWords, kWidth}));
     CHECK(first->find("step")->number() == 3);
   }
+  job().wait_for_everyone();
+}
+
+TEST_CASE("sharded: a full checkpoint continues a parameter without dimensions, too", "[ranks]") {
+  struct Scaled : torch::nn::Module {
+    Scaled()
+        : fc(register_module("fc", torch::nn::Linear(3, 1))),
+          scale(register_parameter("scale", at::full({}, 2.0))) {}
+    at::Tensor forward(const at::Tensor& x) { return fc->forward(x) * scale; }
+    torch::nn::Linear fc;
+    at::Tensor scale;
+  };
+  const bool frees = GENERATE(false, true);
+  const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
+  const auto run = [&](bool loads) {
+    acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = frees}});
+    acc::set_seed(static_cast<std::uint64_t>(loads ? 50 : 7));
+    const auto net = std::make_shared<Scaled>();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::AdamW(net->parameters(), 0.01));
+    if (loads) accelerator.load_state(folder);
+    for (int step = loads ? 2 : 0; step < 4; ++step) {
+      if (!loads && step == 2) accelerator.save_state(folder);
+      accelerator.backward(model(at::full({2, 3}, rank() + step + 1, at::kFloat)).square().mean());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    return flat(*net).clone();
+  };
+  const at::Tensor expected = run(/*loads=*/false);
+  CHECK(run(/*loads=*/true).equal(expected));
   job().wait_for_everyone();
 }
 

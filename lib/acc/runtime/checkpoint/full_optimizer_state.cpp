@@ -40,10 +40,11 @@ std::unordered_map<const c10::TensorImpl*, std::int64_t> indices_of(
   return indices;
 }
 
-// Whether a field has a number for each element, not one for all.
-bool is_spread(const PtValue& field) {
-  const auto* tensor = field.get_if<at::Tensor>();
-  return tensor != nullptr && tensor->dim() > 0;
+// Whether a field has a number for each element, not one for all. Of a parameter without dimensions it has
+// none either; the count of steps alone is not the parameter's.
+bool is_spread(const PtEntry& field) {
+  const auto* tensor = field.value.get_if<at::Tensor>();
+  return tensor != nullptr && (tensor->dim() > 0 || *field.key.get_if<std::string>() != "step");
 }
 
 struct LocalRun {
@@ -82,7 +83,7 @@ Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
           if (unit->overlap(p, run).length == 0) continue;
           Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, p)];
           for (const PtEntry& entry : *state->get_if<PtDict>()) {
-            const auto number = is_spread(entry.value) ? std::nullopt : entry.value.number();
+            const auto number = is_spread(entry) ? std::nullopt : entry.value.number();
             of_piece[*entry.key.get_if<std::string>()] = number ? Fields(*number) : Fields();
           }
         }
@@ -225,8 +226,7 @@ class ShardReader {
       }
       const Piece& piece = own[i].unit->pieces()[own[i].piece];
       for (const PtEntry& entry : *state->get_if<PtDict>()) {
-        if (!is_spread(entry.value) ||
-            entry.value.get_if<at::Tensor>()->sizes() == c10::IntArrayRef(piece.shape))
+        if (!is_spread(entry) || entry.value.get_if<at::Tensor>()->sizes() == c10::IntArrayRef(piece.shape))
           continue;
         add(fmt::format("parameter {}", *number),
             fmt::format("'{}' is [{}], the parameter is [{}]", *entry.key.get_if<std::string>(),
@@ -258,7 +258,7 @@ class ShardReader {
     const auto* name = entry.key.get_if<std::string>();
     const auto same = [&](const PtEntry& one) { return *one.key.get_if<std::string>() == *name; };
     auto place = std::ranges::find_if(of_run, same);
-    if (!is_spread(entry.value)) {
+    if (!is_spread(entry)) {
       if (place == of_run.end()) of_run.push_back(entry);
       return;
     }

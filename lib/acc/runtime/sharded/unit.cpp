@@ -55,7 +55,8 @@ Unit::Unit(std::string name, bool is_root, std::vector<Piece> pieces, UnitOption
   std::int64_t end = 0;
   for (Piece& piece : pieces_) {
     piece.offset = end;
-    end += aligned(piece.numel);
+    // Each has a place of its own, also one without elements: piece_at tells them apart by their offsets.
+    end += aligned(std::max<std::int64_t>(piece.numel, 1));
   }
   length_ = aligned((end + options_.size - 1) / options_.size);
 }
