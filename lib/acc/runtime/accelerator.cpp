@@ -76,9 +76,13 @@ void Accelerator::backward(const at::Tensor& loss) {
   const int steps = gradient_accumulation_steps();
   at::Tensor scaled = steps == 1 ? loss : loss / steps;
   if (scaler()) scaled = scaler()->scale(scaled);
-  if (!process_group()) return scaled.backward();
-  process_group()->with_explained_errors("backward", [&] { scaled.backward(); });
-  preparation_.step_checks()->after_backward();
+  if (process_group()) {
+    process_group()->with_explained_errors("backward", [&] { scaled.backward(); });
+    preparation_.step_checks()->after_backward();
+  } else {
+    scaled.backward();
+  }
+  if (scaler()) scaler()->after_backward();
 }
 
 void Accelerator::check_parameters() const {
@@ -113,14 +117,22 @@ void Accelerator::unscale_gradients(const Optimizer& optimizer) {
   scaler()->unscale(optimizer.native());
 }
 
+// The gradients of other optimizers stay scaled: they may be those of another loss that is still to come, as
+// in a GAN.
 void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters) {
-  unscale_gradients();
   if (!scaler()) return;
+  std::unordered_set<const c10::TensorImpl*> clipped;
+  for (const at::Tensor& parameter : parameters) clipped.insert(parameter.unsafeGetTensorImpl());
   std::unordered_set<const c10::TensorImpl*> unscaled;
   for (const Optimizer& optimizer : prepared().optimizers) {
+    std::vector<const c10::TensorImpl*> trained;
     for (const auto& group : optimizer.native().param_groups()) {
-      for (const at::Tensor& parameter : group.params()) unscaled.insert(parameter.unsafeGetTensorImpl());
+      for (const at::Tensor& parameter : group.params()) trained.push_back(parameter.unsafeGetTensorImpl());
     }
+    const auto is_clipped = [&](const c10::TensorImpl* one) { return clipped.contains(one); };
+    if (std::ranges::none_of(trained, is_clipped)) continue;
+    unscale_gradients(optimizer);
+    unscaled.insert(trained.begin(), trained.end());
   }
   const auto is_scaled = [&](const at::Tensor& parameter) {
     return parameter.grad().defined() && !unscaled.contains(parameter.unsafeGetTensorImpl());

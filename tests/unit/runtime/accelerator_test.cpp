@@ -217,6 +217,45 @@ TEST_CASE("accelerator: in fp16 clipping refuses gradients that no prepared opti
           "[runtime]") {
   acc::Accelerator accelerator({.mixed_precision = acc::MixedPrecision::fp16});
   Net net;
+TEST_CASE("accelerator: in fp16 the losses of a GAN train as in float32, whichever of its optimizers clips",
+          "[runtime]") {
+  const bool clip_generator = GENERATE(false, true);
+  const bool clip_discriminator = GENERATE(false, true);
+  const bool detach = GENERATE(false, true);
+  const auto train = [&](acc::MixedPrecision precision) {
+    // Small enough that no step is skipped.
+    acc::Accelerator accelerator({.mixed_precision = precision, .grad_scaler = {.init_scale = 256}});
+    torch::nn::Linear generator(3, 4);
+    torch::nn::Linear discriminator(4, 1);
+    {
+      const torch::NoGradGuard no_grad;
+      for (const torch::Tensor& one : generator->parameters()) one.fill_(0.1);
+      for (const torch::Tensor& one : discriminator->parameters()) one.fill_(0.2);
+    }
+    auto [g, d, of_g, of_d] =
+        accelerator.prepare(generator, discriminator, torch::optim::SGD(generator->parameters(), 0.1),
+                            torch::optim::SGD(discriminator->parameters(), 0.1));
+    const torch::Tensor noise = torch::ones({2, 3});
+    const torch::Tensor real = torch::ones({2, 4});
+    for (int step = 0; step < 3; ++step) {
+      const torch::Tensor fake = g(noise);
+      of_d.zero_grad();
+      accelerator.backward(d(detach ? fake.detach() : fake).mean() - d(real).mean());
+      if (clip_discriminator) accelerator.clip_grad_norm_(discriminator->parameters(), 1.0);
+      of_d.step();
+      of_g.zero_grad();
+      accelerator.backward(-d(g(noise)).mean());
+      if (clip_generator) accelerator.clip_grad_norm_(generator->parameters(), 1.0);
+      of_g.step();
+    }
+    return std::pair(generator->weight.sum().item<double>(), discriminator->weight.sum().item<double>());
+  };
+  const auto [g, d] = train(acc::MixedPrecision::fp16);
+  const auto [expected_g, expected_d] = train(acc::MixedPrecision::no);
+  CHECK(g == Approx(expected_g).epsilon(2e-3));
+  CHECK(d == Approx(expected_d).epsilon(2e-3));
+}
+
   torch::optim::SGD unprepared(net->parameters(), 0.1);
   auto model = accelerator.prepare(net);
   accelerator.backward(model(torch::ones({1, 2})).mean());

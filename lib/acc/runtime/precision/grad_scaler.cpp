@@ -56,11 +56,40 @@ std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
 
 }  // namespace
 
+namespace {
+
+// Tells whether a parameter has got another gradient, or the same one was changed.
+struct GradientVersion {
+  at::Tensor gradient = {};
+  std::uint32_t version = 0;
+
+  bool operator==(const GradientVersion& other) const {
+    return gradient.is_same(other.gradient) && version == other.version;
+  }
+};
+
+std::vector<GradientVersion> versions_of(torch::optim::Optimizer& optimizer) {
+  std::vector<GradientVersion> versions;
+  for (auto& group : optimizer.param_groups()) {
+    for (const at::Tensor& parameter : group.params()) {
+      const at::Tensor& gradient = parameter.grad();
+      versions.push_back(
+          {.gradient = gradient,
+           .version = gradient.defined() ? static_cast<std::uint32_t>(gradient._version()) : 0});
+    }
+  }
+  return versions;
+}
+
+}  // namespace
+
 struct GradScaler::Impl {
   // What has been done with an optimizer's gradients since the last update.
   struct Check {
     std::vector<at::Tensor> found_inf = {};
     bool stepped = false;
+    // When the last loss was scaled, while it had not stepped.
+    std::vector<GradientVersion> before_backward = {};
   };
 
   GradScalerOptions options = {};
@@ -71,7 +100,7 @@ struct GradScaler::Impl {
   // 1 / scale at the time when the last loss was scaled.
   at::Tensor inverse = {};
   bool inverse_is_old = true;
-  std::map<const torch::optim::Optimizer*, Check> checks = {};
+  std::map<torch::optim::Optimizer*, Check> checks = {};
 
   void place_on(at::Device device) {
     if (scale.defined()) return;
@@ -104,11 +133,22 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
     // Computes in double, as Python does, so that the last digit is the same.
     impl_->inverse = impl_->scale.to(at::kDouble).reciprocal().to(at::kFloat);
   }
+  for (auto& [optimizer, check] : impl_->checks) {
+    if (!check.stepped) check.before_backward = versions_of(*optimizer);
+  }
   return loss * impl_->scale.to(loss.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
 }
 
+void GradScaler::after_backward() {
+  std::erase_if(impl_->checks, [](const auto& entry) {
+    const auto& [optimizer, check] = entry;
+    return !check.stepped && check.before_backward != versions_of(*optimizer);
+  });
+  for (auto& [optimizer, check] : impl_->checks) check.before_backward.clear();
+}
+
 bool GradScaler::is_unscaled(const torch::optim::Optimizer& optimizer) const {
-  return impl_->checks.contains(&optimizer);
+  return impl_->checks.contains(const_cast<torch::optim::Optimizer*>(&optimizer));
 }
 
 void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
@@ -119,6 +159,7 @@ void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
     refuse("no loss has been scaled yet", "call accelerator.backward(loss) first");
   const at::NoGradGuard no_grad;
   std::vector<Gradients> gradients = gradients_of(optimizer);
+  if (gradients.empty()) return;
   Impl::Check& check = impl_->checks[&optimizer];
   for (Gradients& same : gradients) {
     at::Tensor found = at::full({}, 0, at::TensorOptions(same.device).dtype(at::kFloat));
@@ -133,12 +174,10 @@ bool GradScaler::step(torch::optim::Optimizer& optimizer) {
     return true;
   }
   if (!is_unscaled(optimizer)) unscale(optimizer);
+  if (!is_unscaled(optimizer))
+    refuse("the optimizer's parameters have no gradients", "call accelerator.backward(loss) before its step");
   Impl::Check& check = impl_->checks[&optimizer];
   if (check.stepped) refuse("the optimizer has already stepped since the last update");
-  if (check.found_inf.empty()) {
-    impl_->checks.erase(&optimizer);
-    refuse("the optimizer's parameters have no gradients", "call accelerator.backward(loss) before its step");
-  }
   check.stepped = true;
   for (const at::Tensor& found : check.found_inf) {
     if (found.item<float>() != 0) return false;

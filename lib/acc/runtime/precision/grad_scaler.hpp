@@ -47,11 +47,15 @@ class GradScaler {
   /// The loss times the scale.
   at::Tensor scale(const at::Tensor& loss);
 
-  /// Divides the gradients of the optimizer's parameters by the scale and checks them for infinities. Throws
-  /// Error{usage} when that has already been done since the last update, for fp16 gradients, and before the
-  /// first `scale`.
+  /// To be called after the backward of the loss that was scaled last. Optimizers whose gradients were
+  /// unscaled before it, and which it has given new ones, count as not unscaled.
+  void after_backward();
+
+  /// Divides the gradients of the optimizer's parameters by the scale and checks them for infinities; without
+  /// gradients it does nothing. Throws Error{usage} when that has already been done since the last update,
+  /// for fp16 gradients, and before the first `scale`.
   void unscale(torch::optim::Optimizer& optimizer);
-  /// Whether `unscale` was called since the last update.
+  /// Whether `unscale` divided its gradients, and the optimizer has not stepped since.
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
 
   /// Calls `unscale` if that has not been done, then steps the optimizer unless a gradient is infinite or

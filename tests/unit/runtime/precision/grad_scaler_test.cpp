@@ -116,6 +116,34 @@ TEST_CASE("grad_scaler: unscaled gradients stay unscaled after another optimizer
   CHECK(other.item<double>() == -5);
 }
 
+TEST_CASE("grad_scaler: gradients of a new backward are unscaled, though those before it were", "[runtime]") {
+  Setup setup({.init_scale = 4});
+  const at::Tensor other = at::zeros({1}).set_requires_grad(true);
+  torch::optim::SGD second({other}, 1.0);
+  const auto backward = [&](const at::Tensor& loss) {
+    setup.scaler.scale(loss).backward();
+    setup.scaler.after_backward();
+  };
+  backward((setup.weight + other * 5).sum());
+  setup.scaler.unscale(setup.optimizer);
+  setup.scaler.unscale(second);
+  // The loss of one of them alone: what the other one has stays.
+  const bool in_place = GENERATE(false, true);
+  if (in_place) {
+    other.mutable_grad().zero_();
+  } else {
+    other.mutable_grad().reset();
+  }
+  backward((other * 3).sum());
+  CHECK(setup.scaler.is_unscaled(setup.optimizer));
+  CHECK_FALSE(setup.scaler.is_unscaled(second));
+  setup.scaler.step(setup.optimizer);
+  setup.scaler.step(second);
+  setup.scaler.update();
+  CHECK(setup.weight.item<double>() == Approx(-1e-3));
+  CHECK(other.item<double>() == -3);
+}
+
 TEST_CASE("grad_scaler: calls in the wrong order are refused", "[runtime]") {
   Setup setup;
   CHECK(error_of([&] { setup.scaler.update(); }) ==
