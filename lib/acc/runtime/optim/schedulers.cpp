@@ -86,6 +86,8 @@ void Scheduler::step() {
 void Scheduler::apply() {
   const std::vector<double> current = rates_of(*optimizer_);
   auto& groups = optimizer_->param_groups();
+  // Those that were added after the last step.
+  for (std::size_t i = base_lrs_.size(); i < groups.size(); ++i) base_lrs_.push_back(current[i]);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     RatePoint point{.step = last_epoch_, .base = base_lrs_.at(i), .current = current[i], .group = i};
     groups[i].options().set_lr(schedule_.rate(point));
@@ -108,19 +110,20 @@ std::string Scheduler::state() const {
 }
 
 void Scheduler::load_state(std::string_view state) {
-  read_state(state, base_lrs_.size(), [&](const json& fields, const std::vector<double>& rates) {
-    const auto epoch = fields.at("last_epoch").get<std::int64_t>();
-    auto base = fields.at("base_lrs").get<std::vector<double>>();
-    if (base.size() != rates.size()) {
-      throw Error({.kind = ErrorKind::config,
-                   .what = "base_lrs and _last_lr differ in length",
-                   .where = "scheduler state"});
-    }
-    last_epoch_ = epoch;
-    base_lrs_ = std::move(base);
-    last_lr_ = rates;
-    set_rates(*optimizer_, rates);
-  });
+  read_state(state, optimizer_->param_groups().size(),
+             [&](const json& fields, const std::vector<double>& rates) {
+               const auto epoch = fields.at("last_epoch").get<std::int64_t>();
+               auto base = fields.at("base_lrs").get<std::vector<double>>();
+               if (base.size() != rates.size()) {
+                 throw Error({.kind = ErrorKind::config,
+                              .what = "base_lrs and _last_lr differ in length",
+                              .where = "scheduler state"});
+               }
+               last_epoch_ = epoch;
+               base_lrs_ = std::move(base);
+               last_lr_ = rates;
+               set_rates(*optimizer_, rates);
+             });
 }
 
 ReduceOnPlateau::ReduceOnPlateau(torch::optim::Optimizer& optimizer, const PlateauOptions& options)

@@ -23,7 +23,8 @@ class Scheduler {
   /// scheduler. Throws Error{usage} when the schedule changes the momentum and the optimizer has none.
   Scheduler(torch::optim::Optimizer& optimizer, Schedule schedule);
 
-  /// To be called after the optimizer's step. Throws what the schedule throws.
+  /// To be called after the optimizer's step. The base of a parameter group that was added since the last
+  /// call is the rate that it has. Throws what the schedule throws.
   void step();
 
   /// The rates of the parameter groups as the last step set them.

@@ -162,6 +162,20 @@ TEST_CASE("schedulers: each parameter group keeps its own base", "[runtime]") {
   CHECK(scheduler.last_lr() == std::vector<double>{0.05, 0.25});
 }
 
+TEST_CASE("schedulers: a parameter group that is added later is scheduled from its own rate on",
+          "[runtime]") {
+  torch::optim::SGD optimizer = sgd(0.1);
+  acc::Scheduler scheduler(optimizer, acc::step_lr(1, 0.5));
+  scheduler.step();
+  optimizer.add_param_group(
+      torch::optim::OptimizerParamGroup(parameters(), std::make_unique<torch::optim::SGDOptions>(0.4)));
+  scheduler.step();
+  REQUIRE(scheduler.last_lr().size() == 2);
+  CHECK(near(scheduler.last_lr()[0], 0.025));
+  CHECK(near(scheduler.last_lr()[1], 0.2));
+  scheduler.load_state(scheduler.state());
+}
+
 TEST_CASE("schedulers: one-cycle cycles AdamW's first beta, and refuses an optimizer without momentum",
           "[runtime]") {
   const acc::Schedule cycle = acc::one_cycle_lr({.max_lr = {0.1}, .total_steps = 10});
