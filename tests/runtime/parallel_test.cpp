@@ -5,11 +5,13 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/optim/sgd.h>
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/parallel/join.hpp"
@@ -100,6 +102,22 @@ TEST_CASE("ddp: find_unused_parameters reports an output without tensors", "[par
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
   const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
   CHECK(error.problems().front().what == "find_unused_parameters finds no tensor in the output of forward");
+}
+
+TEST_CASE("ddp: static_graph reports an output without tensors", "[parallel]") {
+  auto accelerator = with({.static_graph = true});
+  auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
+  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  CHECK(error.problems().front().what == "static_graph finds no tensor in the output of forward");
+}
+
+TEST_CASE("ddp: static_graph refuses a forward whose gradients stay on the process", "[parallel]") {
+  auto accelerator = with({.static_graph = true});
+  auto model = accelerator.prepare(Net());
+  const acc::NoSync guard = model.no_sync();
+  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  CHECK(error.problems().front().what ==
+        "static_graph needs a backward that averages gradients after each forward");
 }
 
 TEST_CASE("ddp: unused parameters are named, with the option that allows them", "[parallel]") {
@@ -263,6 +281,37 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
   // In eval() processes do not communicate.
   net->eval();
   if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
+}
+
+TEST_CASE("sync_batch_norm: a whole model in bf16 is normalized with statistics in float32", "[parallel]") {
+  acc::set_seed(10);
+  const at::Tensor x = at::randn({4, 3, 2, 2}) * (rank() + 1);
+  const auto train = [&](at::ScalarType type) {
+    auto net = std::make_shared<NormNetImpl>();
+    net->to(type);
+    acc::convert_sync_batchnorm(*net);
+    auto model = job().prepare(net);
+    const at::Tensor out = model(x.to(type));
+    job().backward((out * x.to(type)).sum());
+    CHECK(out.scalar_type() == type);
+    CHECK(net->norm->weight.grad().scalar_type() == type);
+    return std::pair(out.detach().to(at::kFloat), net->norm->weight.grad().to(at::kFloat));
+  };
+  const auto [out, gradient] = train(at::kBFloat16);
+  const auto [expected, expected_gradient] = train(at::kFloat);
+  CHECK(out.allclose(expected, 2e-2, 2e-2));
+  CHECK(gradient.allclose(expected_gradient, 2e-2, 0.2));
+}
+
+TEST_CASE("sync_batch_norm: a second derivative is refused, since it would be wrong", "[parallel]") {
+  auto net = std::make_shared<NormNetImpl>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  const at::Tensor x = at::randn({2, 3, 2, 2}).requires_grad_();
+  const at::Tensor gradient = torch::autograd::grad({model(x).square().sum()}, {x}, {}, /*retain_graph=*/true,
+                                                    /*create_graph=*/true)[0];
+  const acc::Error error = error_of([&] { job().backward(gradient.square().sum()); });
+  CHECK(error.problems().front().where == "synchronized batch norm");
 }
 
 TEST_CASE("sync_batch_norm: other batch norms stay as they are", "[parallel]") {

@@ -138,10 +138,14 @@ at::Tensor DeviceGroup::forward(torch::nn::Module& module, const std::vector<at:
   std::vector<std::shared_ptr<torch::nn::Module>> replicas;
   for (std::size_t i = 0; i < parts.size(); ++i)
     replicas.push_back(replicate(module, options_.device_ids[i]));
-  const Tensors outputs =
+  Tensors outputs =
       parallel_apply(parts.size(), [&](std::size_t i) { return forward(*replicas[i], parts[i]); });
   copy_buffers(*replicas.front(), module);
-  return at::cat(to_device(outputs, output_device), options_.dim);
+  // Numbers become a vector, as in Python.
+  for (at::Tensor& output : outputs) {
+    if (output.dim() == 0) output = output.reshape({1});
+  }
+  return at::cat(to_device(outputs, output_device), outputs.front().dim() == 1 ? 0 : options_.dim);
 }
 
 }  // namespace acc::detail

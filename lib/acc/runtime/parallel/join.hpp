@@ -39,10 +39,12 @@ class Joinable {
 
 /// Together: calls `train`, in which processes may train on different numbers of batches, as Python's Join. A
 /// process whose `train` has returned contributes gradients of zero to the steps of the others until all have
-/// returned; then all take the models of a process that was among the last. In `train` the only collective
-/// operations may be forward and backward of the first model, then of the second and so on, in each step. An
-/// exception of `train` passes through at once, without waiting for the others. Throws Error{system} when
-/// another process is lost, Error{usage} for a sharded model. With a single process it just calls `train`.
+/// returned; then all take the models of a process that was among the last. The optimizers' states and the
+/// scale of fp16 stay what they are on each process, as in Python: the next steps may differ where they
+/// depend on them, as with momentum. In `train` the only collective operations may be forward and backward of
+/// the first model, then of the second and so on, in each step. An exception of `train` passes through at
+/// once, without waiting for the others. Throws Error{system} when another process is lost, Error{usage} for
+/// a sharded model. With a single process it just calls `train`.
 void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train,
                         bool divide_by_initial_world_size = true);
 

@@ -2,6 +2,7 @@
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm_native.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
@@ -83,6 +84,19 @@ void update_running(const detail::BatchNormTensors& tensors, const Statistics& b
   blend(tensors.running_var, batch.var * (batch.count / (batch.count - 1)));
 }
 
+// Returns `result`, which depends on the inputs in a way that autograd does not know.
+struct DerivedOnce : torch::autograd::Function<DerivedOnce> {
+  static at::Tensor forward(AutogradContext* /*context*/, const at::Tensor& result,
+                            at::TensorList /*inputs*/) {
+    return result.alias();
+  }
+  static variable_list backward(AutogradContext* /*context*/, const variable_list& /*gradients*/) {
+    throw Error({.what = "its second derivative is not there, as for a penalty on gradients",
+                 .where = "synchronized batch norm",
+                 .hint = "leave out convert_sync_batchnorm, or use another norm"});
+  }
+};
+
 struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
   // weight and bias are optional parameters because LibTorch must not count absent ones as inputs.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
@@ -99,11 +113,30 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
     context->saved_data["group"] = detail::HeldInGraph<std::shared_ptr<ProcessGroup>>::hold(group);
     if (input.numel() == 0) return at::empty_like(input);
     // With training=false it normalizes with the given statistics.
-    return std::get<0>(at::native_batch_norm(input, weight, bias, mean, batch.var.to(type),
+    // Its kernels take half inputs with statistics in float32 only if weight and bias have those' type.
+    const auto as_statistics = [type](const std::optional<at::Tensor>& one) {
+      return one && one->defined() ? std::optional(one->to(type)) : one;
+    };
+    return std::get<0>(at::native_batch_norm(input, as_statistics(weight), as_statistics(bias), mean,
+                                             batch.var.to(type),
                                              /*training=*/false, tensors.momentum, tensors.eps));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (!at::GradMode::is_enabled()) return gradients_of(context, gradients);
+    const variable_list inputs = {gradients[0], context->get_saved_variables()[0]};
+    variable_list results;
+    {
+      const at::NoGradGuard no_grad;
+      results = gradients_of(context, gradients);
+    }
+    for (at::Tensor& result : results) {
+      if (result.defined()) result = DerivedOnce::apply(result, at::TensorList(inputs));
+    }
+    return results;
+  }
+
+  static variable_list gradients_of(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& input = saved[0];
     const at::Tensor& weight = saved[1];
