@@ -69,7 +69,8 @@ std::vector<Entry> in_file_order(const NamedTensors& tensors) {
   std::vector<Entry> entries(tensors.begin(), tensors.end());
   std::ranges::stable_sort(entries, std::greater(),
                            [](const Entry& entry) { return entry.second.element_size(); });
-  for (auto& [name, tensor] : entries) tensor = tensor.detach().cpu().contiguous();
+  for (auto& [name, tensor] : entries)
+    tensor = tensor.detach().cpu().contiguous().resolve_conj().resolve_neg();
   return entries;
 }
 

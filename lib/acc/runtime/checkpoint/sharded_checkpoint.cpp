@@ -86,7 +86,8 @@ class ShardFile {
     const DcpTensor own{.path = path, .dtype = &dtype_of(range), .shape = range.shape};
     DcpTensor& tensor = metadata_.tensors.try_emplace(name, own).first->second;
     require_same(name, tensor, own);
-    const at::Tensor elements = range.elements.detach().cpu().contiguous().flatten();
+    const at::Tensor elements =
+        range.elements.detach().cpu().contiguous().resolve_conj().resolve_neg().flatten();
     for (const auto& [box, begin] : boxes_of_range(range.shape, begin_of(range), end_of(range))) {
       const auto first = static_cast<std::int64_t>(begin) - range.begin;
       const auto count = static_cast<std::int64_t>(dcp_elements(box.sizes));

@@ -18,7 +18,7 @@ constexpr const char* kWhere = "dispatch_batches";
 
 std::string text_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
-  const at::Tensor content = tensor.detach().cpu().contiguous();
+  const at::Tensor content = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous();
   std::array<std::int64_t, kFormSize> form{};
   write_form(content, form.data(), kWhere);
   std::string text(sizeof(form) + content.nbytes(), '\0');

@@ -76,7 +76,8 @@ std::size_t rows_of(c10::ArrayRef<at::Tensor> tensors) {
 }  // namespace detail
 
 at::Tensor take_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indices) {
-  if (tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.requires_grad())
+  if (tensor.device().is_cpu() && tensor.is_contiguous() && !tensor.requires_grad() && !tensor.is_conj() &&
+      !tensor.is_neg())
     return copy_rows(tensor, indices);
   const at::Tensor index =
       at::empty({static_cast<std::int64_t>(indices.size())}, at::TensorOptions(at::kLong));

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/tensor_batches.hpp"
 
+#include <ATen/ops/_neg_view.h>
+#include <ATen/ops/complex.h>
+#include <ATen/ops/imag.h>
+
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -54,6 +58,15 @@ TEST_CASE("tensor_dataset: a batch stacks the requested rows", "[runtime]") {
   const auto [rows, labels] = data.get_batch(std::vector<std::size_t>{2, 0});
   CHECK(rows.equal(acc::test::numbers({20, 21, 0, 1}, {2, 2}, at::kFloat)));
   CHECK(labels.equal(acc::test::numbers({7, 5}, {2}, at::kLong)));
+}
+
+TEST_CASE("tensor_dataset: conjugates and their parts are read as such", "[runtime]") {
+  const at::Tensor complex = at::complex(at::ones({3}), at::ones({3}));
+  const at::Tensor conjugate = complex.conj();
+  CHECK(acc::take_rows(conjugate, {0, 2}).equal(conjugate.slice(0, 0, 2)));
+  const at::Tensor negative = at::imag(conjugate).contiguous();
+  CHECK(acc::take_rows(negative, {1}).item<float>() == -1);
+  CHECK(acc::take_rows(at::_neg_view(at::ones({2})), {1}).item<float>() == -1);
 }
 
 TEST_CASE("tensor_dataset: rows may be empty", "[runtime]") {
