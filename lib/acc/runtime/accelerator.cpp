@@ -196,6 +196,7 @@ void Accelerator::free_memory() {
 }
 
 void Accelerator::end_training() {
+  if (state_.left_) return;
   wait_for_save();
   wait_for_everyone();
   trackers_.finish();

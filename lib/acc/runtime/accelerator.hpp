@@ -441,7 +441,8 @@ class Accelerator {
   void clear() { free_memory(); }
 
   /// Together: waits for a save in the background and for all processes, closes the trackers and leaves the
-  /// job. Functions marked "together" throw Error{usage} afterwards. Throws the error of the save.
+  /// job. Functions marked "together" throw Error{usage} afterwards, but for this one, which does nothing.
+  /// Throws the error of the save.
   void end_training();
 
  private:

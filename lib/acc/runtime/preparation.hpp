@@ -48,11 +48,11 @@ class Preparation {
 
   template <class... Objects>
   auto prepare(Objects&&... objects) {
-    static_assert(
-        (Preparable<Objects> && ...),
-        "prepare takes models (a shared_ptr to a torch::nn::Module, or its TORCH_MODULE holder), "
-        "torch::optim optimizers (with std::move, or a shared_ptr), acc::DataLoader, and schedulers of "
-        "acc and torch::optim");
+    static_assert((Preparable<Objects> && ...),
+                  "prepare takes models (a shared_ptr to a torch::nn::Module, or its TORCH_MODULE holder), "
+                  "torch::optim optimizers (with std::move, or a shared_ptr or unique_ptr), acc::DataLoader, "
+                  "and schedulers of "
+                  "acc and torch::optim");
     if constexpr ((Preparable<Objects> && ...)) {
       // Braces evaluate from left to right: every process prepares in the same order.
       auto first = std::tuple{prepare_first(std::forward<Objects>(objects))...};
@@ -157,6 +157,10 @@ class Preparation {
   template <TorchOptimizer Native>
   Optimizer prepare_first(std::shared_ptr<Native> optimizer) {
     return prepare_optimizer(std::move(optimizer));
+  }
+  template <TorchOptimizer Native>
+  Optimizer prepare_first(std::unique_ptr<Native> optimizer) {
+    return prepare_optimizer(std::shared_ptr<Native>(std::move(optimizer)));
   }
   Optimizer prepare_first(Optimizer optimizer) { return optimizer; }
   template <SchedulerArgument Native>

@@ -72,6 +72,8 @@ struct IsPreparable : std::bool_constant<TorchModuleHolder<T> || TorchOptimizer<
 template <class T>
 struct IsPreparable<std::shared_ptr<T>>
     : std::bool_constant<TorchModule<T> || TorchOptimizer<T> || AnyScheduler<T>> {};
+template <TorchOptimizer T>
+struct IsPreparable<std::unique_ptr<T>> : std::true_type {};
 template <class Module>
 struct IsPreparable<Model<Module>> : std::true_type {};
 template <class Dataset>
