@@ -83,8 +83,11 @@ class Recording:
             peers = [self.start_peer(number, peer) for number, peer in enumerate(self.expected.get("peers", []))]
             if "signal" in action and self.wait_for_workers(self.job, action["when_workers"]):
                 self.job.send_signal(getattr(signal, action["signal"]))
+            # All of them first: the folders of the peers are in that of this node.
             for node in (self, *peers):
-                node.finish()
+                node.output = node.job.communicate(timeout=DEADLINE)
+            for node in (self, *peers):
+                node.compare(node.job.returncode, *node.output, node.base)
 
     def start(self):
         for name in ("tmp", "work", "dump"):
@@ -101,10 +104,6 @@ class Recording:
             words.insert(0, "--legacy-launch")
         self.job = subprocess.Popen([str(link), *words], env=self.base, cwd=self.folder / "work", text=True,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def finish(self):
-        out, err = self.job.communicate(timeout=DEADLINE)
-        self.compare(self.job.returncode, out, err, self.base)
 
     def start_peer(self, number, expected):
         peer = Recording(expected, self.acc, self.scripts, self.folder / f"peer{number}")
