@@ -88,7 +88,7 @@ std::span<const SettingSpec> program_rows() {
       {.name = "preload", .in_file = true,
        .flags = {own("--preload")}, .variable = "ACC_PRELOAD",
        .help = "Python modules, as in torch,transformers, that one process of each machine imports; workers are forked "
-               "from it and start, and start again, without the imports.",
+               "from it, without the imports.",
        .essential = true},
   };
   return in_group("Program", rows);
@@ -164,7 +164,8 @@ std::span<const SettingSpec> rendezvous_rows() {
        .essential = true},
       {.name = "rdzv_backend", .in_file = true, .since = "0.13.0", .default_value = "\"static\"",
        .flags = {both("--rdzv-backend")}, .pet = "PET_RDZV_BACKEND",
-       .help = "How machines find each other: static, c10d or etcd."},
+       .help = "How machines find each other: static, c10d or etcd.",
+       .essential = true},
       {.name = "rdzv_endpoint",
        .flags = {both("--rdzv-endpoint")}, .pet = "PET_RDZV_ENDPOINT",
        .help = "Where machines meet: host[:port]."},
