@@ -65,7 +65,7 @@ struct Engine {
   std::optional<EngineValue<int>> gpus = {};
   /// This process is rank 0, and only the others are told its address.
   bool is_addressed_by_others = false;
-  /// The place is that of PyTorch's RANK and WORLD_SIZE, which platforms fill with nodes, and scripts perhaps
+  /// The rank is that of PyTorch's RANK and WORLD_SIZE, which platforms fill with nodes, and scripts perhaps
   /// with workers: who counts the nodes himself is right.
   bool is_convention = false;
   /// Why the number of tasks, or the place of this one, is not known; a person must give them.

@@ -10,7 +10,7 @@
 namespace acc {
 namespace {
 
-/// A variable that counts nodes, and one that tells the place of this node; empty: the count is enough.
+/// A variable that counts nodes, and one that tells the rank of this node; empty: the count is enough.
 struct NodeVariables {
   std::string_view count;
   std::string_view rank = {};

@@ -19,7 +19,7 @@ Number read_number(const Environment& environment, std::string_view name, int mi
 /// `NAME=value`, for messages.
 std::string assignment(const Environment& environment, std::string_view name);
 
-/// Why the place of a process is not known: `missing` is not there beside `found`.
+/// Why the rank of a process is not known: `missing` is not there beside `found`.
 Problem incomplete(const Engine& engine, const std::string& found, std::string_view missing);
 
 // Tasks that a launcher starts, and tells their places.

@@ -19,7 +19,7 @@ std::string ordinal(std::size_t number) {
   return fmt::format("{}{}", number, tens == 1 || number % 10 > 3 ? "th" : kEndings.at(number % 10));
 }
 
-// The place of this node in the step's list of hosts, from 0.
+// The index of this node in the step's list of hosts, from 0.
 std::optional<std::size_t> place_of(const std::string& node, const std::vector<std::string>& hosts) {
   const auto found = std::ranges::find(hosts, node);
   if (node.empty() || found == hosts.end()) return std::nullopt;
