@@ -121,6 +121,18 @@ TEST_CASE("terminal_loan: Ctrl-Z without a shell to continue the job changes not
   CHECK(has(launched.out(), "read more"));
 }
 
+TEST_CASE("terminal: a worker of a job in the shell's background does not read it", "[process]") {
+  ReportFifo reports;
+  Launched launched(stub({"workers=1"}, {"read-line", "line", "done", "tell", reports.path(), "has read"}),
+                    on_terminal("set -m; \"$@\" & head -1; wait $!; echo ended with $?"));
+  reports.next_processes(1);
+  launched.type("to the shell\n");
+  launched.wait();
+  INFO(launched.out());
+  CHECK(has(launched.out(), "to the shell\nto the shell\n"));  // the terminal's echo, and what the shell read
+  CHECK(has(launched.out(), "ended with 0"));
+}
+
 TEST_CASE("terminal_loan: --attach needs a terminal", "[process]") {
   const Ran ran = launch_stub({"attach=0"}, {"exit", "0"});
   CHECK(ran.code == 2);

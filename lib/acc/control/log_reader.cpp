@@ -2,7 +2,6 @@
 #include "acc/control/log_reader.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,8 @@ namespace {
 // How often files are looked at where the kernel does not tell of changes: its inotify instances, or watches,
 // are used up.
 constexpr int kPollMs = 500;
+// How long nothing comes until that counts as silence.
+constexpr auto kSilence = std::chrono::seconds(1);
 
 const char* name_of(StreamName stream) {
   return stream == StreamName::out ? "standard output" : "standard error";
@@ -85,7 +86,7 @@ void LogReader::read_files() {
       const ssize_t n = ::read(log.file.get(), buffer.data(), wanted);
       if (n <= 0) break;
       left -= n;
-      on_bytes_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
+      pass_on(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
     }
   }
 }
@@ -102,6 +103,11 @@ void LogReader::on_piece(const nlohmann::json& message) {
   const auto skipped = message.at("skipped").get<std::uint64_t>();
   if (skipped > 0)
     on_note_("rank " + std::to_string(rank) + ": " + std::to_string(skipped) + " bytes were not kept");
+  pass_on(rank, stream, bytes);
+}
+
+void LogReader::pass_on(int rank, StreamName stream, std::string_view bytes) {
+  heard_ = std::chrono::steady_clock::now();
   on_bytes_(rank, stream, bytes);
 }
 
@@ -114,17 +120,35 @@ void LogReader::read() {
   }
 }
 
-std::optional<int> LogReader::follow() {
+// Waits until a file has changed or the agent has sent something. Returns false if that cannot be waited for.
+bool LogReader::wait_for_change(pollfd& agent, const std::function<void()>& on_silence) {
+  using std::chrono::milliseconds;
+  int wait_ms = poll_ms_;
+  if (heard_) {
+    const auto rest = std::chrono::ceil<milliseconds>(*heard_ + kSilence - std::chrono::steady_clock::now());
+    const int rest_ms = std::max(0, static_cast<int>(rest.count()));
+    wait_ms = poll_ms_ < 0 ? rest_ms : std::min(poll_ms_, rest_ms);
+  }
+  std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, agent}};
+  const int count = ::poll(ready.data(), ready.size(), wait_ms);
+  agent = ready[1];
+  if (count == 0 && heard_ && std::chrono::steady_clock::now() - *heard_ >= kSilence) {
+    heard_.reset();
+    on_silence();
+  }
+  return count >= 0 || errno == EINTR;
+}
+
+std::optional<int> LogReader::follow(const std::function<void()>& on_silence) {
   job_.client.send({{"request", "logs"}, {"ranks", ranks_}, {"follow", true}});
   for (;;) {
     read_files();
-    std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, {job_.client.descriptor(), POLLIN, 0}}};
-    if (!job_.client.has_received() && ::poll(ready.data(), ready.size(), poll_ms_) < 0 && errno != EINTR)
-      return {};
+    pollfd agent = {.fd = job_.client.descriptor(), .events = POLLIN, .revents = 0};
+    if (!job_.client.has_received() && !wait_for_change(agent, on_silence)) return {};
     std::array<char, 4096> events;
     while (::read(changes_.get(), events.data(), events.size()) > 0) {
     }
-    if (!job_.client.has_received() && ready[1].revents == 0) continue;
+    if (!job_.client.has_received() && agent.revents == 0) continue;
     const auto message = job_.client.read_message();
     if (!message || message->contains("ended")) {
       read_files();

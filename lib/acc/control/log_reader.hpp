@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
+
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -33,8 +36,9 @@ class LogReader {
   /// Reads the output so far.
   void read();
 
-  /// Reads the output until the job ends, across restarts. Returns the job's exit code, if it was sent.
-  std::optional<int> follow();
+  /// Reads the output until the job ends, across restarts. `on_silence` is called when nothing has come for a
+  /// second, once until more comes. Returns the job's exit code, if it was sent.
+  std::optional<int> follow(const std::function<void()>& on_silence = [] {});
 
  private:
   struct Log {
@@ -48,6 +52,8 @@ class LogReader {
   void open_stream(int rank, StreamName stream, const StreamPlace& place);
   void read_files();
   void on_piece(const nlohmann::json& message);
+  void pass_on(int rank, StreamName stream, std::string_view bytes);
+  bool wait_for_change(pollfd& agent, const std::function<void()>& on_silence);
 
   RunningJob& job_;
   std::vector<int> ranks_;
@@ -57,6 +63,8 @@ class LogReader {
   Descriptor changes_;
   /// The longest wait for a change; -1: until there is one.
   int poll_ms_ = -1;
+  /// When the last bytes came; absent once their silence is reported.
+  std::optional<std::chrono::steady_clock::time_point> heard_ = {};
   std::map<std::filesystem::path, Log> logs_ = {};
 };
 

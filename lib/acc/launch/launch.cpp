@@ -349,7 +349,10 @@ int launch(LaunchPlan plan) {
   open_standard_streams();
   const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
-  if (plan.attach) terminal.emplace(STDIN_FILENO);
+  if (plan.attach)
+    terminal.emplace(STDIN_FILENO);
+  else
+    leave_terminal_in_background(STDIN_FILENO);
   const Leftovers left(plan, supervisor);
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(

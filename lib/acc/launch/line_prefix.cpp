@@ -103,14 +103,30 @@ std::string LinePrefixer::feed(std::string_view chunk) {
   return lines;
 }
 
+std::string LinePrefixer::show_unfinished() {
+  if (!has_unfinished()) return {};
+  std::string shown = with_prefix(std::string_view(line_).substr(shown_));
+  shown_ = line_.size();
+  return shown;
+}
+
 std::string LinePrefixer::finish() {
   return line_.empty() ? std::string() : end_line();
 }
 
+std::string LinePrefixer::with_prefix(std::string_view text) const {
+  std::string shown = (options_.stamp ? options_.stamp() : std::string()) + prefix_;
+  shown += text;
+  return shown += '\n';
+}
+
+// The copy gets the whole line: its words decide whether it is kept.
 std::string LinePrefixer::end_line() {
-  std::string shown = (options_.stamp ? options_.stamp() : std::string()) + prefix_ + line_ + '\n';
-  if (options_.copy) options_.copy->write(line_, shown);
+  std::string whole = with_prefix(line_);
+  if (options_.copy) options_.copy->write(line_, whole);
+  std::string shown = shown_ == 0 ? std::move(whole) : show_unfinished();
   line_.clear();
+  shown_ = 0;
   return shown;
 }
 

@@ -27,7 +27,8 @@ std::string timestamp(std::chrono::system_clock::time_point when);
 
 /// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
 /// in Python's universal newlines, so that a progress bar is shown. A line longer than 1 MiB is shown in
-/// pieces of that size.
+/// pieces of that size, and one that stands unfinished (a prompt, `Compiling...`) when the caller asks for
+/// it.
 class LinePrefixer {
  public:
   /// Optional further treatment of each line.
@@ -45,15 +46,24 @@ class LinePrefixer {
   /// Returns the lines that `chunk` completes.
   std::string feed(std::string_view chunk);
 
+  /// Whether a line has begun of which not all is shown.
+  bool has_unfinished() const { return line_.size() > shown_; }
+
+  /// Returns what there is of the unfinished line, as a line; its rest will be another one.
+  std::string show_unfinished();
+
   /// Returns the last line, if it has no newline.
   std::string finish();
 
  private:
+  std::string with_prefix(std::string_view text) const;
   std::string end_line();
 
   std::string prefix_;
   Options options_ = {};
   std::string line_ = {};
+  /// How much of it is shown.
+  std::size_t shown_ = 0;
   bool after_return_ = false;
 };
 

@@ -65,7 +65,11 @@ bool readable_now(int fd) {
 
 Relay::Relay(boost::asio::io_context& loop, Descriptor from, bool terminal, RelayTarget target,
              std::span<char> buffer)
-    : from_(loop, from.get()), terminal_(terminal), target_(std::move(target)), buffer_(buffer) {
+    : from_(loop, from.get()),
+      terminal_(terminal),
+      target_(std::move(target)),
+      buffer_(buffer),
+      rest_of_line_(loop) {
   from.release();
   if (target_.sink != nullptr) source_ = target_.sink->add_source();
 }
@@ -105,9 +109,26 @@ void Relay::pass_on(std::string_view chunk, bool drained) {
   if (target_.sink == nullptr) return;
   if (target_.prefixer) {
     target_.sink->feed(source_, target_.prefixer->feed(chunk), true);
+    last_read_ = std::chrono::steady_clock::now();
+    wait_for_rest_of_line();
   } else {
     target_.sink->feed(source_, chunk, drained);
   }
+}
+
+// A prompt has no end of line, and nobody would see what is asked.
+void Relay::wait_for_rest_of_line() {
+  if (waiting_for_rest_ || !target_.prefixer->has_unfinished()) return;
+  waiting_for_rest_ = true;
+  rest_of_line_.expires_at(last_read_ + kUnfinishedAfter);
+  rest_of_line_.async_wait([relay = weak_from_this()](boost::system::error_code error) {
+    const auto self = relay.lock();
+    if (error || !self || !self->from_.is_open()) return;
+    self->waiting_for_rest_ = false;
+    if (self->last_read_ + kUnfinishedAfter <= std::chrono::steady_clock::now())
+      self->target_.sink->feed(self->source_, self->target_.prefixer->show_unfinished(), true);
+    self->wait_for_rest_of_line();
+  });
 }
 
 void Relay::write_log(std::string_view chunk) {
@@ -124,6 +145,7 @@ void Relay::finish() {
 
 void Relay::end() {
   from_.close();
+  rest_of_line_.cancel();
   if (const std::uint64_t lost = target_.log.close(); lost > 0) target_.on_lost(lost);
   if (target_.sink == nullptr) return;
   if (target_.prefixer) target_.sink->feed(source_, target_.prefixer->finish(), true);

@@ -3,6 +3,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,6 +56,9 @@ struct RelayTarget {
 /// all relays can share one.
 class Relay : public std::enable_shared_from_this<Relay> {
  public:
+  /// How long a stream with a prefix is silent before its unfinished line is shown.
+  static constexpr auto kUnfinishedAfter = std::chrono::seconds(1);
+
   Relay(boost::asio::io_context& loop, Descriptor from, bool terminal, RelayTarget target,
         std::span<char> buffer);
 
@@ -71,6 +76,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   State read_once();
   void pass_on(std::string_view chunk, bool drained);
   void write_log(std::string_view chunk);
+  void wait_for_rest_of_line();
   void end();
 
   boost::asio::posix::stream_descriptor from_;
@@ -79,6 +85,9 @@ class Relay : public std::enable_shared_from_this<Relay> {
   std::span<char> buffer_;
   int source_ = 0;
   bool waiting_ = false;
+  boost::asio::steady_timer rest_of_line_;
+  bool waiting_for_rest_ = false;
+  std::chrono::steady_clock::time_point last_read_ = {};
 };
 
 }  // namespace acc::launcher

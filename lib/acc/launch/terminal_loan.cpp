@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/terminal_loan.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -48,6 +50,13 @@ void TerminalLoan::take_back(pid_t borrower) const {
 
 bool TerminalLoan::is_back() const {
   return ::tcgetpgrp(fd_) == owner_;
+}
+
+void leave_terminal_in_background(int fd) {
+  const pid_t foreground = ::tcgetpgrp(fd);
+  if (foreground < 0 || foreground == ::getpgrp()) return;
+  const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null) ::dup2(null.get(), fd);
 }
 
 }  // namespace acc::launcher

@@ -32,4 +32,9 @@ class TerminalLoan {
   termios settings_ = {};
 };
 
+/// Gives a process in the background of the terminal `fd` /dev/null in its place. In a shell's background the
+/// kernel would stop who reads the terminal; it does not stop workers, which have sessions of their own, and
+/// they would take what is typed into the shell.
+void leave_terminal_in_background(int fd);
+
 }  // namespace acc::launcher

@@ -95,6 +95,21 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
   CHECK(peer.seen.find("0e:end|") != std::string::npos);
 }
 
+TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, logs.write("a", "Compiling...")}}};
+  int silences = 0;
+  const auto on_silence = [&] {
+    ++silences;
+    peer.sends(silences == 1 ? "{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":1}\nx"
+                             : "{\"ended\":0}\n");
+  };
+  CHECK(peer.reader().follow(on_silence) == 0);
+  CHECK(peer.seen == "0o:Compiling...|0e:x|");
+  CHECK(silences == 2);
+}
+
 TEST_CASE("log_reader: a rank that writes faster than it is read has an end", "[control]") {
   const TemporaryFolder logs;
   const auto file = logs.write("out", "first");

@@ -29,6 +29,34 @@ TEST_CASE("line_prefixer: the last line gets its newline", "[launch]") {
   CHECK(lines.finish() == "");
 }
 
+TEST_CASE("line_prefixer: an unfinished line can be shown, and its rest is another line", "[launch]") {
+  LinePrefixer lines(">");
+  CHECK(lines.feed("one\nCompiling...") == ">one\n");
+  CHECK(lines.has_unfinished());
+  CHECK(lines.show_unfinished() == ">Compiling...\n");
+  CHECK_FALSE(lines.has_unfinished());
+  CHECK(lines.show_unfinished() == "");
+  CHECK(lines.feed(" done\n") == "> done\n");
+  // Nothing is left of a line that ends where it was shown.
+  lines.feed("name? ");
+  CHECK(lines.show_unfinished() == ">name? \n");
+  CHECK(lines.feed("\nnext\n") == ">next\n");
+  lines.feed("last");
+  CHECK(lines.show_unfinished() == ">last\n");
+  CHECK(lines.finish() == "");
+}
+
+TEST_CASE("line_prefixer: the copy gets whole lines, shown in parts or not", "[launch]") {
+  acc::launcher::Channel pipe = acc::launcher::make_pipe();
+  const auto copy = std::make_shared<acc::launcher::FilteredLog>(
+      std::move(pipe.workers), std::vector<std::string>{"two three"}, [](const std::string&) {});
+  LinePrefixer lines(">", {.copy = copy});
+  lines.feed("two ");
+  lines.show_unfinished();
+  lines.feed("three\n");
+  CHECK(acc::test::read_all(pipe.ours.get()) == ">two three\n");
+}
+
 TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy gets what is shown",
           "[launch]") {
   acc::launcher::Channel pipe = acc::launcher::make_pipe();

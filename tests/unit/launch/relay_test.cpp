@@ -67,6 +67,21 @@ TEST_CASE("relay: tee writes an unchanged file, and lines with a prefix to the c
   CHECK(folder.read("log") == "one\ntwo");
 }
 
+TEST_CASE("relay: an unfinished line is shown with its prefix when nothing follows", "[launch]") {
+  Carried carried;
+  RelayTarget target = {.sink = &carried.sink};
+  target.prefixer.emplace("[0]:");
+  carried.start(std::move(target));
+  carried.write("one\nCompiling...");
+  carried.loop.run_one();
+  CHECK(carried.shown() == "[0]:one\n");
+  carried.loop.run_one();  // the worker writes no more
+  CHECK(carried.shown() == "[0]:Compiling...\n");
+  carried.write("done\n");
+  carried.loop.run_one();
+  CHECK(carried.shown() == "[0]:done\n");
+}
+
 TEST_CASE("relay: a log that cannot be written is retried, and the console continues", "[launch]") {
   Carried carried;
   std::vector<std::string> reasons;
