@@ -589,6 +589,52 @@ TEST_CASE("sharded: a parameter without elements leaves its neighbours alone", "
   CHECK(net->last.allclose(at::full({4}, 0.9)));
 }
 
+TEST_CASE("sharded: a parameter that no process uses is left alone, as by Python's fully_shard", "[ranks]") {
+  struct Branches : torch::nn::Module {
+    Branches()
+        : first(register_module("first", torch::nn::Linear(4, 4))),
+          second(register_module("second", torch::nn::Linear(4, 4))) {
+      const at::AutoGradMode no_grad(false);
+      for (at::Tensor& parameter : parameters()) parameter.fill_(0.1);
+    }
+    at::Tensor forward(const at::Tensor& x) {
+      const at::Tensor y = first(x);
+      return uses_second ? second(y) : y;
+    }
+    torch::nn::Linear first;
+    torch::nn::Linear second;
+    bool uses_second = false;
+  };
+  // The first element of each parameter after steps in which `second` is used by so many processes.
+  const auto train = [](const acc::AcceleratorOptions& options, const std::vector<int>& users) {
+    acc::Accelerator accelerator(options);
+    const auto net = std::make_shared<Branches>();
+    auto [model, optimizer] = accelerator.prepare(
+        net, torch::optim::AdamW(net->parameters(), torch::optim::AdamWOptions(0.1).weight_decay(0.5)));
+    for (const int number : users) {
+      net->uses_second = rank() < number;
+      accelerator.backward(model(at::ones({2, 4}) * (rank() + 1)).sum());
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    const auto gathered = accelerator.gathered_parameters(model);
+    std::vector<double> values;
+    for (const at::Tensor& one : net->parameters()) values.push_back(one.flatten()[0].item<double>());
+    return values;
+  };
+  acc::AcceleratorOptions ddp;
+  ddp.ddp.find_unused_parameters = true;
+  for (const int number : {2, 3}) {
+    CAPTURE(number);
+    const acc::AcceleratorOptions options{.fsdp = acc::FsdpOptions{.reshard_after_forward = number == 3}};
+    CHECK(difference(train(options, {0}), train(ddp, {0})) <= limit());
+    CHECK(difference(train(options, {0, 1, 0, size()}), train(ddp, {0, 1, 0, size()})) <= limit());
+    // Of fully_shard in torch 2.11.
+    const std::vector<double> python = {-0.27056199, -0.27056196, 0.26145309, -0.10474999};
+    if (size() == 2) CHECK(difference(train(options, {0, 2, 0, 2}), python) <= limit());
+  }
+}
+
 TEST_CASE("sharded: parameters that are replaced, or given to the optimizer later, are refused", "[ranks]") {
   const int number = GENERATE(2, 3);
   acc::Accelerator accelerator(sharded(number));

@@ -57,7 +57,7 @@ at::Tensor values(std::size_t parameter, const std::vector<std::int64_t>& shape,
       .view(shape);
 }
 
-// This process's shards: for each group, its parameters lie in flat memory that is cut evenly.
+// This process's shards: for each group, its parameters lie one after the other and are cut evenly.
 class Shards {
  public:
   Shards(int rank, int size) {
@@ -66,7 +66,7 @@ class Shards {
       std::int64_t all = 0;
       for (const Parameter& parameter : group) all += padded(numel_of(parameter.shape));
       const std::int64_t length = (all + size - 1) / size;
-      std::vector<acc::detail::ParameterRange> ranges;
+      std::vector<at::Tensor> own;
       std::vector<std::string> names;
       std::int64_t offset = -rank * length;
       for (const Parameter& parameter : group) {
@@ -74,20 +74,17 @@ class Shards {
         const std::int64_t begin = std::max<std::int64_t>(offset, 0);
         const std::int64_t end = std::min(offset + numel, length);
         if (begin < end) {
-          ranges.push_back({parameter.name, parameter.shape, begin - offset, begin, end - begin});
+          own.push_back(at::zeros({end - begin}));
+          parts_.push_back(own.back());
           numbers_.push_back(number);
+          parameters_.ranges.push_back(
+              acc::detail::ParameterRange{parameter.name, parameter.shape, begin - offset, end - begin});
         }
         names.push_back(parameter.name);
         offset += padded(numel);
         ++number;
       }
       parameters_.names.push_back(names);
-      std::vector<at::Tensor> own;
-      if (!ranges.empty()) {
-        own.push_back(at::zeros({length}));
-        flat_.push_back(own.front());
-        parameters_.ranges.push_back(ranges);
-      }
       groups_.emplace_back(own, std::make_unique<torch::optim::AdamWOptions>(1e-3));
     }
     if (rank == 0)
@@ -98,24 +95,18 @@ class Shards {
 
   // The values that are saved.
   void fill() {
-    each([&](std::size_t number, std::size_t of, const acc::detail::ParameterRange& range) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const acc::detail::ParameterRange& range = *parameters_.ranges[i];
       const auto part = [&](std::int64_t which) {
-        return values(number, range.shape, which).flatten().narrow(0, range.begin, range.numel);
+        return values(numbers_[i], range.shape, which).flatten().narrow(0, range.begin, range.numel);
       };
-      const at::Tensor& parameter = flat_[of];
-      parameter.narrow(0, range.offset, range.numel).copy_(part(0));
-      auto& state = optimizer_->state()[parameter.unsafeGetTensorImpl()];
-      if (!state) {
-        auto own = std::make_unique<torch::optim::AdamWParamState>();
-        own->step(3);
-        own->exp_avg(at::zeros_like(parameter));
-        own->exp_avg_sq(at::zeros_like(parameter));
-        state = std::move(own);
-      }
-      const auto& own = static_cast<const torch::optim::AdamWParamState&>(*state);
-      own.exp_avg().narrow(0, range.offset, range.numel).copy_(part(1));
-      own.exp_avg_sq().narrow(0, range.offset, range.numel).copy_(part(2));
-    });
+      parts_[i].copy_(part(0));
+      auto own = std::make_unique<torch::optim::AdamWParamState>();
+      own->step(3 + static_cast<std::int64_t>(numbers_[i]));
+      own->exp_avg(part(1));
+      own->exp_avg_sq(part(2));
+      optimizer_->state()[parts_[i].unsafeGetTensorImpl()] = std::move(own);
+    }
     for (std::size_t i = 0; i < optimizer_->param_groups().size(); ++i) {
       auto& options = static_cast<torch::optim::AdamWOptions&>(optimizer_->param_groups()[i].options());
       options.lr(0.25).betas({0.5, 0.75}).weight_decay(i == 0 ? 0.125 : 0);
@@ -145,8 +136,8 @@ class Shards {
     const auto equal = [](const at::Tensor& own, const at::Tensor& other, const char* what) {
       require(own.equal(other), std::string(what) + " differs");
     };
-    for (std::size_t i = 0; i < flat_.size(); ++i) {
-      equal(flat_[i], wanted.flat_[i], "a parameter");
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      equal(parts_[i], wanted.parts_[i], "a parameter");
       const auto& own = state_of(i);
       const auto& other = wanted.state_of(i);
       require(own.step() == other.step(), "a step differs");
@@ -167,34 +158,25 @@ class Shards {
  private:
   static std::int64_t padded(std::int64_t numel) { return (numel + 3) / 4 * 4; }
 
-  template <class Function>
-  void each(Function function) const {
-    std::size_t next = 0;
-    for (std::size_t of = 0; of < parameters_.ranges.size(); ++of) {
-      for (const auto& range : parameters_.ranges[of]) function(numbers_[next++], of, range);
-    }
-  }
-
   const torch::optim::AdamWParamState& state_of(std::size_t parameter) const {
     return static_cast<const torch::optim::AdamWParamState&>(
-        *optimizer_->state().at(flat_[parameter].unsafeGetTensorImpl()));
+        *optimizer_->state().at(parts_[parameter].unsafeGetTensorImpl()));
   }
 
   std::vector<TensorRange> model() const {
     std::vector<TensorRange> ranges;
-    each([&](std::size_t, std::size_t of, const acc::detail::ParameterRange& range) {
-      ranges.push_back({.path = {"model", range.name},
-                        .shape = range.shape,
-                        .begin = range.begin,
-                        .elements = flat_[of].narrow(0, range.offset, range.numel)});
-    });
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const acc::detail::ParameterRange& range = *parameters_.ranges[i];
+      ranges.push_back(
+          {.path = {"model", range.name}, .shape = range.shape, .begin = range.begin, .elements = parts_[i]});
+    }
     for (const auto& [name, buffer] : buffers_) ranges.push_back(acc::whole_range({"model", name}, buffer));
     return ranges;
   }
 
   acc::detail::ShardedParameters parameters_ = {};
   std::vector<std::size_t> numbers_ = {};
-  std::vector<at::Tensor> flat_ = {};
+  std::vector<at::Tensor> parts_ = {};
   std::vector<torch::optim::OptimizerParamGroup> groups_ = {};
   std::unique_ptr<torch::optim::AdamW> optimizer_ = {};
   std::vector<std::pair<std::string, at::Tensor>> buffers_ = {};

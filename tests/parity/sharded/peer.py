@@ -90,7 +90,7 @@ class Training:
             for name, parameter in self.model.named_parameters():
                 parameter.copy_(self.place(values(name, 0)))
                 state = self.optimizer.state[parameter]
-                state["step"].fill_(3)
+                state["step"].fill_(3 + NUMBERS[name])
                 state["exp_avg"].copy_(self.place(values(name, 1)))
                 state["exp_avg_sq"].copy_(self.place(values(name, 2)))
             for name, buffer in self.model.named_buffers():
@@ -114,7 +114,7 @@ class Training:
         for name, parameter in self.model.named_parameters():
             state = self.optimizer.state[parameter]
             assert parameter.full_tensor().equal(values(name, 0)), name
-            assert state["step"].item() == 3, name
+            assert state["step"].item() == 3 + NUMBERS[name], name
             assert state["exp_avg"].full_tensor().equal(values(name, 1)), name
             assert state["exp_avg_sq"].full_tensor().equal(values(name, 2)), name
         for name, buffer in self.model.named_buffers():

@@ -50,21 +50,25 @@ ShardedState model_state(const torch::nn::Module& module, bool is_main) {
     state.ranges.push_back({.path = {kModel, name},
                             .shape = piece.shape,
                             .begin = part.in_piece,
-                            .elements = unit->shard().narrow(0, part.in_run, part.length)});
+                            .elements = unit->shard().narrow(0, part.in_shard, part.length)});
   }
   return state;
 }
 
 // The ranges of the parameters that the optimizer has on this process. Those that it has as a whole are left
-// empty unless `whole`.
+// out unless `whole`.
 ShardedParameters sharded_parameters(const CheckpointContent& content, std::size_t optimizer, bool whole) {
   const ParameterNames names = names_in_model(content, optimizer);
-  std::unordered_map<const c10::TensorImpl*, std::pair<Unit*, Run>> runs;
+  std::unordered_map<const c10::TensorImpl*, ParameterRange> parts;
   if (const auto sharded = content.sharded(optimizer)) {
     for (const auto& module : sharded->modules())
       for (const auto& unit : module->units())
-        for (const Run& run : unit->runs())
-          runs.emplace(run.values.unsafeGetTensorImpl(), std::pair(unit.get(), run));
+        for (const OptimizedPart& part : unit->optimized_parts())
+          parts.emplace(part.values.unsafeGetTensorImpl(),
+                        ParameterRange{.name = unit->pieces()[part.piece].name,
+                                       .shape = unit->pieces()[part.piece].shape,
+                                       .begin = part.overlap.in_piece,
+                                       .numel = part.overlap.length});
   }
   ShardedParameters parameters;
   for (const auto& group : given_parameters(content, optimizer)) {
@@ -73,25 +77,13 @@ ShardedParameters sharded_parameters(const CheckpointContent& content, std::size
   }
   for (const auto& group : content.optimizers[optimizer]->param_groups()) {
     for (const at::Tensor& own : group.params()) {
-      auto& ranges = parameters.ranges.emplace_back();
-      const auto found = runs.find(own.unsafeGetTensorImpl());
-      if (found == runs.end()) {
-        if (whole)
-          ranges.push_back({.name = names.at(own.unsafeGetTensorImpl()),
-                            .shape = own.sizes().vec(),
-                            .numel = own.numel()});
-        continue;
-      }
-      const auto& [unit, run] = found->second;
-      for (std::size_t piece = 0; piece < unit->pieces().size(); ++piece) {
-        const Overlap part = unit->overlap(piece, run);
-        if (part.length == 0) continue;
-        const Piece& of = unit->pieces()[piece];
-        ranges.push_back({.name = of.name,
-                          .shape = of.shape,
-                          .begin = part.in_piece,
-                          .offset = part.in_run,
-                          .numel = part.length});
+      auto& range = parameters.ranges.emplace_back();
+      const auto found = parts.find(own.unsafeGetTensorImpl());
+      if (found != parts.end()) {
+        range = found->second;
+      } else if (whole) {
+        range = ParameterRange{
+            .name = names.at(own.unsafeGetTensorImpl()), .shape = own.sizes().vec(), .numel = own.numel()};
       }
     }
   }
@@ -159,7 +151,7 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& 
     ranges.push_back({.path = {kModel, name},
                       .shape = unit->pieces()[piece].shape,
                       .begin = part.in_piece,
-                      .elements = shard->values.narrow(0, part.in_run, part.length)});
+                      .elements = shard->values.narrow(0, part.in_shard, part.length)});
   }
   load_sharded(folder, ranges);
   return {.keys = std::move(keys),

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -47,24 +46,25 @@ bool is_spread(const PtEntry& field) {
   return tensor != nullptr && (tensor->dim() > 0 || *field.key.get_if<std::string>() != "step");
 }
 
-struct LocalRun {
+struct LocalPart {
   Unit* unit;
-  Run run;
+  std::size_t piece;
+  Overlap overlap;
   std::int64_t index;
 };
 
-std::vector<LocalRun> runs_of(const ShardedOptimizer& optimizer) {
+std::vector<LocalPart> parts_of(const ShardedOptimizer& optimizer) {
   const auto indices = indices_of(optimizer.native());
-  std::vector<LocalRun> runs;
+  std::vector<LocalPart> parts;
   for (const auto& module : optimizer.modules()) {
     for (const auto& unit : module->units()) {
-      for (const Run& run : unit->runs()) {
-        const auto found = indices.find(run.values.unsafeGetTensorImpl());
-        if (found != indices.end()) runs.push_back({unit.get(), run, found->second});
+      for (const auto& [piece, overlap, values] : unit->optimized_parts()) {
+        const auto found = indices.find(values.unsafeGetTensorImpl());
+        if (found != indices.end()) parts.push_back({unit.get(), piece, overlap, found->second});
       }
     }
   }
-  return runs;
+  return parts;
 }
 
 // The fields of each parameter, by the numbers of its module, unit and piece; those with a number for each
@@ -72,20 +72,17 @@ std::vector<LocalRun> runs_of(const ShardedOptimizer& optimizer) {
 Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
   Fields fields = Fields::object();
   const PtValue* states = local.find("state");
-  const std::vector<LocalRun> runs = runs_of(optimizer);
+  const std::vector<LocalPart> parts = parts_of(optimizer);
   for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
     const auto& units = optimizer.modules()[m]->units();
     for (std::size_t u = 0; u < units.size(); ++u) {
-      for (const auto& [unit, run, index] : runs) {
-        const PtValue* state = unit == units[u].get() ? states->find(index) : nullptr;
+      for (const LocalPart& part : parts) {
+        const PtValue* state = part.unit == units[u].get() ? states->find(part.index) : nullptr;
         if (state == nullptr) continue;
-        for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
-          if (unit->overlap(p, run).length == 0) continue;
-          Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, p)];
-          for (const PtEntry& entry : *state->get_if<PtDict>()) {
-            const auto number = is_spread(entry) ? std::nullopt : entry.value.number();
-            of_piece[*entry.key.get_if<std::string>()] = number ? Fields(*number) : Fields();
-          }
+        Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, part.piece)];
+        for (const PtEntry& entry : *state->get_if<PtDict>()) {
+          const auto number = is_spread(entry) ? std::nullopt : entry.value.number();
+          of_piece[*entry.key.get_if<std::string>()] = number ? Fields(*number) : Fields();
         }
       }
     }
@@ -131,20 +128,20 @@ PtValue full_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
   const PtValue local = optimizer_state(optimizer.native());
   const PtValue* states = local.find("state");
   const std::map<Place, Fields> fields = agreed_fields(optimizer, local);
-  const std::vector<LocalRun> runs = runs_of(optimizer);
+  const std::vector<LocalPart> parts = parts_of(optimizer);
   // The gathered fields of each unit, by name.
   std::map<const Unit*, std::map<std::string, at::Tensor>> gathered;
   for (const auto& module : optimizer.modules()) {
     for (const auto& unit : module->units()) {
       for (const std::string& name : spread_names(*unit, fields)) {
-        at::Tensor part = at::zeros({unit->length()}, unit->shard().options());
-        for (const auto& [of, run, index] : runs) {
-          const PtValue* state = of == unit.get() ? states->find(index) : nullptr;
+        at::Tensor shard = at::zeros({unit->length()}, unit->shard().options());
+        for (const LocalPart& part : parts) {
+          const PtValue* state = part.unit == unit.get() ? states->find(part.index) : nullptr;
           const PtValue* field = state != nullptr ? state->find(name) : nullptr;
           if (field != nullptr)
-            part.narrow(0, run.begin, run.end - run.begin).copy_(*field->get_if<at::Tensor>());
+            shard.narrow(0, part.overlap.in_shard, part.overlap.length).copy_(*field->get_if<at::Tensor>());
         }
-        at::Tensor flat = unit->collect(part);
+        at::Tensor flat = unit->collect(shard);
         if (keep) gathered[unit.get()][name] = std::move(flat);
       }
     }
@@ -239,37 +236,22 @@ class ShardReader {
 
   PtDict shard_states() const {
     PtDict states;
-    for (const auto& [unit, run, index] : runs_of(optimizer_)) {
-      PtDict of_run;
-      for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
-        const Overlap part = unit->overlap(p, run);
-        const auto found = pieces_.find({unit, p});
-        if (part.length == 0 || found == pieces_.end()) continue;
-        for (const PtEntry& entry : *found->second->get_if<PtDict>()) take(entry, part, run, of_run);
-      }
-      if (!of_run.empty()) states.push_back({index, std::move(of_run)});
+    for (const auto& [unit, piece, overlap, index] : parts_of(optimizer_)) {
+      const auto found = pieces_.find({unit, piece});
+      if (found == pieces_.end()) continue;
+      PtDict of_part;
+      for (const PtEntry& entry : *found->second->get_if<PtDict>())
+        of_part.push_back(is_spread(entry) ? part_of(entry, overlap) : entry);
+      if (!of_part.empty()) states.push_back({index, std::move(of_part)});
     }
     const auto indices = indices_of(optimizer_.native());
     for (const auto& [tensor, state] : whole_) states.push_back({indices.at(tensor), *state});
     return states;
   }
 
-  static void take(const PtEntry& entry, const Overlap& part, const Run& run, PtDict& of_run) {
-    const auto* name = entry.key.get_if<std::string>();
-    const auto same = [&](const PtEntry& one) { return *one.key.get_if<std::string>() == *name; };
-    auto place = std::ranges::find_if(of_run, same);
-    if (!is_spread(entry)) {
-      if (place == of_run.end()) of_run.push_back(entry);
-      return;
-    }
-    if (place == of_run.end()) {
-      of_run.push_back({*name, at::zeros({run.end - run.begin}, run.values.options().requires_grad(false))});
-      place = std::prev(of_run.end());
-    }
+  static PtEntry part_of(const PtEntry& entry, const Overlap& overlap) {
     const at::Tensor values = entry.value.get_if<at::Tensor>()->reshape({-1});
-    place->value.get_if<at::Tensor>()
-        ->narrow(0, part.in_run, part.length)
-        .copy_(values.narrow(0, part.in_piece, part.length));
+    return {entry.key, values.narrow(0, overlap.in_piece, overlap.length)};
   }
 
   PtList local_groups(const PtList& full) const {

@@ -2,7 +2,6 @@
 #include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/optim/optimizer.h>
 
@@ -32,19 +31,14 @@ std::vector<std::string> path_of(const std::string& parameter, const std::string
   return {kOptimizer, kState, parameter, field};
 }
 
-// The ranges of one field of the state of an optimizer's parameter.
-void add_field(const std::string& field, const at::Tensor& value, const std::vector<ParameterRange>& of,
+// Adds the range of one field of the state of an optimizer's parameter.
+void add_field(const std::string& field, const at::Tensor& value, const ParameterRange& of,
                std::vector<TensorRange>& ranges) {
-  for (const ParameterRange& range : of) {
-    const std::vector<std::string> path = path_of(range.name, field);
-    if (field != kStep) {
-      ranges.push_back({.path = path,
-                        .shape = range.shape,
-                        .begin = range.begin,
-                        .elements = value.flatten().narrow(0, range.offset, range.numel)});
-    } else if (range.begin == 0) {
-      ranges.push_back(whole_range(path, value));
-    }
+  const std::vector<std::string> path = path_of(of.name, field);
+  if (field != kStep) {
+    ranges.push_back({.path = path, .shape = of.shape, .begin = of.begin, .elements = value.flatten()});
+  } else if (of.begin == 0) {
+    ranges.push_back(whole_range(path, value));
   }
 }
 
@@ -79,11 +73,11 @@ class ShardedStateReader {
     for (const auto& group : optimizer_.param_groups())
       own.insert(own.end(), group.params().begin(), group.params().end());
     for (std::size_t i = 0; i < own.size(); ++i) {
-      PtDict fields = make_fields(parameters_.ranges.at(i), own[i].sizes());
+      const auto& range = parameters_.ranges.at(i);
+      PtDict fields = range ? make_fields(*range, own[i].sizes()) : PtDict();
       if (!fields.empty()) state.push_back({static_cast<std::int64_t>(i), std::move(fields)});
     }
     load_sharded(folder_, ranges_);
-    for (const auto& [field, values] : whole_) require_equal(field, values);
     return PtDict{{kState, std::move(state)}, {kGroups, std::move(groups)}};
   }
 
@@ -117,46 +111,20 @@ class ShardedStateReader {
   }
 
   // Memory for the state of an optimizer's parameter, and the ranges to load into it.
-  PtDict make_fields(const std::vector<ParameterRange>& of, c10::IntArrayRef shape) {
+  PtDict make_fields(const ParameterRange& range, c10::IntArrayRef shape) {
     PtDict fields;
-    if (of.empty()) return fields;
-    for (const auto& [field, of_first] : fields_[of.front().name]) {
-      at::Tensor value;
-      std::vector<at::Tensor> whole;
-      for (const ParameterRange& range : of) {
-        const auto saved = fields_[range.name].find(field);
-        if (saved == fields_[range.name].end()) refuse(fmt::format("has no '{}' of '{}'", field, range.name));
-        add_range(field, *saved->second, range, shape, value, whole);
-      }
+    for (const auto& [field, saved] : fields_[range.name]) {
+      const at::TensorOptions type(scalar_type_of(*saved->dtype));
+      const at::Tensor value = at::empty(field == kStep ? c10::IntArrayRef() : shape, type);
+      const std::vector<std::string> path = path_of(range.name, field);
+      ranges_.push_back(
+          field == kStep
+              ? whole_range(path, value)
+              : TensorRange{
+                    .path = path, .shape = range.shape, .begin = range.begin, .elements = value.view({-1})});
       fields.push_back({field, value});
-      if (!whole.empty()) whole_.emplace_back(of.front().name + "." + field, std::move(whole));
     }
     return fields;
-  }
-
-  void add_range(const std::string& field, const DcpTensor& saved, const ParameterRange& range,
-                 c10::IntArrayRef shape, at::Tensor& value, std::vector<at::Tensor>& whole) {
-    const at::TensorOptions type(scalar_type_of(*saved.dtype));
-    if (field == kStep) {
-      value = at::empty({}, type);
-      whole.push_back(value);
-      ranges_.push_back(whole_range(path_of(range.name, field), value));
-      return;
-    }
-    // What lies between the ranges is padding.
-    if (!value.defined()) value = at::zeros(shape, type);
-    ranges_.push_back({.path = path_of(range.name, field),
-                       .shape = range.shape,
-                       .begin = range.begin,
-                       .elements = value.view({-1}).narrow(0, range.offset, range.numel)});
-  }
-
-  // Parameters that are stepped together must have been so before.
-  void require_equal(const std::string& field, const std::vector<at::Tensor>& values) const {
-    for (const at::Tensor& value : values) {
-      if (!value.equal(values.front()))
-        refuse(fmt::format("'{}' differs from that of another parameter of its group", field));
-    }
   }
 
   fs::path folder_;
@@ -165,7 +133,6 @@ class ShardedStateReader {
   DcpMetadata metadata_;
   std::map<std::string, std::map<std::string, const DcpTensor*>> fields_ = {};
   std::vector<TensorRange> ranges_ = {};
-  std::vector<std::pair<std::string, std::vector<at::Tensor>>> whole_ = {};
 };
 
 }  // namespace
@@ -178,8 +145,10 @@ ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
   for (const PtEntry& entry : *own.find(kState)->get_if<PtDict>()) {
     const auto number = static_cast<std::size_t>(*entry.key.get_if<std::int64_t>());
     for (const PtEntry& field : *entry.value.get_if<PtDict>()) {
-      if (const auto* value = field.value.get_if<at::Tensor>())
-        add_field(*field.key.get_if<std::string>(), *value, parameters.ranges.at(number), result.ranges);
+      const auto& range = parameters.ranges.at(number);
+      const auto* value = field.value.get_if<at::Tensor>();
+      if (range && value != nullptr)
+        add_field(*field.key.get_if<std::string>(), *value, *range, result.ranges);
     }
   }
   PtList groups = groups_in(own);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,19 +15,19 @@ class Optimizer;
 
 namespace acc::detail {
 
-/// A range of a model's parameter that is a part of an optimizer's parameter.
+/// The range of a model's parameter that an optimizer has as a parameter.
 struct ParameterRange {
   std::string name = {};                 ///< Of the model's parameter.
   std::vector<std::int64_t> shape = {};  ///< Of the model's parameter.
   std::int64_t begin = 0;                ///< In the model's parameter, in row-major order.
-  std::int64_t offset = 0;               ///< In the optimizer's parameter, in the same order.
   std::int64_t numel = 0;
 };
 
 /// What the parameters of an optimizer are that trains a sharded model.
 struct ShardedParameters {
-  /// For each parameter that the optimizer has on this process, group by group.
-  std::vector<std::vector<ParameterRange>> ranges = {};
+  /// For each parameter that the optimizer has on this process, group by group; nullopt if another process
+  /// saves it.
+  std::vector<std::optional<ParameterRange>> ranges = {};
   /// For each group, the names of all its parameters, on all processes.
   std::vector<std::vector<std::string>> names = {};
 };

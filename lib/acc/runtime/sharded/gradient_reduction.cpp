@@ -13,6 +13,7 @@ namespace acc::detail {
 GradientReduction::GradientReduction(const Unit& unit)
     : unit_(unit),
       trained_(static_cast<std::size_t>(std::ranges::count_if(unit.pieces(), &Piece::trains))),
+      added_(unit.pieces().size(), false),
       arrived_(unit.pieces().size(), false) {}
 
 at::Tensor GradientReduction::place(const at::Tensor& flat, std::size_t piece) const {
@@ -25,6 +26,7 @@ void GradientReduction::add(std::size_t piece, const at::Tensor& gradient, bool 
   const UnitOptions& options = unit_.options();
   const at::TensorOptions at_place = at::TensorOptions(options.device);
   const std::int64_t all = unit_.length() * options.size;
+  added_[piece] = true;
   if (local) {
     if (!kept_.defined()) kept_ = at::zeros({all}, at_place.dtype(at::kFloat));
     place(kept_, piece).add_(gradient);
@@ -53,6 +55,7 @@ void GradientReduction::start(ProcessGroup& group, int tag) {
       if (!arrived_[i]) place(sending_, i).zero_();
     for (const auto& [begin, length] : unit_.gaps()) sending_.narrow(0, begin, length).zero_();
   }
+  std::fill(added_.begin(), added_.end(), false);
   std::fill(arrived_.begin(), arrived_.end(), false);
   arrived_count_ = 0;
   reducing_ = start_reduce_scatter(group, std::exchange(sending_, {}), tag);

@@ -25,8 +25,10 @@ class GradientReduction {
   bool is_complete() const { return trained_ > 0 && arrived_count_ == trained_; }
   /// Whether there is nothing to average.
   bool is_empty() const { return arrived_count_ == 0 && !kept_.defined(); }
+  /// Which pieces have a gradient to average.
+  const std::vector<bool>& pieces() const { return added_; }
 
-  /// Starts to average what was added. Pieces without gradient count as zero.
+  /// Starts to average what was added. Pieces that have no gradient here count as zero.
   void start(ProcessGroup& group, int tag);
   bool is_started() const { return static_cast<bool>(reducing_); }
   /// Waits, and returns the mean gradients of the shard.
@@ -37,7 +39,9 @@ class GradientReduction {
 
   const Unit& unit_;
   std::size_t trained_ = 0;
-  // The pieces that got a gradient since the last start, and their number.
+  // The pieces that got a gradient since the last start.
+  std::vector<bool> added_ = {};
+  // Those of them with one that is not kept, and their number.
   std::vector<bool> arrived_ = {};
   std::size_t arrived_count_ = 0;
   // The sum of gradients of backwards that did not average.

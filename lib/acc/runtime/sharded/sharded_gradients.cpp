@@ -23,11 +23,8 @@ namespace acc::detail {
 namespace {
 
 void add_parts(Unit& unit, std::size_t piece, std::vector<at::Tensor>& parts) {
-  for (const Run& run : unit.runs()) {
-    const Overlap part = unit.overlap(piece, run);
-    if (part.length > 0 && run.values.grad().defined())
-      parts.push_back(run.values.grad().narrow(0, part.in_run, part.length));
-  }
+  for (const OptimizedPart& part : unit.optimized_parts())
+    if (part.piece == piece && part.values.grad().defined()) parts.push_back(part.values.grad());
 }
 
 at::Tensor norm_of(const std::vector<at::Tensor>& tensors, double norm_type, at::Device device) {

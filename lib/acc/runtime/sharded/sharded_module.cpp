@@ -127,8 +127,8 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
         return fmt::format("gathers {} outside of forward", label(unit));
     }
   }
-  std::int64_t announce(Call call, std::size_t unit) const {
-    return order->announce(static_cast<std::int64_t>(unit) * kCalls + call);
+  std::int64_t announce(Call call, std::size_t unit, const std::vector<bool>& pieces = {}) const {
+    return order->announce(static_cast<std::int64_t>(unit) * kCalls + call, pieces);
   }
 
   void make_units();
@@ -354,7 +354,7 @@ void ShardedModule::Impl::start_average(std::size_t unit) {
   if (current == unit) current.reset();
   if (frees()) release(unit);
   finish_averages();  // one at a time, for its memory
-  averages[unit] = announce(average, unit);
+  averages[unit] = announce(average, unit, reductions[unit].pieces());
   if (!options.device.is_cpu()) order->require_same(averages[unit]);
   reductions[unit].start(*group, tag + 2 * static_cast<int>(unit) + 1);
 }
@@ -362,17 +362,19 @@ void ShardedModule::Impl::start_average(std::size_t unit) {
 void ShardedModule::Impl::finish_averages() {
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (!reductions[i].is_started()) continue;
-    order->require_same(averages[i]);
+    // The others keep what they have, which may be no gradient.
+    const std::vector<bool> used = order->parts_of_all(averages[i]);
     const at::Tensor mean = reductions[i].finish();
     if (!has_optimizer) {
       throw Error({.what = "the model is sharded, but no prepared optimizer has its parameters",
                    .where = where(),
                    .hint = "prepare the model and its optimizer: prepare(model, std::move(optimizer))"});
     }
-    for (const Run& run : units[i]->runs()) {
+    for (const auto& [piece, overlap, values] : units[i]->optimized_parts()) {
+      if (!used[piece]) continue;
       // Not a view for autograd: LibTorch's zero_grad detaches gradients in place.
-      const at::Tensor part = mean.narrow(0, run.begin, run.end - run.begin).variable_data();
-      at::Tensor& gradient = run.values.mutable_grad();
+      const at::Tensor part = mean.narrow(0, overlap.in_shard, overlap.length).variable_data();
+      at::Tensor& gradient = values.mutable_grad();
       if (gradient.defined()) {
         gradient.add_(part);
       } else {
@@ -441,8 +443,9 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->options = std::move(options);
   require_values_of_buffers(*impl_->module);
   require_same_parameters(*impl_->module, *impl_->group);
-  impl_->order = std::make_unique<CallOrder>(impl_->group, impl_->tag + kTagsOfModule - 1,
-                                             [this](std::int64_t call) { return impl_->describe(call); });
+  impl_->order = std::make_unique<CallOrder>(
+      impl_->group, impl_->tag + kTagsOfModule - 1,
+      [this](std::int64_t call) { return impl_->describe(call); }, impl_->module->parameters().size());
   if (impl_->frees()) {
     watch_operators(true);
     ++watched_modules;

@@ -11,7 +11,6 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <typeindex>
 #include <utility>
@@ -27,8 +26,6 @@ using torch::optim::Adagrad;
 using torch::optim::AdagradOptions;
 using torch::optim::AdagradParamState;
 using Native = torch::optim::Optimizer;
-
-constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
 
 [[noreturn]] void refuse_optimizer(std::string what, std::string hint) {
   throw Error({.what = std::move(what), .where = "optimizer of a sharded model", .hint = std::move(hint)});
@@ -65,36 +62,17 @@ void require_new(Native& optimizer) {
 // The group of each piece that the optimizer trains.
 using GroupOf = std::map<std::pair<const Unit*, std::size_t>, std::size_t>;
 
-// Adds the runs of a unit's shard, and returns them by group.
-std::vector<std::pair<std::size_t, at::Tensor>> add_runs(Unit& unit, const GroupOf& group_of) {
-  struct Found {
-    std::size_t group;
-    Run run;
-  };
-  std::vector<Found> found;
-  std::size_t last_group = kNoGroup;
-  const auto& pieces = unit.pieces();
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto group = group_of.find({&unit, i});
-    const std::int64_t begin = std::max(pieces[i].offset, unit.begin()) - unit.begin();
-    const std::int64_t end = std::min(pieces[i].end(), unit.begin() + unit.length()) - unit.begin();
-    if (group == group_of.end() || begin >= end) {
-      if (begin < end) last_group = kNoGroup;
-      continue;
-    }
-    if (group->second == last_group) {
-      found.back().run.end = end;
-    } else {
-      found.push_back({.group = group->second, .run = {.begin = begin, .end = end}});
-    }
-    last_group = group->second;
-  }
+// Adds the parts of a unit that are optimized, and returns them by group.
+std::vector<std::pair<std::size_t, at::Tensor>> add_parts(Unit& unit, const GroupOf& group_of) {
   std::vector<std::pair<std::size_t, at::Tensor>> parts;
-  for (Found& one : found) {
-    one.run.values = unit.shard().narrow(0, one.run.begin, one.run.end - one.run.begin).detach();
-    one.run.values.set_requires_grad(true);
-    parts.emplace_back(one.group, one.run.values);
-    unit.runs().push_back(std::move(one.run));
+  for (std::size_t piece = 0; piece < unit.pieces().size(); ++piece) {
+    const auto group = group_of.find({&unit, piece});
+    const Overlap overlap = unit.overlap(piece);
+    if (group == group_of.end() || overlap.length == 0) continue;
+    const at::Tensor values = unit.shard().narrow(0, overlap.in_shard, overlap.length).detach();
+    values.set_requires_grad(true);
+    parts.emplace_back(group->second, values);
+    unit.optimized_parts().push_back({.piece = piece, .overlap = overlap, .values = values});
   }
   return parts;
 }
@@ -140,7 +118,7 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
     for (const auto& unit : module->units()) {
       has_any = has_any || std::ranges::any_of(
                                group_of, [&](const auto& entry) { return entry.first.first == unit.get(); });
-      for (auto& [group, part] : add_runs(*unit, group_of)) {
+      for (auto& [group, part] : add_parts(*unit, group_of)) {
         optimizer.param_groups()[group].params().push_back(part);
         own.push_back(part);
         if (!is_adagrad) continue;

@@ -17,8 +17,7 @@ class ShardedModule;
 class Unit;
 
 /// An optimizer of sharded modules: its parameters are replaced by the parts of this process's shards, as
-/// one-dimensional float32 tensors. Parts that are adjacent and in the same group are one tensor, since SGD,
-/// Adam, AdamW, RMSprop and Adagrad treat all elements alike.
+/// one-dimensional float32 tensors. SGD, Adam, AdamW, RMSprop and Adagrad treat all elements alike.
 class ShardedOptimizer {
  public:
   /// A parameter that the optimizer was given.

@@ -97,13 +97,12 @@ std::size_t Unit::piece_at(std::int64_t offset) const {
   throw Error({.what = "is not a parameter", .where = name_});
 }
 
-Overlap Unit::overlap(std::size_t index, const Run& run) const {
+Overlap Unit::overlap(std::size_t index) const {
   const Piece& piece = pieces_.at(index);
-  const std::int64_t run_begin = begin() + run.begin;
-  const std::int64_t from = std::max(piece.offset, run_begin);
-  const std::int64_t to = std::min(piece.end(), begin() + run.end);
+  const std::int64_t from = std::max(piece.offset, begin());
+  const std::int64_t to = std::min(piece.end(), begin() + length_);
   return {.in_piece = from - piece.offset,
-          .in_run = from - run_begin,
+          .in_shard = from - begin(),
           .length = std::max<std::int64_t>(to - from, 0)};
 }
 

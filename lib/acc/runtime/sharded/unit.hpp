@@ -38,21 +38,19 @@ struct Piece {
   std::int64_t end() const { return offset + numel; }
 };
 
-/// Adjacent pieces in this process's shard that one optimizer updates with the same options: one tensor,
-/// since the optimizers that acc shards treat all elements alike.
-struct Run {
-  /// In elements of the shard.
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  /// Its part of the shard, which an optimizer has as a parameter.
-  at::Tensor values = {};
-};
-
-/// The part of a piece that is in a run.
+/// The part of a piece that is in this process's shard.
 struct Overlap {
   std::int64_t in_piece = 0;  ///< Its first element, in elements of the piece.
-  std::int64_t in_run = 0;    ///< The same, in elements of the run.
+  std::int64_t in_shard = 0;  ///< The same, in elements of the shard.
   std::int64_t length = 0;    ///< 0: they have no element in common.
+};
+
+/// What an optimizer has as a parameter: the part of a piece in this process's shard.
+struct OptimizedPart {
+  std::size_t piece = 0;
+  Overlap overlap = {};
+  /// A view of the shard.
+  at::Tensor values = {};
 };
 
 /// How the memory of a unit is kept.
@@ -84,7 +82,8 @@ class Unit {
   /// Whether it has the parameters that belong to no other unit. It stays gathered from forward to backward.
   bool is_root() const { return is_root_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
-  std::vector<Run>& runs() { return runs_; }
+  /// In the order of the pieces.
+  std::vector<OptimizedPart>& optimized_parts() { return optimized_parts_; }
   const UnitOptions& options() const { return options_; }
   /// The number of elements of each shard.
   std::int64_t length() const { return length_; }
@@ -95,10 +94,8 @@ class Unit {
   std::vector<std::pair<std::int64_t, std::int64_t>> gaps() const;
   /// The piece at an offset in the flat memory. Throws Error{usage} if there is none.
   std::size_t piece_at(std::int64_t offset) const;
-  /// The part of a piece that is in a run of this process's shard.
-  Overlap overlap(std::size_t piece, const Run& run) const;
   /// The part of a piece that is in this process's shard.
-  Overlap overlap(std::size_t piece) const { return overlap(piece, {.begin = 0, .end = length_}); }
+  Overlap overlap(std::size_t piece) const;
 
   /// Together: takes rank 0's values and makes the module's parameters views of this unit's memory, which is
   /// allocated.
@@ -146,7 +143,7 @@ class Unit {
   std::vector<Piece> pieces_;
   UnitOptions options_;
   std::int64_t length_ = 0;
-  std::vector<Run> runs_ = {};
+  std::vector<OptimizedPart> optimized_parts_ = {};
   c10::Storage storage_ = {};
   at::Tensor flat_ = {};
   at::Tensor shard_ = {};
