@@ -17,6 +17,7 @@
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/process_table.hpp"
+#include "acc/control/python_place.hpp"
 #include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
@@ -151,12 +152,9 @@ std::string thread_lines(pid_t pid) {
   return text;
 }
 
-std::string python_stacks(pid_t pid, const StackOptions& options) {
-  const auto dump =
-      run_command({"py-spy", "dump", "--pid", std::to_string(pid)}, options.environment, options.limits);
-  if (!dump) return {};
-  if (dump->timed_out) return "  Python stacks: py-spy took too long\n";
-  return "  Python stacks:\n" + indented(dump->text, "    ");
+std::optional<CommandOutput> python_stacks(pid_t pid, const StackOptions& options) {
+  return run_command({"py-spy", "dump", "--pid", std::to_string(pid), "--full-filenames"},
+                     options.environment, options.limits);
 }
 
 std::string native_stacks(pid_t pid, const StackOptions& options) {
@@ -225,12 +223,25 @@ std::string name_of(const RankView& rank) {
   return fmt::format("rank {} (local rank {}, pid {})", rank.rank, rank.local_rank, rank.pid);
 }
 
-std::string python_text(const Snapshot::Rank& rank, const StackOptions& options) {
-  std::string text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.state));
-  text += text_of_processes(rank, [&](const ProcessStat& process) {
-    return thread_lines(process.pid) + (is_python(process) ? python_stacks(process.pid, options) : "");
+struct PythonReport {
+  std::string text = {};
+  /// Of the rank's first Python process.
+  std::optional<PythonPlace> place = {};
+};
+
+PythonReport python_report(const Snapshot::Rank& rank, const StackOptions& options) {
+  PythonReport report{.text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.state))};
+  bool first = true;
+  report.text += text_of_processes(rank, [&](const ProcessStat& process) {
+    std::string text = thread_lines(process.pid);
+    const auto dump = is_python(process) ? python_stacks(process.pid, options) : std::nullopt;
+    if (!dump) return text;
+    if (dump->timed_out) return text + "  Python stacks: py-spy took too long\n";
+    if (std::exchange(first, false)) report.place = place_of_main_thread(dump->text);
+    return text + "  Python stacks:\n" + indented(shorten_python_stacks(dump->text), "    ");
   });
-  return rank.tree.empty() ? text : text + flight_record_text(*rank.view, *rank.tree.front(), options);
+  if (!rank.tree.empty()) report.text += flight_record_text(*rank.view, *rank.tree.front(), options);
+  return report;
 }
 
 std::string native_text(const Snapshot::Rank& rank, const StackOptions& options) {
@@ -240,27 +251,48 @@ std::string native_text(const Snapshot::Rank& rank, const StackOptions& options)
          });
 }
 
-// A debugger takes a second or more for a process with LibTorch: several run at once, and their output is
-// written in the order of the ranks.
-void write_for_each(const Snapshot& snapshot,
-                    std::string (*text_of)(const Snapshot::Rank&, const StackOptions&),
-                    const std::function<void(std::string_view)>& write) {
+// A debugger takes a second or more for a process with LibTorch: several run at once, and their results come
+// in the order of the ranks. Returns false if there was no time for all.
+template <class Result>
+bool examine_each(const Snapshot& snapshot, Result (*examine)(const Snapshot::Rank&, const StackOptions&),
+                  const std::function<void(const Snapshot::Rank&, Result)>& on_result) {
   const auto deadline = std::chrono::steady_clock::now() + snapshot.options.all_ranks;
   const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxParallel);
-  std::vector<std::future<std::string>> texts;
-  std::size_t shown = 0;
-  const auto show_next = [&] { write("\n" + texts[shown++].get()); };
+  std::vector<std::future<Result>> results;
+  std::size_t taken = 0;
+  const auto take_next = [&] {
+    Result result = results[taken].get();
+    on_result(snapshot.ranks[taken++], std::move(result));
+  };
+  bool in_time = true;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
-    if (texts.size() - shown >= at_once) show_next();
-    if (std::chrono::steady_clock::now() > deadline) {
-      while (shown < texts.size()) show_next();
-      write(fmt::format("\nthe other ranks are left out: the time limit of {:g} s is over\n",
-                        static_cast<double>(snapshot.options.all_ranks.count()) / 1000));
-      return;
-    }
-    texts.push_back(std::async(std::launch::async, text_of, std::cref(rank), std::cref(snapshot.options)));
+    if (results.size() - taken >= at_once) take_next();
+    in_time = std::chrono::steady_clock::now() <= deadline;
+    if (!in_time) break;
+    results.push_back(std::async(std::launch::async, examine, std::cref(rank), std::cref(snapshot.options)));
   }
-  while (shown < texts.size()) show_next();
+  while (taken < results.size()) take_next();
+  return in_time;
+}
+
+std::string left_out_text(const StackOptions& options) {
+  return fmt::format("\nthe other ranks are left out: the time limit of {:g} s is over\n",
+                     static_cast<double>(options.all_ranks.count()) / 1000);
+}
+
+// The lines of the script say more than what the kernel waits for.
+Stragglers compare(const Snapshot& snapshot, const std::map<int, PythonReport>& reports) {
+  std::map<int, PythonPlace> places;
+  for (const auto& [rank, report] : reports) {
+    if (report.place) places[rank] = *report.place;
+  }
+  std::map<int, std::string> ended;
+  std::vector<RankState> states;
+  for (const Snapshot::Rank& rank : snapshot.ranks) {
+    states.push_back(rank.state);
+    if (!rank.view->ended.empty()) ended[rank.view->rank] = rank.view->ended;
+  }
+  return places.empty() ? find_stragglers(states) : find_stragglers(places, ended);
 }
 
 }  // namespace
@@ -306,15 +338,18 @@ void write_stacks(const JobView& job, const StackOptions& given,
   std::this_thread::sleep_for(kSampleInterval);
   const ProcessTable table = ProcessTable::read();
   Snapshot snapshot{.options = options};
-  std::vector<RankState> states;
-  std::string head;
+  std::string states;
   for (const RankView& rank : job.ranks) {
-    states.push_back(state_of(rank, before, table, kSampleInterval));
-    head += fmt::format("rank {}: {}\n", rank.rank, to_string(states.back()));
-    snapshot.ranks.push_back({&rank, states.back(), table.tree(rank.own_pid())});
+    const RankState state = state_of(rank, before, table, kSampleInterval);
+    states += fmt::format("rank {}: {}\n", rank.rank, to_string(state));
+    snapshot.ranks.push_back({&rank, state, table.tree(rank.own_pid())});
   }
-  const Stragglers stragglers = find_stragglers(states);
-  write(head + stragglers.text + (stragglers.text.empty() ? "" : "\n"));
+  std::map<int, PythonReport> reports;
+  const bool all = examine_each<PythonReport>(
+      snapshot, python_report,
+      [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
+  const Stragglers stragglers = compare(snapshot, reports);
+  write(stragglers.text + (stragglers.text.empty() ? "" : "\n") + states);
   std::ranges::stable_partition(snapshot.ranks, [&](const Snapshot::Rank& rank) {
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
   });
@@ -324,10 +359,16 @@ void write_stacks(const JobView& job, const StackOptions& given,
   });
   if (python && find_program("py-spy", options.environment).empty())
     write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
-  write_for_each(snapshot, python_text, write);
+  for (const Snapshot::Rank& rank : snapshot.ranks) {
+    if (const auto report = reports.find(rank.view->rank); report != reports.end())
+      write("\n" + report->second.text);
+  }
+  if (!all) write(left_out_text(options));
   std::erase_if(snapshot.ranks, [](const Snapshot::Rank& rank) { return rank.tree.empty(); });
-  if (!find_program("gdb", options.environment).empty()) return write_for_each(snapshot, native_text, write);
-  write("\nnative stacks are not shown: gdb is not on PATH\n");
+  if (find_program("gdb", options.environment).empty())
+    return write("\nnative stacks are not shown: gdb is not on PATH\n");
+  const auto write_text = [&](const Snapshot::Rank&, const std::string& text) { write("\n" + text); };
+  if (!examine_each<std::string>(snapshot, native_text, write_text)) write(left_out_text(options));
 }
 
 }  // namespace acc::launcher

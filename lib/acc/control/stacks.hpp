@@ -28,10 +28,11 @@ struct StackOptions {
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };
 
-/// Reports what each rank of the job is doing: first, in one piece, its state and what its main thread waits
-/// for, and which ranks differ from the others; then, those that differ first, each rank's threads, Python
-/// stacks (py-spy) and NCCL's flight recorder; at last the native stacks (gdb), which take longer. Names
-/// missing tools. Takes seconds: a debugger stops its process. `write` receives whole lines as they come.
+/// Reports what each rank of the job is doing: first, in one piece, which lines of the script they are at, or
+/// without Python stacks which ranks differ from the others, and the state of each and what the kernel says
+/// its main thread waits for; then, those that differ first, each rank's threads, Python stacks (py-spy) and
+/// NCCL's flight recorder; at last the native stacks (gdb), which take longer. Names missing tools. Takes
+/// seconds: a debugger stops its process. `write` receives whole lines as they come.
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 

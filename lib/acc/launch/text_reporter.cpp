@@ -8,6 +8,8 @@
 #include <csignal>
 
 #include "acc/base/text.hpp"
+#include "acc/control/python_place.hpp"
+#include "acc/control/rank_state.hpp"
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/line_prefix.hpp"
 
@@ -94,8 +96,21 @@ std::string summarize(const WorkerFailure& failure) {
                      failure.pid, failure.host, ending_of(failure));
 }
 
-std::string failure_text(const WorkerFailure& failure, const std::string& python) {
+// Where the script lost its connection, and to whom.
+std::string lost_connection_text(const WorkerFailure& failure, const std::vector<int>& ended) {
+  std::vector<std::string> parts;
+  const auto& file = failure.error_file;
+  const auto place =
+      place_of_traceback(file && !file->traceback.empty() ? file->traceback : failure.stderr_tail);
+  if (place) parts.push_back(fmt::format("rank {} lost its connection {}", failure.rank, to_string(*place)));
+  if (!ended.empty()) parts.push_back(name_ranks(ended) + " had ended before, with exit code 0");
+  return parts.empty() ? "" : fmt::format("  {}\n", join(parts, "; "));
+}
+
+std::string failure_text(const WorkerFailure& failure, const std::string& python,
+                         const std::vector<int>& ended) {
   std::string block = "acc: " + summarize(failure) + "\n";
+  if (is_consequence(failure)) block += lost_connection_text(failure, ended);
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
   append_error(block, failure);
   if (!python.empty() && says(failure, kMissesModule))
@@ -107,19 +122,6 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
   if (!python.empty() && crashed_in_silence(failure))
     block += "  with PYTHONFAULTHANDLER=1 Python shows where it crashed\n";
   return block;
-}
-
-std::string name_ranks(const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  for (std::size_t first = 0; first < ranks.size();) {
-    std::size_t last = first;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (last - first < 2) last = first;  // two ranks are listed one by one
-    parts.push_back(last == first ? fmt::to_string(ranks[first])
-                                  : fmt::format("{}-{}", ranks[first], ranks[last]));
-    first = last + 1;
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + join(parts, ", ");
 }
 
 namespace {
@@ -190,10 +192,7 @@ std::string text_of(const Finished& event, const std::string& host, const std::s
                        kRequeueCode);
   if (!event.report.first_failure) return {};
   const WorkerFailure& failure = *event.report.first_failure;
-  std::string text = failure_text(failure, failure.host == host ? python : "");
-  const std::vector<int>& ended = event.report.ended_ranks;
-  if (!ended.empty() && is_consequence(failure))
-    text += fmt::format("  {} had ended before, with exit code 0\n", name_ranks(ended));
+  std::string text = failure_text(failure, failure.host == host ? python : "", event.report.ended_ranks);
   const std::vector<int>& stopped = event.report.stopped_ranks;
   if (!stopped.empty()) {
     text += fmt::format("  {} other {} stopped: {}\n", stopped.size(),

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/log.hpp"
 #include "acc/launch/launch_report.hpp"
@@ -18,11 +19,10 @@ std::string ending_of(const WorkerFailure& failure);
 std::string summarize(const WorkerFailure& failure);
 
 /// The block of lines that reports a failed job. `python` is the interpreter of the worker and why it was
-/// chosen, if known: it is shown when a module was missing.
-std::string failure_text(const WorkerFailure& failure, const std::string& python = "");
-
-/// `rank 3`, `ranks 0, 2, 3` or, for consecutive ranks, `ranks 0-254`.
-std::string name_ranks(const std::vector<int>& ranks);
+/// chosen, if known: it is shown when a module was missing. `ended` are the ranks that had ended before with
+/// exit code 0: a lost connection may be that to one of them.
+std::string failure_text(const WorkerFailure& failure, const std::string& python = "",
+                         const std::vector<int>& ended = {});
 
 /// Reports to a person: nothing for a successful job, one block for a failed one.
 class TextReporter : public Reporter {

@@ -136,8 +136,8 @@ TEST_CASE("stacks: ranks that differ come first, native stacks last, and a slow 
                 .limits = {.time = std::chrono::milliseconds(300)}},
                [&](std::string_view piece) { pieces.emplace_back(piece); });
   REQUIRE(pieces.size() == 9);
-  CHECK(pieces[0].starts_with("rank 0: sleeping in "));
-  CHECK(has(pieces[0], "\nrank 2 differs: stopped, while the other 3 are sleeping in "));
+  CHECK(pieces[0].starts_with("rank 2 differs: stopped, while the other 3 are sleeping in "));
+  CHECK(has(pieces[0], "\nrank 0: sleeping in "));
   const int order[] = {2, 0, 1, 3};
   for (std::size_t i = 0; i < 4; ++i) {
     const std::string name =
@@ -147,6 +147,35 @@ TEST_CASE("stacks: ranks that differ come first, native stacks last, and a slow 
     CHECK(has(pieces[1 + i], "  Python stacks:\n    python of " + pid + "\n"));
     CHECK(pieces[5 + i] == "\nnative stacks of " + name + pid + "):\n  gdb took too long\n");
   }
+}
+
+TEST_CASE("stacks: where the ranks are in the script comes first, then what the kernel says", "[control]") {
+  const TemporaryFolder tools;
+  const TemporaryFolder programs;
+  const FakePython zero(programs, false);
+  const FakePython one(programs, false);
+  ::chmod(tools
+              .write("py-spy",
+                     "#!/bin/sh\n"
+                     "echo \"Thread $3 (idle): \\\"MainThread\\\"\"\n"
+                     "[ $3 != " +
+                         std::to_string(one.pid()) +
+                         " ] || { echo '    <module> (/me/a.py:6)'; exit; }\n"
+                         "echo '    all_reduce (/lib/python3.11/site-packages/torch/distributed/c.py:1)'\n"
+                         "echo '    <module> (/me/a.py:4)'\n")
+              .c_str(),
+          0700);
+  const JobView job{.ranks = {{.rank = 0, .pid = zero.pid()},
+                              {.rank = 1, .local_rank = 1, .pid = one.pid()},
+                              {.rank = 2, .ended = "exit code 0"}}};
+  std::string text;
+  write_stacks(job, {.environment = {{"PATH", tools.path().string() + ":/usr/bin:/bin"}}},
+               [&](std::string_view piece) { text += piece; });
+  CHECK(text.starts_with(
+      "rank 2 has ended with exit code 0; rank 1 is at a.py:6; rank 0 waits in all_reduce at "
+      "a.py:4\nrank 0: sleeping in "));
+  CHECK(has(text, "all_reduce (torch/distributed/c.py:1)"));
+  CHECK(text.find("\nrank 1 (local rank 1") < text.find("\nrank 0 (local rank 0"));
 }
 
 }  // namespace stacks_test

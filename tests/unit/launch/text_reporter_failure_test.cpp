@@ -124,12 +124,6 @@ TEST_CASE("failure_text: unknown parts are left out", "[launch]") {
   CHECK_FALSE(has(text, "last lines"));
 }
 
-TEST_CASE("failure_text: ranks are named, long runs shortened", "[launch]") {
-  CHECK(name_ranks({3}) == "rank 3");
-  CHECK(name_ranks({0, 2, 3}) == "ranks 0, 2, 3");
-  CHECK(name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
-}
-
 TEST_CASE("failure_text: for a missing module it names the Python and why it was chosen", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   const auto is_named = [&] {

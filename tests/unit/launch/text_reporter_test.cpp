@@ -106,11 +106,32 @@ TEST_CASE("text_reporter: a failed job is one block and one line for the others"
             .ends_with("  1 other worker was stopped: rank 0\n"));
 }
 
-TEST_CASE("text_reporter: beside a lost connection, names the ranks that had ended before", "[launch]") {
+TEST_CASE("text_reporter: a lost connection begins with where, and who had ended before", "[launch]") {
   LaunchReport report = {.first_failure = failure(), .ended_ranks = {0, 2}};
-  CHECK_FALSE(text_of(Finished{report}).ends_with("with exit code 0\n"));
-  report.first_failure->stderr_tail = "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n";
-  CHECK(text_of(Finished{report}).ends_with("  ranks 0, 2 had ended before, with exit code 0\n"));
+  const auto second_line = [&] {
+    const std::string text = text_of(Finished{report});
+    const std::size_t begin = text.find('\n') + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(second_line().starts_with("  time: "));
+  const std::string message = "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n";
+  report.first_failure->stderr_tail = message;
+  CHECK(second_line() == "  ranks 0, 2 had ended before, with exit code 0");
+  report.first_failure->stderr_tail =
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"/home/me/train.py\", line 5, in <module>\n"
+      "[rank1]:     dist.all_reduce(x)\n"
+      "[rank1]:   File \"/env/lib/python3.11/site-packages/torch/distributed/c10d_logger.py\", line 83, in "
+      "wrapper\n"
+      "[rank1]:   File \"/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py\", line "
+      "3075, in "
+      "all_reduce\n[rank1]: " +
+      message;
+  CHECK(second_line() ==
+        "  rank 1 lost its connection in all_reduce at train.py:5; ranks 0, 2 had ended before, with exit "
+        "code 0");
+  report.ended_ranks.clear();
+  CHECK(second_line() == "  rank 1 lost its connection in all_reduce at train.py:5");
 }
 
 TEST_CASE("text_reporter: warnings", "[launch]") {
