@@ -60,6 +60,7 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
       rounds_(options_.rounds),
       restarts_(options_.restarts),
       away_(options_.away),
+      survivors_(options_.survivors),
       has_led_(options_.rounds == 0) {}
 
 RendezvousBackend::Events Coordinator::backend_events() {
@@ -119,6 +120,7 @@ void Coordinator::forget(NodeId id) {
 void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   Node& node = nodes_.at(id);
   node.member = counts_for(history, rounds_, options_.port, options_.dead_port);
+  if (node.member && id != 0 && survivors_ > 0) --survivors_;
   auto found = std::ranges::find_if(away_, [&](const NodeInfo& one) {
     return node.member ? is_same_process(one, node.info)
                        : is_same_machine(one, node.info) && history.round == 0;
@@ -364,10 +366,14 @@ void Coordinator::give_up(const std::string& why) {
   end_job(over_for_all(why));
 }
 
-// Waits while the nodes that are away may have met elsewhere, and for all connected nodes: each that is not
-// ready would end the round as soon as it began.
+void Coordinator::stop_expecting() {
+  if (std::exchange(survivors_, 0) > 0 && phase_ == Phase::gathering) meet_when_all_ready();
+}
+
+// Waits while the nodes that are away may have met elsewhere, and for all connected nodes and survivors: each
+// that is not ready would end the round as soon as it began.
 void Coordinator::meet_when_all_ready() {
-  if (is_smaller_part() || !not_ready_.empty()) return;
+  if (is_smaller_part() || !not_ready_.empty() || survivors_ > 0) return;
   const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
   if (stopped) options_.before_round();
   for (const NodeId id : std::exchange(to_add_, {})) {

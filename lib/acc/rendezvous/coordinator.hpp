@@ -33,6 +33,8 @@ class Coordinator {
     int restarts = 0;
     /// Nodes of the last round that may be alive and have yet to connect to this coordinator.
     std::vector<NodeInfo> away = {};
+    /// Of those, how many are expected at any moment: no round begins without them until stop_expecting().
+    int survivors = 0;
     /// Ports at which nodes connect to this coordinator, and to the one before it if that is known to have
     /// ended.
     int port = 0;
@@ -51,6 +53,9 @@ class Coordinator {
   void on_message(NodeId node, const NodeMessage& message);
   /// `gone`: its process is known to have ended; otherwise it is only silent.
   void on_lost(NodeId node, const std::string& why, bool gone);
+
+  /// Survivors that have not come are lost, too.
+  void stop_expecting();
 
   /// Ends the job for a reason that is not a worker's failure, such as a timeout.
   void give_up(const std::string& why);
@@ -144,6 +149,8 @@ class Coordinator {
   std::vector<std::string> places_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> away_ = {};
+  /// Nodes that outlived the last coordinator and have yet to come.
+  int survivors_ = 0;
   /// This coordinator has led the last round, not one that it replaces.
   bool has_led_ = true;
   /// The latest round that any connected node was in, under another coordinator.

@@ -17,6 +17,8 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
+// All nodes notice the loss of a coordinator at about the same time, and ask again after a second.
+constexpr auto kSurvivorsTimeout = std::chrono::seconds(2);
 
 // What an agent has open besides connections.
 constexpr std::uint64_t kOwnFiles = 64;
@@ -57,7 +59,7 @@ std::string running_key(const std::string& run_id) {
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t node_port,
            const Succession& succession)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), timeout_(loop), poll_(loop) {
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), survivors_(loop), timeout_(loop), poll_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
   server_->set(coordinator_key(plan.run_id), std::to_string(node_port));
   serve_all();
@@ -76,6 +78,7 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       plan_(plan),
       deliver_(std::move(deliver)),
       store_(std::move(store)),
+      survivors_(loop),
       timeout_(loop),
       poll_(loop) {
   make_coordinator({}, 0);
@@ -88,7 +91,7 @@ Host::~Host() {
 void Host::make_coordinator(const Succession& succession, int node_port) {
   auto events = std::make_shared<RendezvousBackend::Events>();
   LaunchPlan asked = plan_;
-  // All nodes that outlived the lost coordinator are here already.
+  // The nodes that outlived the lost coordinator are waited for, and no others.
   if (succession.rounds > 0) asked.rendezvous.last_call_timeout = {};
   backend_ = make_backend(
       loop_, asked, *store_,
@@ -114,10 +117,16 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
                            .rounds = succession.rounds,
                            .restarts = succession.restarts,
                            .away = succession.away,
+                           .survivors = succession.survivors,
                            .port = node_port,
                            .dead_port = succession.dead_port,
                            .before_round = [this] { forget_workers(); }});
   *events = coordinator_->backend_events();
+  if (succession.survivors == 0) return;
+  survivors_.expires_after(kSurvivorsTimeout);
+  survivors_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) coordinator_->stop_expecting();
+  });
 }
 
 void Host::adopt(const Member& member) {

@@ -77,6 +77,7 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
+  boost::asio::steady_timer survivors_;
   boost::asio::steady_timer timeout_;
   boost::asio::steady_timer poll_;
   std::chrono::steady_clock::time_point agents_until_ = {};

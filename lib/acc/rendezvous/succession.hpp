@@ -37,6 +37,8 @@ struct Succession {
   int restarts = 0;
   /// Nodes of the last round that may be alive and have yet to connect to the new coordinator.
   std::vector<NodeInfo> away = {};
+  /// How many nodes, besides the new coordinator, have outlived the lost one as far as is known.
+  int survivors = 0;
   /// Node port of the lost coordinator, if that is known to have ended.
   int dead_port = 0;
 };

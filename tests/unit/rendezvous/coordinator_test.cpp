@@ -311,6 +311,29 @@ TEST_CASE("coordinator: a successor begins no round before the larger part of th
   CHECK(job.sent_to<RoundBegins>(1).at(0).number == 5);
 }
 
+TEST_CASE("coordinator: a successor waits for all that outlived the last coordinator, or were said to have",
+          "[rendezvous]") {
+  Job job(4, 2);
+  job.options.rounds = 4;
+  job.options.away = {NodeInfo{}, NodeInfo{}};
+  job.options.survivors = 2;
+  job.restart_coordinator();
+  job.backend.max_nodes = 3;
+  job.come_back(0, 1, {.round = 4});
+  job.come_back(1, 2, {.round = 4});
+  CHECK(job.backend.nodes.empty());
+  SECTION("all come") {
+    job.come_back(2, 3, {.round = 4});
+    CHECK(job.sent_to<RoundBegins>(2).size() == 1);
+    CHECK(job.sent_to<RoundEnds>(0).empty());
+  }
+  SECTION("one does not") {
+    job.backend.max_nodes = 2;
+    job.coordinator->stop_expecting();
+    CHECK(job.sent_to<RoundBegins>(0).size() == 1);
+  }
+}
+
 TEST_CASE("coordinator: a restarted host continues with the round and restarts that the nodes know",
           "[rendezvous]") {
   Job job(2, 0, 3);

@@ -115,6 +115,7 @@ TEST_CASE("succession: a new coordinator continues from the last round", "[rende
   CHECK(next.rounds == 4);
   CHECK(next.restarts == 2);
   CHECK(next.away == std::vector<NodeInfo>{kSecond});
+  CHECK(next.survivors == 1);
   CHECK(next.dead_port == 1);
   CHECK(round.others(kFirst) == std::vector<StoreAddress>{place_of(kOld), place_of(kSecond)});
 }
