@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills parts of acc at random times: no process of the job may survive. ACC_TEST_KILLS sets the number of
-// kills (default 100); each must then also take less than a second.
+// Kills parts of acc at random times, also of jobs that are suspended or have restarted: no process may
+// survive. ACC_TEST_KILLS sets the number of kills (default 100); each must then also take less than a
+// second, unless delays are preloaded (scripts/flakes --delays), whose seed is then that of all random
+// numbers here, too.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -30,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
 constexpr const char* kMark = "ACC_TEST_KILLS_MARK";
+constexpr const char* kDelays = "ACC_DELAYS_SEED";
 
 struct Shape {
   std::string name = {};
@@ -132,6 +135,23 @@ void kill(const Launched& job, const Parts& parts, const std::string& victim, st
   if (victim.find("guardian") != std::string::npos) kill_part(parts.guardian);
 }
 
+// Suspends the job at a random time before it is killed, as Ctrl-Z does; afterwards it goes on, as by `fg`.
+class Suspension {
+ public:
+  Suspension(const Launched& job, std::chrono::microseconds time_left, std::mt19937& random) : job_(job) {
+    const auto before = std::uniform_int_distribution<std::int64_t>(0, time_left.count())(random);
+    sleep_for(std::chrono::microseconds(before));
+    job.signal(SIGTSTP);
+    sleep_for(time_left - std::chrono::microseconds(before));
+  }
+  ~Suspension() { job_.signal(SIGCONT); }
+  Suspension(const Suspension&) = delete;
+  Suspension& operator=(const Suspension&) = delete;
+
+ private:
+  const Launched& job_;
+};
+
 // At least one of acc's processes survives, which cleans up.
 bool leaves_somebody(const Parts& parts, const std::string& victim) {
   const auto spared = [&](const char* name) { return victim.find(name) == std::string::npos; };
@@ -147,8 +167,9 @@ Words files_below(const std::filesystem::path& folder) {
 
 class TestEnvironment {
  public:
-  TestEnvironment(const std::string& mark, const TemporaryFolder& folder) {
+  TestEnvironment(const std::string& mark, const TemporaryFolder& folder, const std::string& delays) {
     ::setenv(kMark, mark.c_str(), 1);
+    if (!delays.empty()) ::setenv(kDelays, delays.c_str(), 1);
     ::setenv("TMPDIR", folder.path().c_str(), 1);
     // LeakSanitizer checks in a separate process; if that is killed, its parent waits for ever.
     ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
@@ -178,7 +199,10 @@ TEST_CASE("kills: no process survives, whatever is killed, at any time", "[proce
     launch_stub(job.options, job.actions);
     job.undisturbed = since(began);
   }
-  std::mt19937 random(20'26);
+  const char* delays = ::getenv(kDelays);
+  const bool delayed = delays != nullptr;
+  const unsigned seed = delayed ? static_cast<unsigned>(std::stoul(delays)) : 20'26U;
+  std::mt19937 random(seed);
   std::map<std::string, int> hit;
   std::chrono::microseconds slowest = {};
   for (int i = 0; i < kills; ++i) {
@@ -188,18 +212,26 @@ TEST_CASE("kills: no process survives, whatever is killed, at any time", "[proce
     const std::string& victim = victims()[random() % victims().size()];
     const auto moment =
         std::chrono::microseconds(std::uniform_int_distribution<std::int64_t>(0, whole.count())(random));
-    CAPTURE(i, shape.name, victim, moment.count());
+    const bool suspended = random() % 4 == 0;
+    CAPTURE(seed, i, shape.name, victim, moment.count(), suspended);
 
     const TemporaryFolder folder;
     const std::string mark = std::to_string(::getpid()) + "." + std::to_string(i);
     Parts parts;
     Clock::time_point killed;
     {
-      const TestEnvironment environment(mark, folder);
+      const TestEnvironment environment(mark, folder, delayed ? std::to_string(random()) : "");
       Launched job(stub(shape.options, shape.actions));
-      sleep_for(moment);
-      parts = parts_of(job.supervisor());
-      kill(job, parts, victim, random);
+      {
+        std::optional<Suspension> suspension;
+        if (suspended) {
+          suspension.emplace(job, moment, random);
+        } else {
+          sleep_for(moment);
+        }
+        parts = parts_of(job.supervisor());
+        kill(job, parts, victim, random);
+      }
       killed = Clock::now();
       job.wait();
     }
@@ -213,9 +245,10 @@ TEST_CASE("kills: no process survives, whatever is killed, at any time", "[proce
     // by itself.
     if (victim != "worker" && parts.agent) {
       slowest = std::max(slowest, took);
-      if (asked != nullptr) CHECK(took < std::chrono::seconds(1));
+      if (asked != nullptr && !delayed) CHECK(took < std::chrono::seconds(1));
     }
-    ++hit[victim + (parts.workers.empty() ? parts.agent ? ", no workers" : ", no agent" : ", workers")];
+    ++hit[victim + (suspended ? ", suspended" : "") +
+          (parts.workers.empty() ? parts.agent ? ", no workers" : ", no agent" : ", workers")];
   }
   if (asked == nullptr) return;
   for (const auto& [what, count] : hit) std::cout << count << "\t" << what << "\n";
