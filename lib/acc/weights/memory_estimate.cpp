@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -32,9 +33,15 @@ std::string first_part(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
+// Empty if the config does not say it.
+std::string model_type(const Json& config) {
+  const auto found = config.is_object() ? config.find("model_type") : config.end();
+  return found != config.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 // The prefix of the base model (`model.`, `bert.`) in the checkpoint of a task.
 std::string base_prefix(const std::vector<TensorInfo>& tensors, const Json& config) {
-  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  const std::string type = model_type(config);
   for (const std::string& prefix : {std::string("model."), std::string("transformer."), type + "."}) {
     const auto inside = [&](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); };
     const bool only_heads_beside = std::ranges::all_of(tensors, [&](const TensorInfo& tensor) {
@@ -71,14 +78,17 @@ std::string block(const std::string& name) {
   return "";
 }
 
+// A size of a buffer that other sizes are multiplied with.
 std::int64_t integer(const Json& config, const char* key, std::int64_t default_value = 0) {
   const auto found = config.is_object() ? config.find(key) : config.end();
-  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : default_value;
+  const bool fits = found != config.end() && found->is_number_integer() && *found >= 0 &&
+                    *found <= std::numeric_limits<std::int32_t>::max();
+  return fits ? found->get<std::int64_t>() : default_value;
 }
 
 /// Buffers that the library creates itself, by their module.
 std::map<std::string, std::int64_t> made_buffers(const Json& config) {
-  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  const std::string type = model_type(config);
   const std::int64_t positions = integer(config, "max_position_embeddings");
   if (type == "bert" || type == "roberta" || type == "electra" || type == "xlm-roberta")
     return {{"embeddings", 2 * positions * kIntegerBytes}};
@@ -95,7 +105,7 @@ std::map<std::string, std::int64_t> made_buffers(const Json& config) {
 
 // Families whose whole embedding module must stay on one device.
 bool keeps_embeddings_together(const Json& config) {
-  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  const std::string type = model_type(config);
   return type == "bert" || type == "roberta" || type == "electra" || type == "xlm-roberta";
 }
 

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "acc/base/error.hpp"
 
@@ -13,13 +16,15 @@ namespace {
 using Json = nlohmann::json;
 using Shape = std::vector<std::int64_t>;
 
+constexpr auto kReplace = Json::error_handler_t::replace;
+
 // Adds up the tensors of one model.
 class Family {
  public:
   Family(const Json& config, const std::filesystem::path& file) : config_(config), file_(file) {}
 
   std::vector<TensorInfo> tensors() {
-    const std::string type = config_.value("model_type", "");
+    const std::string type = value<std::string>("model_type", "a text");
     if (type == "llama" || type == "mistral" || type == "qwen2") {
       decoder(type == "qwen2");
     } else if (type == "gpt2") {
@@ -37,20 +42,51 @@ class Family {
   }
 
  private:
-  std::int64_t size(const char* key) const {
-    const auto found = config_.find(key);
-    if (found == config_.end() || !found->is_number_integer() || found->get<std::int64_t>() < 1) {
-      throw Error(
-          {.kind = ErrorKind::config, .what = fmt::format("has no {}", key), .where = file_.string()});
-    }
-    return found->get<std::int64_t>();
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error({.kind = ErrorKind::config, .what = what, .where = file_.string()});
   }
-  std::int64_t size(const char* key, std::int64_t default_value) const {
+
+  bool has(const char* key) const {
     const auto found = config_.find(key);
-    return found == config_.end() || found->is_null() ? default_value : size(key);
+    return found != config_.end() && !found->is_null();
+  }
+  // What is not there is empty, or false.
+  template <typename T>
+  T value(const char* key, const char* kind) const {
+    if (!has(key)) return {};
+    const Json& found = config_.at(key);
+    const bool fits = std::is_same_v<T, bool> ? found.is_boolean() : found.is_string();
+    if (!fits) refuse(fmt::format("'{}' is {}, not {}", key, found.dump(-1, ' ', false, kReplace), kind));
+    return found.get<T>();
+  }
+  bool truth(const char* key) const { return value<bool>(key, "true or false"); }
+
+  // Two of them can be multiplied.
+  std::int64_t size(const char* key, std::int64_t max = std::numeric_limits<std::int32_t>::max()) const {
+    if (!has(key)) refuse(fmt::format("has no {}", key));
+    const Json& found = config_.at(key);
+    const bool fits = found.is_number_integer() && found >= 1 && found <= max;
+    if (!fits)
+      refuse(fmt::format("'{}' is {}, not a whole number from 1 to {}", key,
+                         found.dump(-1, ' ', false, kReplace), max));
+    return found.get<std::int64_t>();
+  }
+  std::int64_t size_or(const char* key, std::int64_t default_value) const {
+    return has(key) ? size(key) : default_value;
+  }
+  std::int64_t layers(const char* key) const {
+    constexpr std::int64_t kMaxLayers = 100'000;
+    return size(key, kMaxLayers);
   }
 
   void add(const std::string& name, Shape shape) {
+    // With optimizer states they have a number of bytes, too.
+    constexpr std::int64_t kMaxElements = std::int64_t{1} << 58;
+    std::int64_t count = 1;
+    for (const std::int64_t one : shape)
+      if (__builtin_mul_overflow(count, one, &count)) count = kMaxElements;
+    elements_ = std::min(elements_, kMaxElements) + std::min(count, kMaxElements);
+    if (elements_ > kMaxElements) refuse("describes more parameters than acc can count");
     tensors_.push_back({.name = name, .shape = std::move(shape)});
   }
   void linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
@@ -63,13 +99,13 @@ class Family {
   void decoder(bool attention_bias) {
     const std::int64_t width = size("hidden_size");
     const std::int64_t heads = size("num_attention_heads");
-    const std::int64_t head = size("head_dim", width / heads);
-    const std::int64_t kv = head * size("num_key_value_heads", heads);
+    const std::int64_t head = size_or("head_dim", width / heads);
+    const std::int64_t kv = head * size_or("num_key_value_heads", heads);
     const std::int64_t inner = size("intermediate_size");
-    const bool every_bias = config_.value("attention_bias", false);
-    const bool mlp_bias = config_.value("mlp_bias", false);
+    const bool every_bias = truth("attention_bias");
+    const bool mlp_bias = truth("mlp_bias");
     add("embed_tokens.weight", {size("vocab_size"), width});
-    for (std::int64_t i = 0; i < size("num_hidden_layers"); ++i) {
+    for (std::int64_t i = 0; i < layers("num_hidden_layers"); ++i) {
       const std::string layer = fmt::format("layers.{}.", i);
       linear(layer + "self_attn.q_proj", head * heads, width, attention_bias || every_bias);
       linear(layer + "self_attn.k_proj", kv, width, attention_bias || every_bias);
@@ -86,10 +122,10 @@ class Family {
 
   void gpt2() {
     const std::int64_t width = size("n_embd");
-    const std::int64_t inner = size("n_inner", 4 * width);
+    const std::int64_t inner = size_or("n_inner", 4 * width);
     add("wte.weight", {size("vocab_size"), width});
     add("wpe.weight", {size("n_positions"), width});
-    for (std::int64_t i = 0; i < size("n_layer"); ++i) {
+    for (std::int64_t i = 0; i < layers("n_layer"); ++i) {
       const std::string layer = fmt::format("h.{}.", i);
       norm(layer + "ln_1", width);
       linear(layer + "attn.c_attn", 3 * width, width, true);
@@ -106,9 +142,9 @@ class Family {
     const std::int64_t inner = size("intermediate_size");
     add("embeddings.word_embeddings.weight", {size("vocab_size"), width});
     add("embeddings.position_embeddings.weight", {size("max_position_embeddings"), width});
-    add("embeddings.token_type_embeddings.weight", {size("type_vocab_size", 2), width});
+    add("embeddings.token_type_embeddings.weight", {size_or("type_vocab_size", 2), width});
     norm("embeddings.LayerNorm", width);
-    for (std::int64_t i = 0; i < size("num_hidden_layers"); ++i) {
+    for (std::int64_t i = 0; i < layers("num_hidden_layers"); ++i) {
       const std::string layer = fmt::format("encoder.layer.{}.", i);
       for (const char* part : {"query", "key", "value"})
         linear(layer + "attention.self." + part, width, width, true);
@@ -124,11 +160,14 @@ class Family {
   const Json& config_;
   const std::filesystem::path& file_;
   std::vector<TensorInfo> tensors_ = {};
+  std::int64_t elements_ = 0;
 };
 
 }  // namespace
 
 std::vector<TensorInfo> tensors_of_config(const Json& config, const std::filesystem::path& file) {
+  if (!config.is_object())
+    throw Error({.kind = ErrorKind::config, .what = "is not a JSON object", .where = file.string()});
   return Family(config, file).tensors();
 }
 

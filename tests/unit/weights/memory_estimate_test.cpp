@@ -38,6 +38,14 @@ TEST_CASE("memory_estimate: integer buffers keep their width", "[weights]") {
   CHECK(model_size(tensors, nullptr) == ModelSize{32, 32, 0});
 }
 
+TEST_CASE("memory_estimate: values of another type beside weights say nothing", "[weights]") {
+  const std::vector<TensorInfo> tensors = {{.name = "a.weight", .shape = {4}, .begin = 0, .end = 16}};
+  const json odd = {{"model_type", 7}, {"num_attention_heads", "2"}, {"rope_theta", nullptr}};
+  CHECK(model_size(tensors, odd) == ModelSize{16, 16, 0});
+  const json huge = {{"model_type", "bert"}, {"max_position_embeddings", std::int64_t{1} << 62}};
+  CHECK(model_size(tensors, huge) == ModelSize{16, 16, 0});
+}
+
 TEST_CASE("memory_estimate: each stage of ZeRO shards one part more", "[weights]") {
   const auto rows = acc::launcher::training_memory(100, 4);
   REQUIRE(rows.size() == 4);

@@ -57,4 +57,29 @@ TEST_CASE("model_tensors: other families and missing sizes are refused", "[weigh
   CHECK(error({{"model_type", "gpt2"}}) == "config.json: has no n_embd");
 }
 
+TEST_CASE("model_tensors: values of another type, and models that nobody has, are refused", "[weights]") {
+  const auto error = [](json changes) {
+    json config = {{"model_type", "llama"},   {"hidden_size", 8},       {"num_attention_heads", 2},
+                   {"intermediate_size", 16}, {"num_hidden_layers", 2}, {"vocab_size", 10}};
+    config.update(changes);
+    return acc::test::error_of([&] { tensors_of_config(config, "config.json"); });
+  };
+  CHECK(error(json::object()) == "no error");
+  CHECK(acc::test::error_of([] { tensors_of_config(json::array(), "config.json"); }) ==
+        "config.json: is not a JSON object");
+  CHECK(error({{"model_type", 7}}) == "config.json: 'model_type' is 7, not a text");
+  CHECK(error({{"attention_bias", "no"}}) == "config.json: 'attention_bias' is \"no\", not true or false");
+  CHECK(error({{"attention_bias", nullptr}}) == "no error");
+  const std::string range = ", not a whole number from 1 to 2147483647";
+  CHECK(error({{"hidden_size", "8"}}) == "config.json: 'hidden_size' is \"8\"" + range);
+  CHECK(error({{"hidden_size", {8}}}) == "config.json: 'hidden_size' is [8]" + range);
+  CHECK(error({{"vocab_size", 1e300}}) == "config.json: 'vocab_size' is 1e+300" + range);
+  CHECK(error({{"num_attention_heads", 0}}) == "config.json: 'num_attention_heads' is 0" + range);
+  CHECK(error({{"num_hidden_layers", 2'000'000'000}}) ==
+        "config.json: 'num_hidden_layers' is 2000000000, not a whole number from 1 to 100000");
+  constexpr std::int64_t kLarge = 2'000'000'000;
+  CHECK(error({{"hidden_size", kLarge}, {"head_dim", kLarge}, {"num_attention_heads", kLarge}}) ==
+        "config.json: describes more parameters than acc can count");
+}
+
 }  // namespace model_tensors_test
