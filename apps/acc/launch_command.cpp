@@ -208,7 +208,9 @@ int start(LaunchPlan plan) {
 int start_or_explain(LaunchPlan plan) {
   const Value dry_run = plan.settings["dry_run"].value;
   if (dry_run.is_null()) return start(std::move(plan));
-  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
+  // A path need not be UTF-8.
+  const auto json = [&] { return explain_json(plan).dump(2, ' ', false, Value::error_handler_t::replace); };
+  fmt::print("{}", dry_run == "json" ? json() + "\n" : explain_text(plan));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/control/log_reader.hpp"
 #include "acc/launch/line_prefix.hpp"
@@ -45,7 +46,7 @@ int show_logs(const LogsOptions& options) {
     reader.read();
   }
   for (auto& [source, line] : lines) write(line.finish());
-  return 0;
+  return reader.has_failed() ? exit_code(ErrorKind::system) : 0;
 }
 
 }  // namespace

@@ -81,6 +81,10 @@ TEST_CASE("cli: a dry run shows each value with its origin and starts nothing", 
   CHECK(acc({"launch", "--config_file", "job.yaml", "--dry_run", "train.py"}).out.find("job.yaml:3") !=
         std::string::npos);
   CHECK_FALSE(std::filesystem::exists(acc.folder.path() / "started"));
+  // A name that is not UTF-8 is shown as far as it can be.
+  const Run odd = acc({"launch", "--cpu", "--log_dir", "logs-\xff", "--dry_run=json", "train.py"});
+  REQUIRE(odd.code == 0);
+  CHECK(nlohmann::json::parse(odd.out)["settings"]["log_dir"]["value"] == "logs-\xef\xbf\xbd");
 }
 
 TEST_CASE("cli: the default file is read from HF_HOME, but not by torchrun's rules, nor with --cpu",

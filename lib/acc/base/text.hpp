@@ -57,6 +57,19 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
 /// Parses `5GB`, `200MB`: decimal units, as in accelerate's save_model. Throws Error{usage} with `where`.
 std::uint64_t parse_byte_size(std::string_view text, std::string_view where);
 
+/// Bytes as a UTF-8 text, which JSON demands: those beyond ASCII become the characters U+0080 to U+00FF.
+std::string to_characters(std::string_view bytes);
+
+/// The bytes of such a text.
+std::string to_bytes(std::string_view characters);
+
+/// The length of the UTF-8 sequence at the beginning of a text that is not empty; 0 if it is invalid, as are
+/// overlong forms, surrogates and code points above U+10FFFF.
+std::size_t utf8_length(std::string_view text);
+
+/// Whether the whole text is UTF-8.
+bool is_utf8(std::string_view text);
+
 /// The number of characters (code points) of a UTF-8 text.
 std::size_t count_characters(std::string_view text);
 

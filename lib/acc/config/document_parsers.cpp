@@ -6,26 +6,10 @@
 #include <optional>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
-
-// Returns the length of the UTF-8 sequence at the beginning, 0 if it is invalid. Overlong forms, surrogates
-// and code points above U+10FFFF are invalid.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  const unsigned char second = byte(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return length;
-}
 
 std::optional<std::string> wrong_character(std::string_view text) {
   const std::size_t length = utf8_length(text);

@@ -12,7 +12,7 @@ namespace acc::launcher {
 Value written_values(const ConfigValues& values);
 
 /// The text of a config file as accelerate 1.15 writes it, empty lists included: JSON if the name ends in
-/// `.json`, else YAML.
+/// `.json`, else YAML. Throws Error{config} for a text that is not UTF-8.
 std::string format_config(const ConfigValues& values, const std::filesystem::path& file);
 
 /// Writes a config file atomically and creates missing folders. Throws Error{system}.

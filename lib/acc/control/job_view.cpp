@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -26,12 +27,17 @@ json to_json(const StreamPlace& place) {
   for (const auto& [kind, name] : kKinds) {
     if (kind == place.kind) out["kept"] = name;
   }
-  if (!place.file.empty()) out["file"] = place.file.string();
+  const std::string& file = place.file.native();
+  if (!file.empty()) out["file"] = file;
+  // In JSON a name that is not UTF-8 is another name.
+  const auto is_beyond_ascii = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  if (std::ranges::any_of(file, is_beyond_ascii)) out["file_bytes"] = to_characters(file);
   return out;
 }
 
 StreamPlace place_from_json(const json& in) {
-  StreamPlace place{.file = in.value("file", "")};
+  StreamPlace place{.file = in.contains("file_bytes") ? to_bytes(in.at("file_bytes").get<std::string>())
+                                                      : in.value("file", "")};
   for (const auto& [kind, name] : kKinds) {
     if (in.at("kept") == name) place.kind = kind;
   }

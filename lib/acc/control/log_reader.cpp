@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "acc/base/error.hpp"
 
@@ -69,7 +70,10 @@ void LogReader::open_stream(int rank, StreamName stream, const StreamPlace& plac
     note(what + " is filtered out and not kept; --tee or --redirects keeps it in a file");
   } else if (place.kind == StreamPlace::Kind::file && !logs_.contains(place.file)) {
     Log log{rank, stream, Descriptor(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC))};
-    if (!log.file) return note(what + " cannot be read from " + place.file.string());
+    if (!log.file) {
+      failed_ = true;
+      return note(what + " cannot be read from " + place.file.string() + ": " + std::strerror(errno));
+    }
     if (::inotify_add_watch(changes_.get(), place.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
     logs_.emplace(place.file, std::move(log));
   }

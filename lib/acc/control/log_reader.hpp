@@ -36,6 +36,9 @@ class LogReader {
   /// Reads the output so far.
   void read();
 
+  /// Whether a file of the output could not be opened, which was noted.
+  bool has_failed() const { return failed_; }
+
   /// Reads the output until the job ends, across restarts. `on_silence` is called when nothing has come for a
   /// second, once until more comes. Returns the job's exit code, if it was sent.
   std::optional<int> follow(const std::function<void()>& on_silence = [] {});
@@ -60,6 +63,7 @@ class LogReader {
   OnBytes on_bytes_;
   OnNote on_note_;
   std::set<std::string> noted_ = {};
+  bool failed_ = false;
   Descriptor changes_;
   /// The longest wait for a change; -1: until there is one.
   int poll_ms_ = -1;

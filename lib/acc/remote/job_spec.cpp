@@ -12,34 +12,9 @@
 namespace acc::launcher {
 namespace {
 
-// A text is not always UTF-8, as JSON is: bytes beyond ASCII are written as the characters U+0080 to U+00FF.
-std::string to_characters(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      text += c;
-    } else {
-      text += static_cast<char>(0xc0U | byte >> 6U);
-      text += static_cast<char>(0x80U | (byte & 0x3fU));
-    }
-  }
-  return text;
-}
+using acc::to_characters;
 
-std::string to_bytes(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x80 || i + 1 == text.size()) {
-      bytes += text[i];
-    } else {
-      bytes += static_cast<char>((byte & 0x03U) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3fU));
-    }
-  }
-  return bytes;
-}
-
+// A text is not always UTF-8, as JSON is.
 std::vector<std::string> to_characters(const std::vector<std::string>& texts) {
   std::vector<std::string> result;
   for (const std::string& text : texts) result.push_back(to_characters(text));

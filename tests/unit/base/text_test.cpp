@@ -61,6 +61,11 @@ TEST_CASE("text: a near word is suggested, a distant one is not", "[base]") {
   CHECK(acc::did_you_mean("zzz", keys).empty());
 }
 
+TEST_CASE("text: any bytes become characters, and come back", "[base]") {
+  const std::string bytes = GENERATE("", "plain", "\xc3\xbc", "\xff\x80\xc3");
+  CHECK(acc::to_bytes(acc::to_characters(bytes)) == bytes);
+}
+
 TEST_CASE("text: a long text is shortened between characters", "[base]") {
   CHECK(acc::shorten("abc", 3) == "abc");
   CHECK(acc::shorten("abcd", 3) == "abc...");

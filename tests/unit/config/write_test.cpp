@@ -3,6 +3,7 @@
 
 #include "acc/config/document.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -17,6 +18,16 @@ TEST_CASE("write: nulls and empty sections are left out, empty lists stay", "[co
       {"b", nullptr}, {"c", Value::object()}, {"d", Value::array()}, {"a", "no"}, {"e", 1.0}};
   CHECK(format_config(values, "x.yaml") == "a: 'no'\nd: []\ne: 1.0\n");
   CHECK(format_config(values, "x.json") == "{\n  \"a\": \"no\",\n  \"d\": [],\n  \"e\": 1.0\n}\n");
+}
+
+TEST_CASE("write: a text that is not UTF-8 is refused: the file could not be read", "[config]") {
+  const std::string file = GENERATE("x.yaml", "x.json");
+  const auto error = [&](const ConfigValues& values) {
+    return acc::test::error_of([&] { format_config(values, file); });
+  };
+  CHECK(error({{"a", "\xff"}}) == "a: is not UTF-8, and cannot be written in a config file");
+  CHECK(error({{"s", {{"x", {"b", "\xc3"}}}}}) == "x: is not UTF-8, and cannot be written in a config file");
+  CHECK(error({{"a", "\xc3\xa9"}}) == "no error");
 }
 
 TEST_CASE("write: JSON is ASCII with two blanks of indent and an end of line", "[config]") {

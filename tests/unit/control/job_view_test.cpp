@@ -35,6 +35,14 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
   CHECK(to_json(job).at("schema") == 1);
 }
 
+TEST_CASE("job_view: a log file is found whatever bytes its name has", "[control]") {
+  const std::string file = GENERATE("/log/plain", "/log/\xc3\xbc", "/log/\xff\xc3");
+  const RankView rank = {.out = {StreamPlace::Kind::file, file}};
+  // As the agent sends it.
+  const std::string sent = to_json(rank).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  CHECK(rank_view_from_json(nlohmann::json::parse(sent)).out.file == file);
+}
+
 TEST_CASE("job_view: an invalid reply is an error", "[control]") {
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse("{}")), Error);
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse(R"([1])")), Error);

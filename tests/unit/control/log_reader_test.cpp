@@ -79,6 +79,19 @@ TEST_CASE("log_reader: reports output that is not kept", "[control]") {
   CHECK(peer.notes[2] == "rank 3: 7 bytes were not kept");
 }
 
+TEST_CASE("log_reader: a file that cannot be read is told and a failure", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  const std::string file = (logs.path() / "none").string();
+  peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
+  peer.sends("{\"end\":true}\n");
+  LogReader reader = peer.reader();
+  reader.read();
+  CHECK(reader.has_failed());
+  CHECK(peer.notes == std::vector<std::string>{"standard output of rank 0 cannot be read from " + file +
+                                               ": No such file or directory"});
+}
+
 TEST_CASE("log_reader: follows files and the agent over a restart to the end", "[control]") {
   const TemporaryFolder logs;
   Peer peer;
