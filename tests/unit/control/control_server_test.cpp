@@ -10,6 +10,7 @@
 
 #include "acc/control/control_client.hpp"
 #include "support/catch.hpp"
+#include "support/no_more_descriptors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace control_server_test {
@@ -221,6 +222,28 @@ TEST_CASE("control_server: idle clients are closed for new ones, waiting clients
   CHECK(follower.read_message()->contains("started"));
   job.write(0, "still heard");
   CHECK(follower.read_message()->at("bytes") == 11);
+}
+
+TEST_CASE("control_server: without a free descriptor it waits, and then continues", "[control]") {
+  const TemporaryFolder base;
+  boost::asio::io_context loop{1};
+  int stops = 0;
+  const ControlServer server(loop, {base.path() / "acc"}, "job-1", {.stop = [&](bool) { ++stops; }});
+  loop.poll();
+  const Descriptor client = connect_to(base.path() / "acc" / "job-1.sock");
+  const std::string stop = json{{"request", "stop"}, {"now", true}}.dump() + "\n";
+  REQUIRE(::send(client.get(), stop.data(), stop.size(), 0) == static_cast<ssize_t>(stop.size()));
+  std::size_t busy = 0;
+  {
+    const NoMoreDescriptors limit;
+    // One try, then the pause. A busy loop would have a ready handler each time.
+    loop.run_one();
+    for (int i = 0; i < 1000; ++i) busy += loop.poll_one();
+  }
+  CHECK(busy < 100);
+  CHECK(stops == 0);
+  while (stops == 0) loop.run_one();
+  CHECK(stops == 1);
 }
 
 TEST_CASE("control_server: invalid requests close only their own connection", "[control]") {

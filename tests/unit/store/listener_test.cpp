@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "support/catch.hpp"
+#include "support/no_more_descriptors.hpp"
 #include "support/skip.hpp"
 #include "support/store_client.hpp"
 
@@ -23,35 +23,10 @@ namespace listener_test {
 namespace {
 
 using acc::launcher::listen_on;
+using acc::test::NoMoreDescriptors;
+using acc::test::open_descriptors;
 using acc::test::StoreClient;
 using Sockets = std::vector<boost::asio::ip::tcp::socket>;
-
-std::set<int> open_descriptors() {
-  std::set<int> open;
-  for (int fd = 0; fd < 1024; ++fd) {
-    if (::fcntl(fd, F_GETFD) >= 0) open.insert(fd);
-  }
-  return open;
-}
-
-/// Prevents this process from opening more descriptors.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const std::set<int> open = open_descriptors();
-    int lowest_free = 0;
-    while (open.contains(lowest_free)) ++lowest_free;
-    const rlimit none = {.rlim_cur = static_cast<rlim_t>(lowest_free), .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_ = {};
-};
 
 bool has_v6() {
   boost::asio::io_context loop{1};
