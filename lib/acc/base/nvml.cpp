@@ -12,9 +12,9 @@
 #include <future>
 #include <memory>
 #include <string_view>
-#include <thread>
 #include <utility>
 
+#include "acc/base/detached_thread.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 
@@ -119,11 +119,9 @@ template <typename Answer>
 std::optional<Answer> ask_in_time(Answer (*ask)(Library)) {
   Library library = load_library();
   if (library == nullptr) return Answer{};
-  const auto answer = std::make_shared<std::promise<Answer>>();
-  std::future<Answer> received = answer->get_future();
-  std::thread([ask, answer, library = std::move(library)]() mutable {
-    answer->set_value(ask(std::move(library)));
-  }).detach();
+  const auto task = std::make_shared<std::packaged_task<Answer(Library)>>(ask);
+  std::future<Answer> received = task->get_future();
+  start_detached([task, held = std::make_shared<Library>(std::move(library))] { (*task)(std::move(*held)); });
   if (received.wait_for(kLimit) != std::future_status::ready) return std::nullopt;
   return received.get();
 }

@@ -12,9 +12,9 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <thread>
 #include <utility>
 
+#include "acc/base/detached_thread.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
@@ -29,7 +29,7 @@ class Question {
   Question(std::string whom, std::function<Answer()> ask) : whom_(std::move(whom)) {
     auto task = std::make_shared<std::packaged_task<Answer()>>(std::move(ask));
     answer_ = task->get_future();
-    std::thread([task] { (*task)(); }).detach();
+    start_detached([task] { (*task)(); });
   }
 
   /// Adds whom it asks to `unanswered` and returns an empty answer when there is none before the deadline.

@@ -7,7 +7,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
-#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/introduction.hpp"
 
 namespace acc::launcher {
 

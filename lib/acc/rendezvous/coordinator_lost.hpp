@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "acc/rendezvous/connecting.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
+#include "acc/store/connecting.hpp"
 
 namespace acc::launcher {
 

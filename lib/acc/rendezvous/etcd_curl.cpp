@@ -8,14 +8,14 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
 
+#include "acc/base/detached_thread.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc::launcher {
@@ -158,6 +158,8 @@ class Curl {
 
 }  // namespace
 
+// A name that is looked up can block libcurl for longer than its time limit, and then the thread stays
+// behind.
 struct EtcdCurl::Impl {
   struct Job {
     EtcdRequest request;
@@ -166,64 +168,67 @@ struct EtcdCurl::Impl {
     asio::executor_work_guard<asio::io_context::executor_type> work;
   };
 
-  Impl(asio::io_context& context, EtcdCurlOptions wanted) : loop(context), options(std::move(wanted)) {
-    // Signals are handled by the loop's thread.
-    sigset_t all = {};
-    sigset_t before = {};
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread = std::thread([this] { work(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  ~Impl() {
-    {
-      const std::lock_guard lock(mutex);
-      stopped = true;
-    }
-    wake.notify_one();
-    thread.join();
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  Impl(asio::io_context& context, EtcdCurlOptions wanted) : loop(&context), options(std::move(wanted)) {}
 
   void work() {
     std::unique_lock lock(mutex);
     while (true) {
       wake.wait(lock, [this] { return stopped || !jobs.empty(); });
-      if (stopped) return;
-      Job job = std::move(jobs.front());
-      jobs.pop_front();
+      if (stopped) break;
+      const EtcdRequest request = jobs.front().request;
       lock.unlock();
-      EtcdReply reply = curl.post(options, job.request, stopped);
+      EtcdReply reply = curl.post(options, request, stopped);
+      lock.lock();
+      if (stopped) break;
       // The handler is destroyed in the loop's thread.
-      asio::post(loop, [handler = std::move(job.handler), reply = std::move(reply),
-                        alive = std::weak_ptr<bool>(alive)] {
+      asio::post(*loop, [handler = std::move(jobs.front().handler), reply = std::move(reply),
+                         alive = std::weak_ptr<bool>(alive)] {
         if (!alive.expired()) handler(reply);
       });
-      lock.lock();
+      jobs.pop_front();
     }
+    is_over = true;
+    over.notify_one();
   }
 
-  asio::io_context& loop;
+  void stop() {
+    std::unique_lock lock(mutex);
+    stopped = true;
+    alive.reset();
+    wake.notify_one();
+    // libcurl asks once a second whether to go on.
+    constexpr std::chrono::seconds kLimit{2};
+    over.wait_for(lock, kLimit, [this] { return is_over; });
+    jobs.clear();
+    loop = nullptr;
+  }
+
+  asio::io_context* loop;
   EtcdCurlOptions options;
   Curl curl = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   std::atomic<bool> stopped = false;
   std::mutex mutex = {};
   std::condition_variable wake = {};
+  std::condition_variable over = {};
+  bool is_over = false;
+  // The first one is being done.
   std::deque<Job> jobs = {};
-  std::thread thread = {};
 };
 
 EtcdCurl::EtcdCurl(asio::io_context& loop, const EtcdCurlOptions& options)
-    : impl_(std::make_unique<Impl>(loop, options)) {}
+    : impl_(std::make_shared<Impl>(loop, options)) {
+  start_detached([impl = impl_] { impl->work(); });
+}
 
-EtcdCurl::~EtcdCurl() = default;
+EtcdCurl::~EtcdCurl() {
+  impl_->stop();
+}
 
 void EtcdCurl::post(const EtcdRequest& request, Handler handler) {
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->jobs.push_back({request, std::move(handler), asio::make_work_guard(impl_->loop)});
+    impl_->jobs.push_back({request, std::move(handler), asio::make_work_guard(*impl_->loop)});
   }
   impl_->wake.notify_one();
 }

@@ -27,14 +27,14 @@ class EtcdCurl : public EtcdGateway {
  public:
   /// Throws Error{system} if there is no libcurl.
   EtcdCurl(boost::asio::io_context& loop, const EtcdCurlOptions& options);
-  /// Cancels pending requests; takes a second at most.
+  /// Cancels pending requests; takes two seconds at most.
   ~EtcdCurl() override;
 
   void post(const EtcdRequest& request, Handler handler) override;
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace acc::launcher

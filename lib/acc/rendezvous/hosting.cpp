@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/introduction.hpp"
 
 namespace acc::launcher {
 

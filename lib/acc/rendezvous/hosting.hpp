@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "acc/rendezvous/connecting.hpp"
 #include "acc/rendezvous/host.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
+#include "acc/store/connecting.hpp"
 
 namespace acc::launcher {
 

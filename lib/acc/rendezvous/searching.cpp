@@ -56,13 +56,7 @@ void Searching::start() {
 }
 
 void Searching::resolve_endpoint(std::function<void(const HostLookup&)> done) {
-  resolver_.async_resolve(node_.settings.endpoint_host, "",
-                          guard_([done = std::move(done)](const error_code& error, const auto& results) {
-                            HostLookup lookup = {.error = error ? error.message() : ""};
-                            for (const auto& entry : results)
-                              lookup.addresses.push_back(entry.endpoint().address().to_string());
-                            done(lookup);
-                          }));
+  resolver_.resolve(node_.settings.endpoint_host, guard_(std::move(done)));
 }
 
 // The other nodes would wait at an address behind which this one need not be; with NAT it may be right.

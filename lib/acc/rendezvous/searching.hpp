@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "acc/rendezvous/connecting.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
+#include "acc/store/connecting.hpp"
+#include "acc/store/resolver.hpp"
 
 namespace acc::launcher {
 
@@ -54,7 +55,7 @@ class Searching : public NodeState {
 
   From from_;
   Events events_;
-  boost::asio::ip::tcp::resolver resolver_;
+  Resolver resolver_;
   boost::asio::steady_timer retry_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -23,6 +22,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kMaxPause{2000};
 constexpr std::chrono::seconds kAttemptTimeout{10};
+constexpr const char* kNoStore = "what listens there does not answer as a store";
 
 // A `check` of no keys, which every version of torch answers at once. A server of torch 2.4 closes the
 // connection on `ping`.
@@ -37,7 +37,7 @@ std::string to_string(const StoreAddress& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-Dialer::Dialer(asio::io_context& loop) : resolver_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
+Dialer::Dialer(asio::io_context& loop) : loop_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
 
 void Dialer::start(StoreAddress address, steady_clock::time_point deadline, Failed failed, Done done) {
   address_ = std::move(address);
@@ -51,7 +51,7 @@ void Dialer::start(StoreAddress address, steady_clock::time_point deadline, Fail
 void Dialer::cancel() {
   done_ = {};
   failed_ = {};
-  resolver_.cancel();
+  if (connecting_) connecting_->cancel();
   timeout_.cancel();
   pause_.cancel();
   error_code ignored;
@@ -59,43 +59,24 @@ void Dialer::cancel() {
 }
 
 void Dialer::start_attempt() {
-  ++attempt_;
-  request_.clear();
-  timeout_.expires_at(std::min(deadline_, steady_clock::now() + kAttemptTimeout));
+  const std::uint64_t attempt = ++attempt_;
+  const auto now = steady_clock::now();
+  timeout_.expires_at(std::min(deadline_, now + kAttemptTimeout));
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(
+      address_.host, address_.port, std::chrono::ceil<std::chrono::milliseconds>(timeout_.expiry() - now),
+      [self = shared_from_this(), attempt](std::optional<tcp::socket> socket, const std::string& why) {
+        if (self->stale(attempt)) return;
+        socket ? self->check_store(std::move(*socket)) : self->failed(why);
+      },
+      attempts_++);
+}
+
+void Dialer::check_store(tcp::socket socket) {
+  socket_ = std::move(socket);
   timeout_.async_wait([self = shared_from_this(), attempt = attempt_](const error_code& error) {
-    if (error || self->stale(attempt)) return;
-    self->failed(self->request_.empty() ? "no answer" : "what listens there does not answer as a store");
+    if (!error && !self->stale(attempt)) self->failed(kNoStore);
   });
-  resolve();
-}
-
-void Dialer::resolve() {
-  error_code not_an_address;
-  const auto address = asio::ip::make_address(address_.host, not_an_address);
-  if (!not_an_address) {
-    const tcp::endpoint endpoint(address, address_.port);
-    return connect(tcp::resolver::results_type::create(endpoint, address_.host, {}));
-  }
-  resolver_.async_resolve(
-      address_.host, std::to_string(address_.port),
-      [self = shared_from_this(), attempt = attempt_](const error_code& error, const auto& endpoints) {
-        if (self->stale(attempt)) return;
-        if (error) return self->failed("cannot resolve the name: " + error.message());
-        self->connect(endpoints);
-      });
-}
-
-void Dialer::connect(const tcp::resolver::results_type& endpoints) {
-  asio::async_connect(
-      socket_, endpoints,
-      [self = shared_from_this(), attempt = attempt_](const error_code& error, const tcp::endpoint&) {
-        if (self->stale(attempt)) return;
-        if (error) return self->failed(error.message());
-        self->check_store();
-      });
-}
-
-void Dialer::check_store() {
   error_code ignored;  // without the options it is only slower
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
@@ -104,9 +85,7 @@ void Dialer::check_store() {
   asio::async_read(socket_, asio::buffer(&reply_, 1),
                    [self = shared_from_this(), attempt = attempt_](const error_code& error, std::size_t) {
                      if (self->stale(attempt)) return;
-                     if (error || self->reply_ != static_cast<char>(kReady)) {
-                       return self->failed("what listens there does not answer as a store");
-                     }
+                     if (error || self->reply_ != static_cast<char>(kReady)) return self->failed(kNoStore);
                      self->finish(std::move(self->socket_), {});
                    });
 }
@@ -114,7 +93,7 @@ void Dialer::check_store() {
 void Dialer::failed(std::string why) {
   ++attempt_;
   timeout_.cancel();
-  resolver_.cancel();
+  if (connecting_) connecting_->cancel();
   error_code ignored;
   socket_.close(ignored);
   if (failed_) failed_(why);

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "acc/store/connecting.hpp"
+
 namespace acc::launcher {
 
 /// The address of a store.
@@ -24,7 +26,8 @@ struct StoreAddress {
 std::string to_string(const StoreAddress& address);
 
 /// Connects to a store, and tries again with growing pauses until one answers or the deadline is over. Only a
-/// reply to a first request shows that it is a store: a port may be open before its program serves it.
+/// reply to a first request shows that it is a store: a port may be open before its program serves it. Each
+/// attempt begins with another address of the host: behind the one that answered first may be something else.
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
   /// Receives why an attempt failed.
@@ -41,15 +44,14 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 
  private:
   void start_attempt();
-  void resolve();
-  void connect(const boost::asio::ip::tcp::resolver::results_type& endpoints);
-  void check_store();
+  void check_store(boost::asio::ip::tcp::socket socket);
   void failed(std::string why);
   void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& why);
   /// Whether a handler belongs to an earlier attempt.
   bool stale(std::uint64_t attempt) const { return attempt != attempt_ || !done_; }
 
-  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::io_context& loop_;
+  std::shared_ptr<Connecting> connecting_ = {};
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timeout_;  // of one attempt
   boost::asio::steady_timer pause_;
@@ -59,6 +61,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Failed failed_ = {};
   Done done_ = {};
   std::uint64_t attempt_ = 0;
+  std::size_t attempts_ = 0;  // that were started
   std::string request_ = {};
   char reply_ = 0;
 };

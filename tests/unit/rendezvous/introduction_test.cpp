@@ -1,79 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/introduction.hpp"
 
 #include <functional>
-#include <optional>
 
 #include "acc/rendezvous/node_listener.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
-namespace connecting_test {
+namespace introduction_test {
 
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
-
-namespace {
-
-struct Outcome {
-  int calls = 0;
-  bool connected = false;
-  bool refused = false;
-  std::string why = {};
-};
-
-Outcome connect_to(asio::io_context& loop, const std::string& host, std::uint16_t port) {
-  Outcome outcome;
-  const auto connecting = std::make_shared<Connecting>(loop);
-  connecting->start(host, port, 10s, [&](const auto& socket, const std::string& why) {
-    ++outcome.calls;
-    outcome.connected = socket.has_value();
-    outcome.refused = connecting->was_refused();
-    outcome.why = why;
-  });
-  CHECK(outcome.calls == 0);  // never during the call
-  loop.run();
-  return outcome;
-}
-
-}  // namespace
-
-TEST_CASE("connecting: connects to a node that listens", "[rendezvous]") {
-  asio::io_context loop;
-  asio::ip::tcp::acceptor acceptor(loop, {asio::ip::address_v4::loopback(), 0});
-  const Outcome outcome = connect_to(loop, "127.0.0.1", acceptor.local_endpoint().port());
-  CHECK(outcome.calls == 1);
-  CHECK(outcome.connected);
-  CHECK_FALSE(outcome.refused);
-}
-
-TEST_CASE("connecting: reports a refused connection", "[rendezvous]") {
-  asio::io_context loop;
-  std::uint16_t port = 0;
-  {
-    asio::ip::tcp::acceptor gone(loop, {asio::ip::address_v4::loopback(), 0});
-    port = gone.local_endpoint().port();
-  }
-  const Outcome outcome = connect_to(loop, "127.0.0.1", port);
-  CHECK(outcome.calls == 1);
-  CHECK_FALSE(outcome.connected);
-  CHECK(outcome.why == "Connection refused");
-  CHECK(outcome.refused);
-}
-
-TEST_CASE("connecting: calls no handler after cancel()", "[rendezvous]") {
-  asio::io_context loop;
-  asio::ip::tcp::acceptor acceptor(loop, {asio::ip::address_v4::loopback(), 0});
-  const auto connecting = std::make_shared<Connecting>(loop);
-  int calls = 0;
-  connecting->start("127.0.0.1", acceptor.local_endpoint().port(), 10s,
-                    [&](const auto&, const auto&) { ++calls; });
-  connecting->cancel();
-  loop.run();
-  CHECK(calls == 0);
-}
 
 namespace {
 
@@ -112,7 +51,7 @@ struct Meeting {
 
 }  // namespace
 
-TEST_CASE("connecting: without a secret a node sends its Hello at once", "[rendezvous]") {
+TEST_CASE("introduction: without a secret a node sends its Hello at once", "[rendezvous]") {
   Meeting meeting({}, {});
   meeting.until([&] { return !meeting.members.empty(); });
   CHECK(meeting.members[0]->hello.node.host == "node1");
@@ -120,14 +59,14 @@ TEST_CASE("connecting: without a secret a node sends its Hello at once", "[rende
   CHECK(meeting.proven == true);
 }
 
-TEST_CASE("connecting: nodes with the same secret prove it to each other", "[rendezvous]") {
+TEST_CASE("introduction: nodes with the same secret prove it to each other", "[rendezvous]") {
   Meeting meeting(kSecret, kSecret);
   meeting.until([&] { return !meeting.members.empty(); });
   CHECK(meeting.members[0]->is_proven);
   CHECK(meeting.proven == true);
 }
 
-TEST_CASE("connecting: a node with another secret, or the only one with a secret, sends no Hello",
+TEST_CASE("introduction: a node with another secret, or the only one with a secret, sends no Hello",
           "[rendezvous]") {
   const bool has_secret = GENERATE(true, false);
   Meeting meeting(has_secret ? kOther : JobSecret(), kSecret);
@@ -136,7 +75,7 @@ TEST_CASE("connecting: a node with another secret, or the only one with a secret
   CHECK(meeting.members.empty());
 }
 
-TEST_CASE("connecting: a node without the secret is refused with the reason", "[rendezvous]") {
+TEST_CASE("introduction: a node without the secret is refused with the reason", "[rendezvous]") {
   Meeting meeting(kSecret, {});
   meeting.until([&] { return meeting.lost; });
   REQUIRE(meeting.received.size() == 1);
@@ -164,7 +103,7 @@ struct Stranger {
 
 }  // namespace
 
-TEST_CASE("connecting: the proof of one node is not valid for another", "[rendezvous]") {
+TEST_CASE("introduction: the proof of one node is not valid for another", "[rendezvous]") {
   Meeting meeting(kSecret, kSecret);
   meeting.until([&] { return !meeting.members.empty(); });
   const Hello overheard = meeting.members[0]->hello;
@@ -193,4 +132,4 @@ TEST_CASE("connecting: the proof of one node is not valid for another", "[rendez
   CHECK(meeting.members.size() == 1);
 }
 
-}  // namespace connecting_test
+}  // namespace introduction_test
