@@ -25,11 +25,7 @@ ClusterNode::ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan)
     : node_(loop, plan,
             {.message = [this](const NodeMessage& message) { on_message(message); },
              .member = [this](const std::shared_ptr<Member>& member) { on_member(member); },
-             .key_lost =
-                 [this](const std::string& place) {
-                   const auto coordinator = parse_place(place, "");
-                   if (state_->host() && coordinator) move_to(*coordinator, "etcd's key is another node's");
-                 },
+             .key_lost = [this](const std::string& place, bool lapsed) { return on_key_lost(place, lapsed); },
              .notice = [this](const std::string& text) { emit(Notice{text}); },
              .failed = [this](const std::string& why, int code) { give_up(why, code); }}),
       reminder_(loop),
@@ -290,6 +286,25 @@ void ClusterNode::on_claim(const Member& claimant) {
   if (!yields && leads && was_in_round) claimant.connection->send(Full{});
   claimant.connection->close();
   if (yields) move_to(place_of(other), "redirected by its coordinator");
+}
+
+// A successor has the key because the job goes on there. A new node took it when it was free, and knows
+// nothing of the running job; it notices that its key is taken, and joins.
+bool ClusterNode::on_key_lost(const std::string& place, bool lapsed) {
+  const Host* own = state_->host();
+  const auto other = parse_place(place, "");
+  if (!own || !other || node_.over) return false;
+  const bool leads = node_.last_round.number() > 0 && !own->coordinator().is_smaller_part();
+  const std::vector<StoreAddress> known = node_.last_round.others(node_.introduction());
+  if (lapsed && leads && std::ranges::find(known, *other) == known.end()) {
+    emit(
+        Notice{fmt::format("etcd did not hear from this node, and a new one at {} has taken the job's key: "
+                           "it is taken back",
+                           place)});
+    return true;
+  }
+  move_to(*other, "etcd's key is another node's");
+  return false;
 }
 
 // Waiting.

@@ -87,25 +87,29 @@ void EtcdCoordinatorKey::keep_alive_later(std::chrono::milliseconds pause) {
 void EtcdCoordinatorKey::check() {
   post(etcd_keep_alive(lease_), [this](const EtcdReply& kept) {
     if (is_transient(kept.status)) return keep_alive_later(kRenewalRetry);
-    if (kept.status != kHttpOk || !etcd_kept_alive(kept.body).value_or(false)) return claim_again();
+    if (kept.status != kHttpOk || !etcd_kept_alive(kept.body).value_or(false))
+      return claim_again(own_, /*lapsed=*/true);
     post(etcd_read(key_), [this](const EtcdReply& found) {
       if (is_transient(found.status)) return keep_alive_later(kRenewalRetry);
       const auto key = etcd_key(found.body);
-      if (!key || key->lease != lease_) return claim_again();
+      if (!key || key->lease != lease_) return claim_again(own_, /*lapsed=*/false);
       keep_alive_later(kKeepAliveInterval);
     });
   });
 }
 
-void EtcdCoordinatorKey::claim_again() {
-  claim(own_, own_, [this](const Claimed& claimed) {
+void EtcdCoordinatorKey::claim_again(const std::string& replaced, bool lapsed) {
+  claim(own_, replaced, [this, replaced, lapsed](const Claimed& claimed) {
     if (claimed.how == Claimed::How::own) return;
-    if (claimed.how == Claimed::How::held) return lost_(claimed.text);
+    if (claimed.how == Claimed::How::held) {
+      if (lost_(claimed.text, lapsed)) claim_again(claimed.text, lapsed);
+      return;
+    }
     timer_.expires_after(kRenewalRetry);
-    timer_.async_wait(
-        [this, current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
-          if (!error && !current.expired()) claim_again();
-        });
+    timer_.async_wait([this, replaced, lapsed,
+                       current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
+      if (!error && !current.expired()) claim_again(replaced, lapsed);
+    });
   });
 }
 

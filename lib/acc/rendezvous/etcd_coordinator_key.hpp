@@ -34,8 +34,9 @@ class EtcdCoordinatorKey {
     bool operator==(const Claimed&) const = default;
   };
   using Done = std::function<void(const Claimed&)>;
-  /// Called with the new owner's address when another node has taken the key from this one.
-  using Lost = std::function<void(const std::string& place)>;
+  /// Called with the new owner's address when another node has the key that was this one's. `lapsed`: it was
+  /// free for a while, since etcd did not hear from this node. Returns whether it is to be taken back.
+  using Lost = std::function<bool(const std::string& place, bool lapsed)>;
 
   /// `gateway` outlives it.
   EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, Lost lost);
@@ -62,7 +63,7 @@ class EtcdCoordinatorKey {
   void write(std::int64_t revision);
   void keep_alive_later(std::chrono::milliseconds pause);
   void check();
-  void claim_again();
+  void claim_again(const std::string& replaced, bool lapsed);
   void call_released();
   void post(const EtcdRequest& request, EtcdGateway::Handler handler);
   void ask(const EtcdRequest& request, Then then);

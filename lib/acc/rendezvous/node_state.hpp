@@ -37,8 +37,8 @@ struct NodeContext {
     std::function<void(const NodeMessage&)> message = {};
     /// Another node has connected to this one.
     NodeListener::OnMember member = {};
-    /// etcd's coordinator key was this node's, and now names the one at `place`.
-    std::function<void(const std::string& place)> key_lost = {};
+    /// etcd's coordinator key was this node's, and now names the one at `place`, see EtcdCoordinatorKey.
+    EtcdCoordinatorKey::Lost key_lost = {};
     /// A message for the user.
     std::function<void(const std::string& text)> notice = {};
     /// The nodes cannot meet, and the job ends with `code`.

@@ -668,6 +668,23 @@ TEST_CASE("cluster_node: etcd: a host that has lost the key yields to the new ow
   CHECK(cluster.coordinator() == other.coordinator());
 }
 
+TEST_CASE("cluster_node: etcd: a new node does not take a running job whose lease has lapsed",
+          "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.start(2);
+  const std::string host = cluster.coordinator();
+  cluster.server.etcd.expire_leases();
+  cluster.add();  // claims the key, which is free
+  cluster.until([&] { return !cluster.coordinator().empty() && cluster.coordinator() != host; });
+  cluster.until([&] {
+    return cluster[2].events.has<Notice>() &&
+           cluster[2].events.last<Notice>().text.find("waits for a place") != std::string::npos;
+  });
+  CHECK(cluster.coordinator() == host);
+  CHECK_FALSE(cluster[0].over());
+  CHECK_FALSE(cluster[1].over());
+}
+
 TEST_CASE("cluster_node: etcd: the lease of a host that died expires", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.server.etcd.set("/acc/rendezvous/job7/hub", "127.0.0.1:" + std::to_string(cluster.port.port()));

@@ -20,8 +20,10 @@ namespace {
 struct Etcd {
   struct Node {
     explicit Node(Etcd& all)
-        : etcd(all), coordinator(all.loop, all.gateway, "/p/job7/hub", [this](const std::string& place) {
+        : etcd(all),
+          coordinator(all.loop, all.gateway, "/p/job7/hub", [this](const auto& place, bool lapsed) {
             lost = place;
+            return lapsed && takes_back;
           }) {}
 
     Claimed claim(const std::string& own, const std::string& replaced = "") {
@@ -44,6 +46,7 @@ struct Etcd {
 
     Etcd& etcd;
     std::string lost = {};
+    bool takes_back = false;
     EtcdCoordinatorKey coordinator;
   };
 
@@ -143,6 +146,24 @@ TEST_CASE("etcd_coordinator_key: a host learns that another node has taken the k
   test::drive(etcd.loop, [&] { return !first.lost.empty(); });
   CHECK(first.lost == "n1:1");
   CHECK(etcd.value() == "n1:1");
+}
+
+TEST_CASE(
+    "etcd_coordinator_key: a key that was free for a while is taken back on request, an overwritten one not",
+    "[rendezvous]") {
+  Etcd etcd;
+  Etcd::Node first(etcd);
+  first.takes_back = true;
+  CHECK(first.claim("n0:1").how == How::own);
+  etcd.fake.expire_leases();
+  Etcd::Node second(etcd);
+  second.takes_back = true;
+  CHECK(second.claim("n1:1").how == How::own);
+  test::drive(etcd.loop, [&] { return etcd.value() == "n0:1"; });
+  CHECK(first.lost == "n1:1");
+  test::drive(etcd.loop, [&] { return !second.lost.empty(); });
+  CHECK(second.lost == "n0:1");
+  CHECK(etcd.value() == "n0:1");
 }
 
 TEST_CASE("etcd_coordinator_key: a short outage of etcd does no harm", "[rendezvous]") {
