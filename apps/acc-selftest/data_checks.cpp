@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/randn.h>
 #include <fmt/format.h>
 
 #include "acc/runtime/data/tensor_batches.hpp"
@@ -17,17 +19,22 @@ struct Setup {
   bool shuffle = false;
   /// The batch size is that of all processes together.
   bool split = false;
+  /// The main process reads for all.
+  bool dispatch = false;
 };
 
 // Four full batches for each process, and a few more samples.
-TensorDataset<1> dataset_for(const Accelerator& accelerator) {
-  return TensorDataset<1>(at::arange(32 * accelerator.num_processes() + 5, at::kLong));
+at::Tensor samples_for(const Accelerator& accelerator) {
+  return at::arange(32 * accelerator.num_processes() + 5, at::kLong);
 }
 
 Numbers make_loader(Accelerator& accelerator, const Setup& setup) {
   const auto processes = static_cast<std::size_t>(accelerator.num_processes());
+  const at::Tensor samples = samples_for(accelerator);
+  // What the main process reads for all, the others need not have.
+  const bool has_samples = !setup.dispatch || accelerator.is_main_process();
   return accelerator.prepare(
-      Numbers(dataset_for(accelerator),
+      Numbers(TensorDataset<1>(has_samples ? samples : at::full_like(samples, -1)),
               {.batch_size = setup.split ? kBatchSize * processes : kBatchSize, .shuffle = setup.shuffle}));
 }
 
@@ -38,35 +45,37 @@ at::Tensor read_all(Accelerator& accelerator, Numbers& loader) {
   return at::cat(parts).cpu();
 }
 
-at::Tensor every_sample(Numbers& loader) {
-  return at::arange(static_cast<std::int64_t>(loader.dataset().size()), at::kLong);
+Failure check_batch_size(Numbers& loader) {
+  for (auto& [numbers] : loader)
+    if (numbers.numel() > static_cast<std::int64_t>(kBatchSize)) return "a batch is too large";
+  return {};
 }
 
-Failure check_in_order(Accelerator& accelerator, bool split) {
-  Numbers loader = make_loader(accelerator, {.shuffle = false, .split = split});
-  return read_all(accelerator, loader).equal(every_sample(loader))
-             ? ""
-             : "a sample is missing, twice or out of order";
+Failure check_in_order(Accelerator& accelerator, const Setup& setup) {
+  Numbers loader = make_loader(accelerator, setup);
+  if (!read_all(accelerator, loader).equal(samples_for(accelerator)))
+    return "a sample is missing, twice or out of order";
+  return check_batch_size(loader);
 }
 
-Failure check_shuffled(Accelerator& accelerator, bool split) {
-  Numbers loader = make_loader(accelerator, {.shuffle = true, .split = split});
+Failure check_shuffled(Accelerator& accelerator, const Setup& setup) {
+  Numbers loader =
+      make_loader(accelerator, {.shuffle = true, .split = setup.split, .dispatch = setup.dispatch});
   const at::Tensor first = read_all(accelerator, loader);
   const at::Tensor second = read_all(accelerator, loader);
   for (const at::Tensor& pass : {first, second}) {
-    if (!std::get<0>(pass.sort()).equal(every_sample(loader))) return "a sample is missing or twice";
+    if (!std::get<0>(pass.sort()).equal(samples_for(accelerator))) return "a sample is missing or twice";
   }
   if (first.equal(second)) return "two epochs have the same order";
   loader.set_epoch(0);
   return read_all(accelerator, loader).equal(first) ? "" : "epoch 0 has another order the second time";
 }
 
-// If `dispatch`, the main process reads for all.
 template <class CheckOne>
 Failure with_and_without_split(bool dispatch, CheckOne check) {
   for (const bool split : {false, true}) {
     Accelerator accelerator({.split_batches = split, .dispatch_batches = dispatch});
-    const Failure failure = check(accelerator, split);
+    const Failure failure = check(accelerator, {.split = split, .dispatch = dispatch});
     if (!failure.empty()) return split ? "split batches: " + failure : failure;
   }
   return {};
@@ -126,8 +135,8 @@ Failure check_batch_sampler(Accelerator& accelerator) {
 
 Failure check_data_seed(Accelerator& accelerator) {
   const auto order = [&](std::uint64_t seed) {
-    Numbers loader = accelerator.prepare(
-        Numbers(dataset_for(accelerator), {.batch_size = kBatchSize, .shuffle = true, .seed = seed}));
+    Numbers loader = accelerator.prepare(Numbers(TensorDataset<1>(samples_for(accelerator)),
+                                                 {.batch_size = kBatchSize, .shuffle = true, .seed = seed}));
     return read_all(accelerator, loader);
   };
   const at::Tensor first = order(1);
@@ -137,6 +146,7 @@ Failure check_data_seed(Accelerator& accelerator) {
 
 Failure check_random_state(Accelerator& accelerator) {
   constexpr std::uint64_t kSeed = 42;
+  at::randn({accelerator.process_index() + 1});  // each process has another state
   set_seed(kSeed);
   const at::Tensor state = random_state();
   return accelerator.broadcast(state).equal(state) ? "" : "differs from the main process's";

@@ -6,6 +6,7 @@
 #include <ATen/ops/tensor.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <map>
@@ -28,17 +29,17 @@ std::int64_t nanoseconds_now() {
 }  // namespace
 
 Failure check_state(Accelerator& accelerator) {
+  const at::Tensor ranks = accelerator.gather(at::full({}, accelerator.process_index(), at::kLong));
+  const at::Tensor sizes = accelerator.gather(at::full({}, accelerator.num_processes(), at::kLong));
+  const at::Tensor pids = accelerator.gather(at::full({}, ::getpid(), at::kLong));
+
   const WorkerEnv worker = read_worker_env(Environment::of_process());
   if (accelerator.num_processes() != worker.world_size) return "num_processes is not WORLD_SIZE";
   if (accelerator.process_index() != worker.rank) return "process_index is not RANK";
   if (accelerator.local_process_index() != worker.local_rank) return "local_process_index is not LOCAL_RANK";
-
-  const at::Tensor ranks = accelerator.gather(at::full({}, accelerator.process_index(), at::kLong));
   if (!ranks.equal(at::arange(accelerator.num_processes(), at::kLong))) return "the ranks are not 0, 1, ...";
-  const at::Tensor sizes = accelerator.gather(at::full({}, accelerator.num_processes(), at::kLong));
   if (!sizes.eq(accelerator.num_processes()).all().item<bool>())
     return "the processes disagree on their number";
-  const at::Tensor pids = accelerator.gather(at::full({}, ::getpid(), at::kLong));
   if (pids.numel() != accelerator.num_processes()) return "not every process answered";
 
   const Accelerator second;
@@ -74,10 +75,10 @@ namespace {
 constexpr std::array<at::ScalarType, 9> kTypes = {
     at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kChar, at::kByte, at::kInt, at::kLong, at::kBool};
 
-// The input of `rank`: it differs between neighbouring ranks, and sums of more than 100 ranks are exact in
-// every type.
+// The input of `rank`: its bits, so that no two of 256 ranks give the same, and sums are exact in every type.
 at::Tensor given_by(int rank, at::ScalarType type) {
-  return at::full({3, 2}, 1 + rank % 2, at::kInt).to(type);
+  const at::Tensor rows = at::arange(8, at::kInt).view({8, 1}).expand({8, 2});
+  return at::full({8, 2}, rank, at::kInt).bitwise_right_shift(rows).bitwise_and(1).to(type);
 }
 
 at::Tensor expected_sum(int size, at::ScalarType type) {
@@ -93,26 +94,34 @@ Failure check_type(Accelerator& accelerator, at::ScalarType type) {
   std::vector<at::Tensor> all;
   for (int rank = 0; rank < size; ++rank) all.push_back(given_by(rank, type));
 
-  if (!accelerator.gather(own).equal(at::cat(all))) return "gather";
-  if (!accelerator.broadcast(own, last).equal(all.back())) return "broadcast";
-  if (!accelerator.reduce(own, ReduceOp::max).equal(std::get<0>(at::stack(all).max(0)))) return "reduce max";
+  // All make the same calls, also when one has got a wrong result.
+  const at::Tensor gathered = accelerator.gather(own);
+  const at::Tensor from_first = accelerator.broadcast(own);
+  const at::Tensor from_last = accelerator.broadcast(own, last);
+  const at::Tensor max = accelerator.reduce(own, ReduceOp::max);
+  const at::Tensor sum = accelerator.reduce(own);
+  if (!gathered.equal(at::cat(all))) return "gather";
+  if (!from_first.equal(all.front())) return "broadcast";
+  if (!from_last.equal(all.back())) return "broadcast from the last process";
+  if (!max.equal(std::get<0>(at::stack(all).max(0)))) return "reduce max";
   // The sum of bools is not a bool.
-  if (type != at::kBool && !accelerator.reduce(own).equal(expected_sum(size, type))) return "reduce sum";
+  if (type != at::kBool && !sum.equal(expected_sum(size, type))) return "reduce sum";
   return {};
 }
 
 }  // namespace
 
 Failure check_collectives(Accelerator& accelerator) {
+  Failure first;
   for (const at::ScalarType type : kTypes) {
-    if (const Failure wrong = check_type(accelerator, type); !wrong.empty()) {
-      return wrong + " is wrong for " + c10::toString(type);
-    }
+    const Failure wrong = check_type(accelerator, type);
+    if (first.empty() && !wrong.empty()) first = wrong + " is wrong for " + c10::toString(type);
   }
   const double size = accelerator.num_processes();
   const at::Tensor mean =
       accelerator.reduce(at::full({}, accelerator.process_index(), at::kDouble), ReduceOp::mean);
-  return mean.item<double>() == (size - 1) / 2 ? "" : "reduce mean is wrong";
+  if (first.empty() && mean.item<double>() != (size - 1) / 2) return "reduce mean is wrong";
+  return first;
 }
 
 namespace {
@@ -135,30 +144,37 @@ Failure check_list(Accelerator& accelerator, std::size_t size, bool pad) {
   const Numbers list = count_to(size);
   Numbers all = gathered(accelerator, accelerator.split_between_processes(list, pad));
   if (all.size() < size) return "lost elements";
+  if (all.size() > size + (pad ? 1 : 0)) return "gave elements to several processes";
   all.resize(size);
   return all == list ? "" : "gave another order";
 }
 
 // The first `17 % processes` processes get one more.
 Failure check_uneven_list(Accelerator& accelerator) {
-  constexpr std::size_t kSize = 17;
-  const auto rank = static_cast<std::size_t>(accelerator.process_index());
-  const auto size = static_cast<std::size_t>(accelerator.num_processes());
-  const Numbers own = accelerator.split_between_processes(count_to(kSize));
-  return own.size() == kSize / size + (rank < kSize % size ? 1 : 0) ? "" : "cut 17 elements at the wrong one";
+  constexpr std::int64_t kSize = 17;
+  const std::int64_t rank = accelerator.process_index();
+  const std::int64_t size = accelerator.num_processes();
+  Numbers wanted(static_cast<std::size_t>(kSize / size + (rank < kSize % size ? 1 : 0)));
+  std::iota(wanted.begin(), wanted.end(), rank * (kSize / size) + std::min(rank, kSize % size));
+  const Numbers own = accelerator.split_between_processes(count_to(static_cast<std::size_t>(kSize)));
+  return own == wanted ? "" : "cut 17 elements at the wrong one";
 }
 
 Failure check_structure(Accelerator& accelerator) {
   const auto size = 2 * static_cast<std::size_t>(accelerator.num_processes());
   const auto own = accelerator.split_between_processes(
       std::map<std::string, Numbers>{{"first", count_to(size)}, {"second", count_to(size)}});
-  return own.at("first").size() == 2 && own.at("first") == own.at("second") ? "" : "cut a map unevenly";
+  const std::int64_t begin = 2 * std::int64_t{accelerator.process_index()};
+  const Numbers wanted = {begin, begin + 1};
+  return own.at("first") == wanted && own.at("second") == wanted ? "" : "cut a map at the wrong elements";
 }
 
 Failure check_rows(Accelerator& accelerator) {
   const std::int64_t rows = 2 * accelerator.num_processes() - 1;
   const at::Tensor tensor = at::arange(rows, at::kLong);
   const at::Tensor all = accelerator.gather(accelerator.split_between_processes(tensor, true));
+  // One process gets no padding.
+  if (all.size(0) > rows + 1) return "gave rows to several processes";
   return all.slice(0, 0, rows).equal(tensor) ? "" : "gave rows in another order";
 }
 
@@ -174,10 +190,11 @@ Failure check_where_functions_run(Accelerator& accelerator) {
   accelerator.on_local_main_process([&] { local_main = true; });
   accelerator.on_last_process([&] { last = true; });
   accelerator.on_process(choice, [&] { chosen = true; });
-  if (main != accelerator.is_main_process()) return "on_main_process";
-  if (local_main != accelerator.is_local_main_process()) return "on_local_main_process";
-  if (last != accelerator.is_last_process()) return "on_last_process";
-  return chosen == (accelerator.process_index() == choice) ? "" : "on_process";
+  const WorkerEnv worker = read_worker_env(Environment::of_process());
+  if (main != (worker.rank == 0)) return "on_main_process";
+  if (local_main != (worker.local_rank == 0)) return "on_local_main_process";
+  if (last != (worker.rank == worker.world_size - 1)) return "on_last_process";
+  return chosen == (worker.rank == choice) ? "" : "on_process";
 }
 
 Failure check_splitting(Accelerator& accelerator) {

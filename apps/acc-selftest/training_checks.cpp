@@ -15,13 +15,19 @@ namespace {
 constexpr std::size_t kBatchSize = 8;
 constexpr int kEpochs = 3;
 constexpr double kLearningRate = 0.1;
+constexpr double kTolerance = 1e-6;
 
 struct RegressorImpl : torch::nn::Module {
   RegressorImpl()
       : hidden(register_module("hidden", torch::nn::Linear(2, 8))),
         out(register_module("out", torch::nn::Linear(8, 1))) {}
-  at::Tensor forward(const at::Tensor& x) { return out->forward(hidden->forward(x).tanh()); }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor y = hidden->forward(x);
+    computed_in = y.scalar_type();
+    return out->forward(y.tanh());
+  }
 
+  at::ScalarType computed_in = at::kFloat;
   torch::nn::Linear hidden;
   torch::nn::Linear out;
 };
@@ -50,6 +56,7 @@ at::Tensor parameters_of(const RegressorImpl& regressor) {
 
 struct Trained {
   at::Tensor parameters = {};
+  at::ScalarType computed_in = at::kFloat;
   double first_loss = 0;
   double last_loss = 0;
 };
@@ -74,27 +81,33 @@ Trained train(Accelerator& accelerator, std::size_t batch_size) {
     result.last_loss = sum;
   }
   result.parameters = parameters_of(*net);
+  result.computed_in = net->computed_in;
   return result;
 }
 
-// The result of the same training with plain LibTorch on one process.
-at::Tensor train_alone(std::size_t batch_size, int num_processes, at::Device device) {
+// The result of the same training with plain LibTorch on one process, with a step after `every` batches and
+// the last one.
+at::Tensor train_alone(std::size_t batch_size, int num_processes, at::Device device, int epochs,
+                       std::size_t every = 1) {
   Regressor net = make_regressor();
   net->to(device);
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   Points loader = make_points(batch_size, num_processes);
-  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    std::size_t batches = 0;
     for (auto& [x, y] : loader) {
-      sgd.zero_grad();
-      at::mse_loss(net->forward(x.to(device)), y.to(device)).backward();
+      at::mse_loss(net->forward(x.to(device)), y.to(device)).div(static_cast<double>(every)).backward();
+      if (++batches % every != 0 && batches != loader.size()) continue;
       sgd.step();
+      sgd.zero_grad();
     }
   }
   return parameters_of(*net);
 }
 
-Failure check_half_training(Accelerator& accelerator) {
+Failure check_half_training(Accelerator& accelerator, at::ScalarType type) {
   const Trained trained = train(accelerator, kBatchSize);
+  if (trained.computed_in != type) return fmt::format("computed in {}", c10::toString(trained.computed_in));
   if (!accelerator.broadcast(trained.parameters).equal(trained.parameters))
     return "the parameters drifted apart";
   if (trained.last_loss < trained.first_loss) return {};
@@ -104,9 +117,8 @@ Failure check_half_training(Accelerator& accelerator) {
 }  // namespace
 
 Failure check_training(Accelerator& plain) {
-  constexpr double kTolerance = 1e-6;
   const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
-  const at::Tensor alone = train_alone(all, plain.num_processes(), plain.device());
+  const at::Tensor alone = train_alone(all, plain.num_processes(), plain.device(), kEpochs);
   for (const bool split : {false, true}) {
     Accelerator accelerator({.mixed_precision = MixedPrecision::no, .split_batches = split});
     const at::Tensor together = train(accelerator, split ? all : kBatchSize).parameters;
@@ -118,11 +130,11 @@ Failure check_training(Accelerator& plain) {
 }
 
 Failure check_bf16_training(Accelerator& accelerator) {
-  return check_half_training(accelerator);
+  return check_half_training(accelerator, at::kBFloat16);
 }
 
 Failure check_fp16_training(Accelerator& accelerator) {
-  return check_half_training(accelerator);
+  return check_half_training(accelerator, at::kHalf);
 }
 
 Failure check_accumulation(Accelerator& plain) {
@@ -145,7 +157,12 @@ Failure check_accumulation(Accelerator& plain) {
       return fmt::format("{} after batch {}", due ? "no step" : "a step", batches);
   }
   const at::Tensor own = parameters_of(*net);
-  return plain.broadcast(own).equal(own) ? "" : "the parameters drifted apart";
+  if (!plain.broadcast(own).equal(own)) return "the parameters drifted apart";
+  const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
+  const at::Tensor alone = train_alone(all, plain.num_processes(), plain.device(), /*epochs=*/1, every);
+  if (own.allclose(alone, kTolerance, kTolerance)) return {};
+  return fmt::format("differs by {:.3g} from one process with the whole batches",
+                     own.sub(alone).abs().max().item<double>());
 }
 
 }  // namespace acc::selftest
