@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
@@ -22,12 +24,29 @@ namespace {
 
 constexpr const char* kKey = "acc-first-task";
 constexpr int kSeconds = 60;
+// Where MPICH and those that descend from it have the numbers of tasks of each node.
+constexpr const char* kMapping = "PMI_process_mapping";
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
   throw Error({.kind = ErrorKind::rendezvous,
                .what = what,
                .where = where,
                .hint = "with --master-addr the processes meet without the help of mpirun"});
+}
+
+// Of `(vector,(0,2,1),(2,1,4))`: from node 0 on two nodes with a task each, then from node 2 one with four.
+std::optional<int> nodes_of_mapping(const std::string& mapping) {
+  std::int64_t nodes = 0;
+  const std::vector<std::string> blocks = split(mapping, '(');
+  for (std::size_t i = 2; i < blocks.size(); ++i) {
+    const std::vector<std::string> numbers = split(blocks[i].substr(0, blocks[i].find(')')), ',');
+    const auto first = numbers.size() == 3 ? parse_integer(numbers[0]) : std::nullopt;
+    const auto count = numbers.size() == 3 ? parse_integer(numbers[1]) : std::nullopt;
+    constexpr std::int64_t kMax = 1'000'000;
+    if (!first || !count || *first < 0 || *first > kMax || *count < 1 || *count > kMax) return {};
+    nodes = std::max(nodes, *first + *count);
+  }
+  return nodes > 0 ? std::optional(static_cast<int>(nodes)) : std::nullopt;
 }
 
 // The client of PMI-1: a line of `key=value` words each way.
@@ -41,16 +60,22 @@ class Pmi1 {
     if (rank == 0) ask(fmt::format("cmd=put kvsname={} key={} value={}", job, kKey, text));
     ask("cmd=barrier_in");
     FirstTask first = {word(ask(fmt::format("cmd=get kvsname={} key={}", job, kKey)), "value"), job};
+    first.num_nodes =
+        nodes_of_mapping(word(answer_to(fmt::format("cmd=get kvsname={} key={}", job, kMapping)), "value"));
     ask("cmd=finalize");
     return first;
   }
 
  private:
-  std::string ask(const std::string& command) {
+  std::string answer_to(const std::string& command) {
     const std::string line = command + "\n";
     if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
       fail("PMI_FD", std::generic_category().message(errno));
-    const std::string answer = read_line();
+    return read_line();
+  }
+
+  std::string ask(const std::string& command) {
+    const std::string answer = answer_to(command);
     const std::string code = word(answer, "rc");
     if (!code.empty() && code != "0") fail("PMI_FD", fmt::format("'{}' was answered '{}'", command, answer));
     return answer;

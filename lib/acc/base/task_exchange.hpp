@@ -14,6 +14,8 @@ struct FirstTask {
   std::string text = {};
   /// The launcher's name of the job.
   std::string job = {};
+  /// The number of nodes that have tasks, if the launcher tells.
+  std::optional<int> num_nodes = {};
 };
 
 /// Gives every task of an MPI job the `text` of rank 0, which must hold no blank, through its launcher: PMI-1

@@ -81,9 +81,6 @@ class EngineQuestion {
 
   void set_address(std::vector<Problem>& problems) {
     if (settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd") return;
-    const Environment& environment = inputs_.environment;
-    const bool told = environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT");
-    if (!settings_.given("main_process_ip") && !told) exchange_address();
     if (!settings_.given("main_process_ip")) {
       const EngineValue<std::string> address = address_of_first();
       if (address.value.empty()) fail_address();
@@ -98,6 +95,27 @@ class EngineQuestion {
       settings_.set("main_process_port", engine_.master_port->value,
                     (derived ? "derived from " : "") + engine_.master_port->origin);
     }
+  }
+
+  /// The tasks of MPI tell each other what the environment does not: where rank 0 runs, which run this is,
+  /// and to one that is alone on its node, whether all are.
+  void exchange() {
+    const Environment& environment = inputs_.environment;
+    const bool told = settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd" ||
+                      settings_.given("main_process_ip") ||
+                      (environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT"));
+    const bool exchanges = engine_.family == EngineFamily::mpi || engine_.family == EngineFamily::other;
+    if (told || !exchanges || (engine_.master_addr && engine_.run_id)) return;
+    const auto first = inputs_.exchange(environment, engine_.rank->value, own_address());
+    if (!first) return;
+    const std::string origin = "rank 0 of " + engine_.name;
+    if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
+    if (!engine_.run_id) set_run_id(engine_, first->job, origin);
+    if (!first->num_nodes || *first->num_nodes >= engine_.size->value || engine_.several_per_node) return;
+    engine_.several_per_node = true;
+    engine_.num_nodes.reset();
+    engine_.node_rank.reset();
+    check_processes();
   }
 
   std::optional<TaskPlace> task(std::vector<std::string>& notes) {
@@ -185,17 +203,6 @@ class EngineQuestion {
                        settings_.text("num_processes")),
            fmt::format("{}, or drop {}", way_out, settings_.origin("num_processes")));
     }
-  }
-
-  // The tasks of MPI tell each other what the environment does not: where rank 0 runs, and which run this is.
-  void exchange_address() {
-    const bool exchanges = engine_.family == EngineFamily::mpi || engine_.family == EngineFamily::other;
-    if (!exchanges || (engine_.master_addr && engine_.run_id)) return;
-    const auto first = inputs_.exchange(inputs_.environment, engine_.rank->value, own_address());
-    if (!first) return;
-    const std::string origin = "rank 0 of " + engine_.name;
-    if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
-    if (!engine_.run_id) set_run_id(engine_, first->job, origin);
   }
 
   // MASTER_ADDR is there because somebody set it for this job, or it is the rest of another that ran on this
@@ -391,6 +398,7 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
   if (question.applies()) {
     values.notes = question.drop_default_file();
     question.check();
+    question.exchange();
     values.task = question.task(values.notes);
     question.set_address(values.problems);
     question.set_place();

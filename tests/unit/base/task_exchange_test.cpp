@@ -46,7 +46,9 @@ class Hydra {
         continue;
       }
       asked_.push_back(line);
-      const auto answer = answers_.find(line.substr(0, line.find(' ')));
+      // By the whole line, or its first word.
+      auto answer = answers_.find(line);
+      if (answer == answers_.end()) answer = answers_.find(line.substr(0, line.find(' ')));
       if (answer == answers_.end()) break;
       const std::string text = answer->second + "\n";
       if (::write(ends_[1], text.data(), text.size()) < 0) break;
@@ -76,8 +78,8 @@ TEST_CASE("task_exchange: rank 0 puts its text, and the others get it, through P
   for (const int rank : {0, 1}) {
     std::vector<std::string> expected = {"cmd=init pmi_version=1 pmi_subversion=1", "cmd=get_my_kvsname"};
     if (rank == 0) expected.emplace_back("cmd=put kvsname=kvs_17_0 key=acc-first-task value=10.0.0.1");
-    expected.insert(expected.end(),
-                    {"cmd=barrier_in", "cmd=get kvsname=kvs_17_0 key=acc-first-task", "cmd=finalize"});
+    expected.insert(expected.end(), {"cmd=barrier_in", "cmd=get kvsname=kvs_17_0 key=acc-first-task",
+                                     "cmd=get kvsname=kvs_17_0 key=PMI_process_mapping", "cmd=finalize"});
     std::vector<std::string> asked;
     {
       const Hydra hydra(kAnswers);
@@ -106,6 +108,20 @@ TEST_CASE("task_exchange: a launcher that refuses or hangs up is an error that s
   const Hydra hydra(answers);
   CHECK(error_of([&] { exchange_first_task(hydra.environment(), 1, "x"); }) ==
         "PMI_FD: the launcher ended the connection" + hint);
+}
+
+TEST_CASE("task_exchange: PMI's mapping tells the number of nodes", "[base]") {
+  using Case = std::pair<std::string, std::optional<int>>;
+  const auto& [mapping, nodes] = GENERATE(
+      Case{"(vector,(0,2,2))", 2}, Case{"(vector,(0,1,1),(1,1,2))", 2}, Case{"(vector,(0,3,1),(3,2,4))", 5},
+      Case{"(vector,(0,1,8))", 1}, Case{"(vector)", std::nullopt}, Case{"(vector,(0,2))", std::nullopt},
+      Case{"(vector,(0,x,1))", std::nullopt}, Case{"", std::nullopt});
+  CAPTURE(mapping);
+  auto answers = kAnswers;
+  answers["cmd=get kvsname=kvs_17_0 key=PMI_process_mapping"] =
+      mapping.empty() ? "cmd=get_result rc=-1 msg=key_not_found" : "cmd=get_result rc=0 value=" + mapping;
+  const Hydra hydra(answers);
+  CHECK(exchange_first_task(hydra.environment(), 1, "x")->num_nodes == nodes);
 }
 
 TEST_CASE("task_exchange: without PMI and PMIx there is nobody to ask", "[base]") {

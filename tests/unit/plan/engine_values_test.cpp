@@ -345,6 +345,24 @@ TEST_CASE("engine_values: processes of MPI ask rank 0 through their launcher", "
   CHECK(resolve(inputs).master_addr == "10.0.0.9");
 }
 
+TEST_CASE("engine_values: a task that is alone on its node is a worker as those that are not", "[plan]") {
+  // mpirun -n 3 -ppn 2, or on three nodes.
+  LaunchInputs inputs =
+      started_by({{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}},
+                 {"train.py"}, Dialect::launch, 4);
+  const int nodes = GENERATE(2, 3);
+  inputs.exchange = [&](const Environment&, int, const std::string&) {
+    return acc::FirstTask{"10.0.0.2", "kvs_17", nodes};
+  };
+  const LaunchPlan plan = resolve(inputs);
+  CHECK(plan.task.has_value() == (nodes == 2));
+  CHECK(plan.nproc_per_node == (nodes == 2 ? 1 : 4));
+  CHECK(plan.num_machines == 3);
+  if (nodes == 3) return;
+  CHECK(worker(plan).get("RANK") == "2");
+  CHECK(worker(plan).get("WORLD_SIZE") == "3");
+}
+
 TEST_CASE("engine_values: where only one of several nodes would run, nothing is started", "[plan]") {
   const Environment script = engine_environment("slurm_batch_script.env");
   CHECK(
