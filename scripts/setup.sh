@@ -128,8 +128,17 @@ need_packages() {  # NAME...
       skip_packages "this user is not root and has no sudo"
       return
     fi
-    as_root=(sudo)
-    if [[ ! -t 0 ]]; then as_root+=(-n); fi
+    # Without a terminal nobody can give a password; and not everyone who has the program has the right.
+    if [[ -t 0 ]]; then
+      as_root=(sudo)
+      sudo -v || as_root=()
+    elif sudo -n true 2>/dev/null; then
+      as_root=(sudo -n)
+    fi
+    if ((${#as_root[@]} == 0)); then
+      skip_packages "this user is not root and may not use sudo"
+      return
+    fi
   fi
   begin_step "Debian packages (${#missing[@]} of $# are missing)"
   apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
@@ -227,7 +236,7 @@ find_libtorch() {
   libtorch='' libtorch_origin=''
   if [[ -n ${LibTorch_ROOT:-} ]]; then
     is_libtorch "$LibTorch_ROOT" || fail "LibTorch_ROOT=$LibTorch_ROOT holds no lib/libtorch_cpu.so with its headers"
-    libtorch=$LibTorch_ROOT libtorch_origin="of LibTorch_ROOT"
+    libtorch=$(cd "$LibTorch_ROOT" && pwd) libtorch_origin="of LibTorch_ROOT"
   elif [[ -n $of_python ]] && is_libtorch "$of_python"; then
     libtorch=$of_python libtorch_origin="of the active Python"
   elif is_libtorch "$cache/libtorch-$libtorch_version/torch"; then

@@ -19,6 +19,7 @@ endif()
 if(TARGET LibTorch::cpu)
   get_target_property(libtorch LibTorch::cpu LOCATION)
   cmake_path(GET libtorch PARENT_PATH libtorch_folder)
+  install(CODE "set(libtorch_folder \"${libtorch_folder}\")\ninclude(\"${CMAKE_CURRENT_LIST_DIR}/warn_of_closed_libtorch.cmake\")")
 endif()
 
 # `acc` expects the self-test in its own folder; the examples expect their data in share/acc.

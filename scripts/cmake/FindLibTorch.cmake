@@ -10,7 +10,17 @@
 #   the torch of the active python3           found without importing it
 #   ${XDG_CACHE_HOME:-~/.cache}/acc/libtorch-2.11.0/torch    what scripts/quickstart installs
 
+# Where it was given on the command line as a relative path, CMake makes it absolute.
+if(DEFINED CACHE{LibTorch_ROOT})
+  set(LibTorch_ROOT "" CACHE PATH "The `torch` folder to use")
+endif()
 set(_libtorch_candidates ${LibTorch_ROOT} $ENV{LibTorch_ROOT})
+if(_libtorch_candidates)
+  list(GET _libtorch_candidates 0 _dir)
+  if(NOT EXISTS ${_dir}/lib/libtorch_cpu.so)
+    message(FATAL_ERROR "LibTorch_ROOT: ${_dir} holds no lib/libtorch_cpu.so; name the `torch` folder of a site-packages")
+  endif()
+endif()
 foreach(_dir IN ITEMS ${Torch_DIR} ${CMAKE_PREFIX_PATH})
   list(APPEND _libtorch_candidates ${_dir})
   # <torch>/share/cmake and <torch>/share/cmake/Torch are what torch.utils.cmake_prefix_path users pass.

@@ -84,6 +84,21 @@ def a_foreign_torchrun_is_kept_and_put_back(place):
     assert place.files() == ["acc", "torchrun"] and place.torchrun.stat().st_ino == before
 
 
+def a_torchrun_of_another_user_is_kept_as_a_copy(place):
+    if os.geteuid() != 0:
+        return
+    place.put()
+    # Who may write to a folder may rename another's file there, and Linux forbids links to it.
+    for folder in (place.bin, place.bin.parent, place.bin.parent.parent):
+        folder.chmod(0o777)
+    acc = place.bin / "acc"
+    shutil.copy(acc, place.bin / "copy")
+    os.replace(place.bin / "copy", acc)
+    done = place.run("--yes", user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 0 and place.is_acc() and place.kept.read_text() == FOREIGN, done
+    assert os.access(place.kept, os.X_OK)
+
+
 def a_link_is_kept_as_a_link(place):
     place.torchrun.symlink_to("/nowhere/torchrun")
     place.do("--yes")
@@ -142,7 +157,8 @@ def a_folder_that_cannot_be_written_is_told(place):
 
 
 TESTS = [nothing_is_done_without_yes, a_torchrun_is_put_beside_acc_and_removed, it_follows_the_rules_of_torchrun,
-         a_foreign_torchrun_is_kept_and_put_back, a_link_is_kept_as_a_link, the_torchrun_of_another_pytorch_is_not_lost,
+         a_foreign_torchrun_is_kept_and_put_back, a_torchrun_of_another_user_is_kept_as_a_copy, a_link_is_kept_as_a_link,
+         the_torchrun_of_another_pytorch_is_not_lost,
          a_torchrun_that_path_does_not_find_is_told, a_terminal_is_asked, a_folder_that_cannot_be_written_is_told]
 
 

@@ -66,6 +66,18 @@ promise 'installs what is missing, of the alternatives the one that apt has' \
   called 'install -y --no-install-recommends g++ b'
 promise 'and says how many' says '(2 of 2 are missing)'
 
+if ((EUID != 0)) || unshare --user true 2>/dev/null; then
+  as_user() {  # CODE: shell() as a user who is not root
+    if ((EUID != 0)); then shell "$1"; else shell "exec unshare --user /bin/bash -c 'source $setup; steps=1; $1'"; fi
+  }
+  ln -s "$(command -v unshare)" "$scratch/bin/unshare"
+  for tool in c++ cmake ninja; do stub "$tool" ''; done
+  stub sudo 'exit 1'
+  as_user 'need_packages g++ a'
+  promise 'who may not use sudo goes on without it' says 'this user is not root and may not use sudo; CMake downloads'
+  promise 'with success' test "$status" = 0
+fi
+
 rm "$scratch/calls"
 stub install "exec $(command -v install) \"\$@\""
 stub update-rc.d "echo \"\$*\" >>$scratch/calls"
@@ -126,6 +138,9 @@ mkdir -p "$scratch/torch/lib" "$scratch/torch/include/ATen/core"
 touch "$scratch/torch/lib/libtorch_cpu.so" "$scratch/torch/include/ATen/core/Tensor.h"
 shell "LibTorch_ROOT=$scratch/torch; find_libtorch; need_libtorch"
 promise 'one with it is used' says "[1/1] LibTorch: $scratch/torch (of LibTorch_ROOT)"
+
+shell "cd $scratch; LibTorch_ROOT=torch; find_libtorch; need_libtorch"
+promise 'also by a path from the folder where the script was started' says "[1/1] LibTorch: $scratch/torch (of LibTorch_ROOT)"
 
 mkdir -p "$scratch/cache/acc/libtorch-2.11.0"
 mv "$scratch/torch" "$scratch/cache/acc/libtorch-2.11.0/torch"
