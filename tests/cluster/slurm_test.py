@@ -185,6 +185,24 @@ def an_allocation_is_one_job_through_srun(acc):
         assert len(places(slurm.batch(line, flags=("-N1",)))) == 2
 
 
+@case
+def all_components_of_a_heterogeneous_job_are_one(acc):
+    with Slurm(acc, 3) as slurm:
+        components = ("-N1", ":", "-N2")
+        all_nodes = [f"rank {rank} of 6, local {rank % 2}, on node{rank // 2}" for rank in range(6)]
+        line = " ".join(slurm.acc_words("--nproc_per_node", "2"))
+        assert places(slurm.batch(f"srun --het-group=0-1 --ntasks-per-node=1 {line}", flags=components)) == all_nodes
+        by_srun = " ".join(slurm.acc_words("--srun", "--nproc_per_node", "2"))
+        assert places(slurm.batch(by_srun, flags=components)) == all_nodes
+        # The batch script runs in the first component, on one node.
+        script = slurm.batch(line, flags=components)
+        assert script.returncode == 2 and "(3 nodes, no step). Only this node would run. Write: srun --het-group=0-1 " \
+            "--ntasks-per-node=1 acc launch" in script.stdout, script
+        # What srun starts without the option is a job of its first component.
+        assert places(slurm.batch(f"srun {line}", flags=components)) == [
+            "rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"]
+
+
 def page_blocks(section):
     """The blocks of commands of a section of the page on clusters."""
     text = (PAGE.read_text() + "\n## ").split(f"\n## {section}\n")[1].split("\n## ")[0]
