@@ -224,4 +224,22 @@ TEST_CASE("surroundings: a lost reader does not matter if files get everything",
   CHECK(written >= 2'000'000);
 }
 
+TEST_CASE("surroundings: a limit of open files is named, whatever met it first", "[process]") {
+  const auto with_files = [](int files) {
+    const Ran ran = launch_stub({"workers=2"}, {"exit", "0"},
+                                {.script = "ulimit -n " + std::to_string(files) + "; exec \"$@\""});
+    return ran.code == 0 ? std::string() : ran.err;
+  };
+  int failed = 0;
+  for (const int files : {9, 10, 12, 14, 16, 18, 20}) {
+    const std::string text = with_files(files);
+    if (text.empty()) continue;
+    ++failed;
+    INFO(files << ": " << text);
+    CHECK(text.ends_with("(raise the limit of open files: ulimit -n)\n"));
+    CHECK(count(text, "\n") == 1);
+  }
+  CHECK(failed >= 5);
+}
+
 }  // namespace surroundings_test

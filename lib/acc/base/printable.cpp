@@ -46,6 +46,39 @@ std::size_t shown_bytes(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// The length of the escape sequence at the beginning of `text`, which begins with ESC: CSI up to its final
+// byte, OSC up to BEL or ST, or two bytes.
+std::size_t escape_length(std::string_view text) {
+  if (text.size() < 2) return text.size();
+  if (text[1] == '[') {
+    const std::size_t end = text.find_first_not_of("0123456789:;<=>?!\"#$%&'()*+,-./ ", 2);
+    return end == std::string_view::npos ? text.size() : end + 1;
+  }
+  if (text[1] == ']') {
+    const std::size_t end = text.find_first_of("\a\x1b", 2);
+    if (end == std::string_view::npos) return text.size();
+    return text[end] == '\a' ? end + 1 : std::min(end + 2, text.size());
+  }
+  return 2;
+}
+
+}  // namespace
+
+std::string shown_line(std::string_view line) {
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  line.remove_prefix(line.rfind('\r') + 1);  // npos + 1 is 0
+  std::string text;
+  while (!line.empty()) {
+    const std::size_t escape = line.find('\x1b');
+    text += line.substr(0, escape);
+    line.remove_prefix(std::min(escape, line.size()));
+    if (!line.empty()) line.remove_prefix(escape_length(line));
+  }
+  return printable(text);
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -10,4 +10,8 @@ namespace acc {
 /// UTF-8, are written as `\x1b`, so that they move no cursor and change no color.
 std::string printable(std::string_view text);
 
+/// One line of another program's output as a terminal would show it, without colors: escape sequences are
+/// left out, what a carriage return overwrites too, and the rest is printable().
+std::string shown_line(std::string_view line);
+
 }  // namespace acc

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/control/job_file.hpp"
 
@@ -61,7 +62,8 @@ Socket make_socket(Descriptor opened, const fs::path& folder, const std::string&
   const auto fail = [&](const char* what) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string(what) + ": " + std::strerror(errno),
-                 .where = folder.string()});
+                 .where = folder.string(),
+                 .hint = limit_hint(errno)});
   };
   made.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.listening) fail("cannot create a socket");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -62,6 +63,7 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
     std::string head =
         fmt::format("{}  run id {}  up {}  restarts {} of {}{}  {}", job.id, job.run_id,
                     short_duration(uptime), job.attempt, job.max_restarts, node, join(job.command, " "));
+    head = printable(head);
     head.resize(std::min<std::size_t>(head.size(), static_cast<std::size_t>(width)));
     if (!text.empty()) text += "\n";
     text += head + "\n";

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "acc/base/files.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/process_table.hpp"
@@ -136,7 +137,8 @@ std::string indented(std::string_view text, std::string_view indent) {
 
 std::string thread_lines(pid_t pid) {
   std::map<std::string, std::vector<std::string>> places;
-  for (const ThreadWait& thread : threads_of(pid)) places[to_string(thread)].push_back(thread.name);
+  for (const ThreadWait& thread : threads_of(pid))
+    places[to_string(thread)].push_back(printable(thread.name));
   std::string text;
   for (auto& [place, names] : places) {
     const std::size_t count = names.size();
@@ -171,9 +173,10 @@ std::string native_stacks(pid_t pid, const StackOptions& options) {
                                             std::to_string(pid)};
   const auto dump = run_command(command, options.environment, options.limits);
   if (!dump) return {};
-  const std::string stacks = shorten_native_stacks(dump->text);
+  const std::string stacks = printable(shorten_native_stacks(dump->text));
   if (stacks.empty())
-    return fmt::format("  {}\n", dump->timed_out ? "gdb took too long" : native_stacks_problem(dump->text));
+    return fmt::format("  {}\n",
+                       dump->timed_out ? "gdb took too long" : printable(native_stacks_problem(dump->text)));
   return indented(stacks, "  ") + (dump->timed_out ? "  ... incomplete: gdb took too long\n" : "");
 }
 
@@ -211,7 +214,7 @@ std::string text_of_processes(const Snapshot::Rank& rank,
   std::string text;
   for (std::size_t i = 0; i < rank.tree.size() && i < kMaxProcesses; ++i) {
     const ProcessStat& process = *rank.tree[i];
-    if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, process.name);
+    if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
     text += text_of(process);
   }
   if (rank.tree.size() > kMaxProcesses)
@@ -238,7 +241,7 @@ PythonReport python_report(const Snapshot::Rank& rank, const StackOptions& optio
     if (!dump) return text;
     if (dump->timed_out) return text + "  Python stacks: py-spy took too long\n";
     if (std::exchange(first, false)) report.place = place_of_main_thread(dump->text);
-    return text + "  Python stacks:\n" + indented(shorten_python_stacks(dump->text), "    ");
+    return text + "  Python stacks:\n" + indented(printable(shorten_python_stacks(dump->text)), "    ");
   });
   if (!rank.tree.empty()) report.text += flight_record_text(*rank.view, *rank.tree.front(), options);
   return report;

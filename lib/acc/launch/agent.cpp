@@ -577,6 +577,7 @@ WorkerFailure Agent::find_cause() {
   }
   WorkerFailure cause = seen[find_root_cause(seen)];
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
+  if (cause.out_of_memory) cause.cgroup_memory = oom_->memory();
   report_.stopped_ranks = ranks_where([](const Worker& worker) { return worker.stopped; });
   std::erase(report_.stopped_ranks, cause.rank);
   report_.ended_ranks = ranks_where([&](const Worker& worker) {

@@ -76,6 +76,50 @@ std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places) {
   return std::nullopt;
 }
 
+namespace {
+
+std::optional<std::uint64_t> read_bytes(const fs::path& file) {
+  const auto bytes = parse_integer(trim(text_of_kernel(file)));
+  if (!bytes || *bytes < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*bytes);
+}
+
+// The names of the files of cgroup v2 and v1.
+struct MemoryFiles {
+  const char* limit;
+  const char* peak;
+};
+
+std::optional<CgroupMemory> tightest_memory(const fs::path& mount, fs::path group, const MemoryFiles& files) {
+  // v1 writes a number of about 2^63 where there is no limit.
+  constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62U;
+  std::optional<CgroupMemory> tightest;
+  for (;; group = group.parent_path()) {
+    const fs::path folder = mount / group;
+    const auto limit = read_bytes(folder / files.limit);
+    if (limit && *limit < kNoLimit && (!tightest || *limit < tightest->limit))
+      tightest = {.limit = *limit, .peak = read_bytes(folder / files.peak)};
+    if (group.empty()) return tightest;
+  }
+}
+
+}  // namespace
+
+std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& places) {
+  for (const Cgroup& group : read_cgroups(places.membership)) {
+    const fs::path path = fs::path(group.path).relative_path();
+    std::optional<CgroupMemory> memory;
+    if (group.controllers.empty()) {
+      memory = tightest_memory(places.root, path, {"memory.max", "memory.peak"});
+    } else if (group.has("memory")) {
+      memory = tightest_memory(places.root / "memory", path,
+                               {"memory.limit_in_bytes", "memory.max_usage_in_bytes"});
+    }
+    if (memory) return memory;
+  }
+  return std::nullopt;
+}
+
 bool OomWatch::has_killed() const {
   const auto now = count_oom_kills(places_);
   return now && *now > before_.value_or(0);

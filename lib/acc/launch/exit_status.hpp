@@ -48,6 +48,17 @@ struct CgroupPaths {
 /// v1's memory.oom_control; nullopt when neither is available.
 std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places = {});
 
+/// The memory limit of a cgroup, and the most that it has used.
+struct CgroupMemory {
+  std::uint64_t limit = 0;
+  std::optional<std::uint64_t> peak = {};
+  bool operator==(const CgroupMemory&) const = default;
+};
+
+/// Of our cgroup or the one above it with the lowest limit, in bytes, from cgroup v2 or v1. Absent: there is
+/// no limit.
+std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& places = {});
+
 /// Detects OOM kills since its construction.
 class OomWatch {
  public:
@@ -56,6 +67,8 @@ class OomWatch {
 
   /// Whether the OOM killer has killed a process of our cgroup since construction.
   bool has_killed() const;
+
+  std::optional<CgroupMemory> memory() const { return cgroup_memory(places_); }
 
  private:
   CgroupPaths places_;

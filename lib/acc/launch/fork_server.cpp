@@ -19,6 +19,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/process_table.hpp"
@@ -49,7 +50,8 @@ constexpr std::size_t kMaxMessage = 4096;
 [[noreturn]] void fail(const char* what) {
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("{}: {}", what, std::strerror(errno)),
-               .where = "--preload"});
+               .where = "--preload",
+               .hint = limit_hint(errno)});
 }
 
 Descriptor make_file(std::string_view text) {

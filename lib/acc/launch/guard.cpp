@@ -19,13 +19,16 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/launch/process_tree.hpp"
 
 namespace acc::launcher {
 namespace {
 
 [[noreturn]] void throw_errno(const char* what) {
-  throw Error({.kind = ErrorKind::system, .what = std::string(what) + ": " + std::strerror(errno)});
+  throw Error({.kind = ErrorKind::system,
+               .what = std::string(what) + ": " + std::strerror(errno),
+               .hint = limit_hint(errno)});
 }
 
 // The PR_SET_PDEATHSIG of the guardian: the supervisor has ended.

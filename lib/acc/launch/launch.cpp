@@ -2,9 +2,12 @@
 #include "acc/launch/launch.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -13,6 +16,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
@@ -320,17 +324,41 @@ auto with_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& s
   return run(Job{plan, left, supervisor, terminal, program, loop, output, reporters});
 }
 
+// Asio's own text names its sources.
+Error without_sources(const boost::system::system_error& error) {
+  return Error({.kind = ErrorKind::system,
+                .what = "the event loop cannot be used: " + error.code().message(),
+                .hint = limit_hint(error.code().value())});
+}
+
 int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
-            const TerminalLoan* terminal) {
+            const TerminalLoan* terminal) try {
   return with_job(plan, left, supervisor, terminal, nullptr, [](const Job& job) {
     try {
       return finish(job).exit_code;
     } catch (const Error& error) {
       return fail(job, error, error.kind());
+    } catch (const boost::system::system_error& error) {
+      return fail(job, without_sources(error), ErrorKind::system);
     } catch (const std::exception& error) {
       return fail(job, error, ErrorKind::system);
     }
   });
+} catch (const boost::system::system_error& error) {  // there is no event loop to report with
+  log::write(log::Level::error, without_sources(error).what());
+  return exit_code(ErrorKind::system);
+}
+
+// With fewer open files than acc itself needs, what fails is up to chance.
+void check_open_files() {
+  constexpr rlim_t kNeeded = 20;
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_max >= kNeeded) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("only {} files may be open; acc needs {}, and three for each worker",
+                                   files.rlim_max, kNeeded),
+               .hint = limit_hint(EMFILE)});
 }
 
 // Reports that the agent itself was killed.
@@ -347,6 +375,7 @@ int report_lost_agent(const ExitStatus& agent) {
 
 int launch(LaunchPlan plan) {
   open_standard_streams();
+  check_open_files();
   const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach)

@@ -182,6 +182,10 @@ std::string to_json_text(const WorkerFailure& failure) {
     json["core_dumped"] = signaled->core_dumped;
   }
   if (failure.error_file) json["error_file"] = to_json(*failure.error_file);
+  if (const auto& memory = failure.cgroup_memory) {
+    json["memory_limit"] = memory->limit;
+    if (memory->peak) json["memory_peak"] = *memory->peak;
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -201,6 +205,11 @@ WorkerFailure parse_failure(std::string_view text) {
     failure.status = Exited{json.value("exit_code", 1)};
     if (json.contains("signal")) {
       failure.status = Signaled{json["signal"].get<int>(), json.value("core_dumped", false)};
+    }
+    if (json.contains("memory_limit")) {
+      failure.cgroup_memory = {.limit = json["memory_limit"].get<std::uint64_t>()};
+      if (json.contains("memory_peak"))
+        failure.cgroup_memory->peak = json["memory_peak"].get<std::uint64_t>();
     }
     if (json.contains("error_file")) failure.error_file = parse_file(json["error_file"]);
   } catch (const Json::exception&) {

@@ -26,6 +26,8 @@ struct WorkerFailure {
   int attempt = 0;
   /// The OOM killer has killed a process during the job.
   bool out_of_memory = false;
+  /// If it has: of the cgroup with the lowest limit.
+  std::optional<CgroupMemory> cgroup_memory = {};
   std::optional<ErrorFile> error_file = {};
   /// The last lines of its standard error.
   std::string stderr_tail = {};

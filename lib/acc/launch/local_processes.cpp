@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/log.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
@@ -74,8 +75,9 @@ sigset_t signals_of(const std::set<int>& also) {
 int open_signals(const sigset_t& signals) {
   const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd >= 0) return fd;
-  throw Error(
-      {.kind = ErrorKind::system, .what = fmt::format("cannot receive signals: {}", std::strerror(errno))});
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("cannot receive signals: {}", std::strerror(errno)),
+               .hint = limit_hint(errno)});
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/line_prefix.hpp"
@@ -57,7 +58,8 @@ Descriptor open_log(const fs::path& file) {
   if (!log) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string("cannot write the log: ") + std::strerror(errno),
-                 .where = file.string()});
+                 .where = file.string(),
+                 .hint = limit_hint(errno)});
   }
   return log;
 }

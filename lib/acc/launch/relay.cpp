@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 
 namespace acc::launcher {
 
@@ -20,7 +21,7 @@ Channel make_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string("cannot create a pipe for a worker's output: ") + std::strerror(errno),
-                 .hint = "raise the limit of open files (ulimit -n)"});
+                 .hint = limit_hint(errno)});
   }
   Channel channel = {.ours = Descriptor(ends[0]), .workers = Descriptor(ends[1])};
   // Only our end: workers expect blocking writes.

@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 
+#include "acc/base/limit_hint.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/job_table.hpp"
 #include "acc/control/python_place.hpp"
 #include "acc/control/rank_state.hpp"
 #include "acc/launch/error_text.hpp"
@@ -33,7 +37,7 @@ std::string_view last_line(std::string_view text) {
 
 void append_indented(std::string& block, std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  for (const std::string& line : split(text, '\n')) block += "  | " + line + "\n";
+  for (const std::string& line : split(text, '\n')) block += "  | " + shown_line(line) + "\n";
 }
 
 // The traceback includes the message.
@@ -63,7 +67,7 @@ void append_error(std::string& block, const WorkerFailure& failure) {
   }
   if (tail.empty()) return;
   if (failure.just_above) {
-    block += fmt::format("  the end of its stderr is just above: {}\n", last_line(tail));
+    block += fmt::format("  the end of its stderr is just above: {}\n", shown_line(last_line(tail)));
   } else if (!same || !is_traceback) {
     block += "  last lines of its stderr:\n";
     append_indented(block, tail);
@@ -84,6 +88,19 @@ bool crashed_in_silence(const WorkerFailure& failure) {
   return signaled != nullptr && std::ranges::find(kCrashes, signaled->signal) != kCrashes.end() &&
          failure.stderr_tail.find("Fatal Python error: ") == std::string::npos;
 }
+// What a worker says of a limit that it met; of threads, OpenBLAS's and Python's words.
+constexpr std::string_view kTooManyFiles = "Too many open files";
+constexpr std::array<std::string_view, 4> kTooManyProcesses = {
+    "can't start new thread", "pthread_create failed", "fork: Resource temporarily unavailable",
+    "BlockingIOError: [Errno 11] Resource temporarily unavailable"};
+
+std::string memory_text(const WorkerFailure& failure) {
+  if (!failure.cgroup_memory) return "  no cgroup here limits its memory: the whole machine ran out of it\n";
+  const auto& [limit, peak] = *failure.cgroup_memory;
+  return fmt::format("  memory of its cgroup: limit {}{}\n", short_size(limit),
+                     peak ? ", peak " + short_size(*peak) : "");
+}
+
 // A missing module often means the wrong Python.
 constexpr std::string_view kMissesModule = "ModuleNotFoundError: ";
 // Of a script that makes its process group by itself, and runs as the single process of `acc launch`.
@@ -112,7 +129,11 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
   std::string block = "acc: " + summarize(failure) + "\n";
   if (is_consequence(failure)) block += lost_connection_text(failure, ended);
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
+  if (failure.out_of_memory) block += memory_text(failure);
   append_error(block, failure);
+  if (says(failure, kTooManyFiles)) block += fmt::format("  {}\n", limit_hint(EMFILE));
+  if (std::ranges::any_of(kTooManyProcesses, [&](std::string_view text) { return says(failure, text); }))
+    block += fmt::format("  {}\n", limit_hint(EAGAIN));
   if (!python.empty() && says(failure, kMissesModule))
     block += fmt::format("  its Python: {}; choose another with --python\n", python);
   if (says(failure, kMissesRank))

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/launch/relay.hpp"
 
@@ -43,7 +44,7 @@ void HostConnection::open(const std::vector<std::string>& command, const Environ
     throw Error({.kind = ErrorKind::system,
                  .what = "cannot create a pipe: " + error.message(),
                  .where = command.front(),
-                 .hint = "raise the limit of open files (ulimit -n)"});
+                 .hint = limit_hint(error.value())});
   }
   Channel out = make_pipe();
   Channel err = make_pipe();

@@ -25,4 +25,15 @@ TEST_CASE("printable: so are bytes that are not UTF-8", "[base]") {
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
 }
 
+TEST_CASE("shown_line: a line as a terminal shows it, without colors", "[base]") {
+  using acc::shown_line;
+  CHECK(shown_line("plain\ttext \xc3\xa9") == "plain\ttext \xc3\xa9");
+  CHECK(shown_line("\x1b[1;31mError\x1b[0m: \x1b[2K\x1b[Hno") == "Error: no");
+  CHECK(shown_line("\x1b]0;title\a\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\ \x1b"
+                   "7end") == "link end");
+  CHECK(shown_line(" 10%\r 20%\r") == " 20%");
+  CHECK(shown_line("\b\x1b[3") == "\\x08");
+  CHECK(shown_line("\x1b").empty());
+}
+
 }  // namespace printable_test

@@ -75,4 +75,10 @@ TEST_CASE("job_table: durations and sizes are short", "[control]") {
   CHECK(short_size(std::uint64_t{3} << 29U) == "1.5 GiB");
 }
 
+TEST_CASE("job_table: a command line moves no cursor", "[control]") {
+  JobUsage usage = training();
+  usage.job.command = {"echo", "\x1b[2J"};
+  CHECK(job_table({usage}, usage.job.started, 200).find("echo \\x1b[2J\n") != std::string::npos);
+}
+
 }  // namespace job_table_test

@@ -47,4 +47,27 @@ TEST_CASE("oom: without a cgroup there is no evidence", "[launch]") {
   CHECK_FALSE(watch.has_killed());
 }
 
+TEST_CASE("oom: the lowest limit up to the root counts, with its peak", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "0::/job/step\n"), folder.path() / "fs"};
+  CHECK_FALSE(cgroup_memory(places));
+  folder.write("fs/job/step/memory.max", "max\n");
+  folder.write("fs/job/step/memory.peak", "5000\n");
+  CHECK_FALSE(cgroup_memory(places));
+  folder.write("fs/job/memory.max", "4096\n");
+  CHECK(cgroup_memory(places) == CgroupMemory{.limit = 4096});
+  folder.write("fs/job/memory.peak", "4095\n");
+  CHECK(cgroup_memory(places) == CgroupMemory{.limit = 4096, .peak = 4095});
+}
+
+TEST_CASE("oom: the limit of cgroup v1, and that there is none", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "4:memory:/m\n0::/\n"), folder.path() / "fs"};
+  folder.write("fs/memory/m/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK_FALSE(cgroup_memory(places));
+  folder.write("fs/memory/m/memory.limit_in_bytes", "8192\n");
+  folder.write("fs/memory/m/memory.max_usage_in_bytes", "8000\n");
+  CHECK(cgroup_memory(places) == CgroupMemory{.limit = 8192, .peak = 8000});
+}
+
 }  // namespace exit_status_oom_test

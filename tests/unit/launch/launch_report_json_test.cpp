@@ -19,6 +19,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
                                  .when = when,
                                  .attempt = 2,
                                  .out_of_memory = true,
+                                 .cgroup_memory = CgroupMemory{.limit = 7, .peak = 6},
                                  .error_file = ErrorFile{.path = "/log/error.json",
                                                          .message = "m",
                                                          .traceback = "t",
@@ -35,6 +36,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
   CHECK(read.when == when);
   CHECK(read.attempt == 2);
   CHECK(read.out_of_memory);
+  CHECK(read.cgroup_memory == failure.cgroup_memory);
   CHECK(read.error_file == failure.error_file);
   CHECK(read.stderr_tail == "line\n\xef\xbf\xbd\n");  // what is not UTF-8 is marked
 }

@@ -150,4 +150,34 @@ TEST_CASE("failure_text: a single process that misses its rank is told how to ge
   CHECK_FALSE(has(failure_text(lone), "a single process"));
 }
 
+TEST_CASE("failure_text: an OOM kill comes with the limit and the peak", "[launch]") {
+  WorkerFailure killed = failure(Signaled{SIGKILL});
+  killed.cgroup_memory = {.limit = std::uint64_t{2} << 30U, .peak = std::uint64_t{1} << 30U};
+  CHECK_FALSE(has(failure_text(killed), "limit"));
+  killed.out_of_memory = true;
+  CHECK(has(failure_text(killed), "\n  memory of its cgroup: limit 2.0 GiB, peak 1.0 GiB\n"));
+  killed.cgroup_memory.reset();
+  CHECK(has(failure_text(killed), "no cgroup here limits its memory"));
+}
+
+TEST_CASE("failure_text: a worker that met a limit is told which", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  CHECK_FALSE(has(failure_text(one), "ulimit"));
+  one.stderr_tail = "OSError: [Errno 24] Too many open files: 'x'\n";
+  CHECK(has(failure_text(one), "\n  raise the limit of open files: ulimit -n\n"));
+  one.stderr_tail = "RuntimeError: can't start new thread\n";
+  CHECK(has(failure_text(one), "\n  raise the limit of processes: ulimit -u, or pids.max of the cgroup\n"));
+}
+
+TEST_CASE("failure_text: a worker's lines move no cursor and set no color", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.stderr_tail = "10%\r\x1b[2J\x1b[31mError\x1b[0m: \x07no\n";
+  CHECK(failure_text(one).ends_with("  | Error: \\x07no\n"));
+  one.just_above = true;
+  CHECK(failure_text(one).ends_with("just above: Error: \\x07no\n"));
+  one.stderr_tail.clear();
+  one.error_file = ErrorFile{.message = "\x1b[Hgone"};
+  CHECK(failure_text(one).ends_with("  | gone\n"));
+}
+
 }  // namespace text_reporter_failure_test

@@ -18,6 +18,7 @@
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/limit_hint.hpp"
 #include "acc/base/subprocess/command.hpp"
 
 namespace acc {
@@ -137,7 +138,8 @@ Cloned clone_child(ChildSetup& setup) {
   throw Error({.kind = wrong_program ? ErrorKind::usage : ErrorKind::system,
                .what = std::string("cannot be started: ") + std::strerror(error_number),
                .where = program.string(),
-               .hint = error_number == ENOEXEC ? "a script needs a first line like #!/bin/sh" : ""});
+               .hint = error_number == ENOEXEC ? "a script needs a first line like #!/bin/sh"
+                                               : limit_hint(error_number)});
 }
 
 }  // namespace
@@ -193,7 +195,8 @@ Process ProcessLauncher::fork(const boost::asio::io_context::executor_type& exec
     const int error_number = errno;
     if (pid > 0 && ::kill(pid, SIGKILL) == 0) ::waitpid(pid, nullptr, 0);
     throw Error({.kind = ErrorKind::system,
-                 .what = std::string("this process cannot be forked: ") + std::strerror(error_number)});
+                 .what = std::string("this process cannot be forked: ") + std::strerror(error_number),
+                 .hint = limit_hint(error_number)});
   }
   return Process(executor, pid, pidfd.release());
 }
