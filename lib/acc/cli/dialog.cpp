@@ -14,7 +14,11 @@ std::string ask_one(const Interview& interview, Dialog& dialog) {
   const Question& question = *interview.current();
   const std::string default_answer = interview.default_answer();
   if (question.kind == QuestionKind::secret) return dialog.ask_secret(question.prompt);
-  if (question.kind != QuestionKind::menu) return dialog.ask(question.prompt, default_answer);
+  if (question.kind != QuestionKind::menu) {
+    if (!default_answer.empty() || question.example.empty())
+      return dialog.ask(question.prompt, default_answer);
+    return dialog.ask(fmt::format("{} (such as {})", question.prompt, question.example), "");
+  }
   std::vector<std::string> labels;
   for (const Choice& choice : interview.choices()) labels.push_back(choice.label);
   const auto preset = std::ranges::find(labels, default_answer);
@@ -25,7 +29,10 @@ std::string ask_one(const Interview& interview, Dialog& dialog) {
 // Handles a line of input. Returns the text to show before the next question, if any.
 std::optional<std::string> handle_line(Interview& interview, const std::string& line) {
   if (line == kAskHelp) return interview.help();
-  if (line != kGoBack) return interview.answer(line);
+  if (line != kGoBack) {
+    const auto reason = interview.answer(line);
+    return reason ? std::optional(*reason + " (? explains, Esc goes back)") : std::nullopt;
+  }
   if (interview.go_back()) return std::nullopt;
   return "this is the first question";
 }

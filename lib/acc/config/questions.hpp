@@ -58,6 +58,8 @@ struct Question {
   /// The answer that an empty line stands for; empty: an answer is required, unless `optional`.
   std::string_view default_answer = {};
   bool optional = false;
+  /// An answer of the form that is expected, for a question that requires one.
+  std::string_view example = {};
   /// The help text; for a question with a key that of the schema is used.
   std::string_view help = {};
   /// The key that the answer is written to: `key` or `section.key`.

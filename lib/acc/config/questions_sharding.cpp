@@ -106,6 +106,7 @@ std::vector<Question> deepspeed_machine_questions() {
       {.name = "deepspeed_hostfile",
        .prompt = "Path of DeepSpeed's hostfile?",
        .kind = text,
+       .example = "/job/hostfile",
        .key = "deepspeed_config.deepspeed_hostfile",
        .asked = with_hostfile},
       {.name = "deepspeed_excludes",
@@ -116,6 +117,7 @@ std::vector<Question> deepspeed_machine_questions() {
       {.name = "deepspeed_exclusion_filter",
        .prompt = "Exclusion filter?",
        .kind = text,
+       .example = "worker-1@worker-2:0,1",
        .key = "deepspeed_config.deepspeed_exclusion_filter",
        .asked = [](const Answers& a) { return a.yes("deepspeed_excludes"); }},
       {.name = "deepspeed_includes",
@@ -126,6 +128,7 @@ std::vector<Question> deepspeed_machine_questions() {
       {.name = "deepspeed_inclusion_filter",
        .prompt = "Inclusion filter?",
        .kind = text,
+       .example = "worker-1@worker-2:0,1",
        .key = "deepspeed_config.deepspeed_inclusion_filter",
        .asked = [](const Answers& a) { return a.yes("deepspeed_includes"); }},
   };
@@ -172,6 +175,7 @@ std::vector<Question> deepspeed_questions() {
   all.push_back({.name = "deepspeed_moe_layer_cls_names",
                  .prompt = "Names of the layer classes with experts, separated by commas?",
                  .kind = text,
+                 .example = "MixtralSparseMoeBlock",
                  .key = "deepspeed_config.deepspeed_moe_layer_cls_names",
                  .asked = [](const Answers& a) { return a.yes("deepspeed_moe"); }});
   for (Question& question : deepspeed_machine_questions()) all.push_back(std::move(question));
@@ -260,6 +264,7 @@ std::vector<Question> fsdp_sharding_questions() {
       {.name = "fsdp_transformer_layer_cls_to_wrap",
        .prompt = "Names of the layer classes to wrap, separated by commas?",
        .kind = text,
+       .example = "LlamaDecoderLayer",
        .key = "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
        .asked = [](const Answers& a) { return a.is("fsdp_model_knows_layers", false); }},
       {.name = "fsdp_min_num_params",

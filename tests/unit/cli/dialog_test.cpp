@@ -18,7 +18,8 @@ class ScriptedDialog : public acc::launcher::Dialog {
   explicit ScriptedDialog(std::deque<std::string> answers) : answers_(std::move(answers)) {}
 
   void show(std::string_view text) override { shown.emplace_back(text); }
-  std::string ask(std::string_view, std::string_view default_answer) override {
+  std::string ask(std::string_view prompt, std::string_view default_answer) override {
+    prompts.emplace_back(prompt);
     defaults.emplace_back(default_answer);
     return next();
   }
@@ -34,6 +35,7 @@ class ScriptedDialog : public acc::launcher::Dialog {
 
   std::vector<std::string> shown = {};
   std::vector<std::string> defaults = {};
+  std::vector<std::string> prompts = {};
 
  private:
   std::string next() {
@@ -62,8 +64,29 @@ TEST_CASE("dialog: a refused answer is asked again after its reason", "[cli]") {
   acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "maybe", "yes", "", "", "", "", ""});
   run_interview(interview, dialog);
-  CHECK(dialog.shown == std::vector<std::string>{"answer yes or no, not 'maybe'"});
+  CHECK(dialog.shown ==
+        std::vector<std::string>{"answer yes or no, not 'maybe' (? explains, Esc goes back)"});
   CHECK(interview.values().at("use_cpu") == true);
+}
+
+TEST_CASE("dialog: a question without a default shows an example", "[cli]") {
+  acc::launcher::Interview interview({});
+  ScriptedDialog dialog({"", "multi-GPU", "2", "0"});
+  CHECK_THROWS(run_interview(interview, dialog));
+  REQUIRE_FALSE(dialog.prompts.empty());
+  CHECK(dialog.prompts.back() == "Address of the machine of rank 0? (such as 10.0.0.1)");
+  CHECK(dialog.defaults.back().empty());
+}
+
+TEST_CASE("questions: each that needs an answer of the user's own has an example", "[cli]") {
+  using acc::launcher::QuestionKind;
+  for (const acc::launcher::Question& question : acc::launcher::questions()) {
+    const bool typed = question.kind == QuestionKind::text || question.kind == QuestionKind::path ||
+                       question.kind == QuestionKind::integer || question.kind == QuestionKind::number;
+    const bool has_default = !question.default_answer.empty() || question.default_answer_for != nullptr;
+    INFO(question.name);
+    CHECK((!typed || has_default || question.optional || !question.example.empty()));
+  }
 }
 
 TEST_CASE("dialog: going back undoes the answer", "[cli]") {
@@ -94,7 +117,9 @@ TEST_CASE("dialog: an undone answer that is no longer valid is not proposed", "[
   answers.insert(answers.end(), 10, "");
   ScriptedDialog dialog(answers);
   run_interview(interview, dialog);
-  CHECK(dialog.shown == std::vector<std::string>{"3 processes cannot be divided evenly among 2 machines"});
+  CHECK(dialog.shown ==
+        std::vector<std::string>{
+            "3 processes cannot be divided evenly among 2 machines (? explains, Esc goes back)"});
   CHECK(interview.values().at("num_processes") == 2);
 
   // LOCAL_STATE_DICT is of version 1.
