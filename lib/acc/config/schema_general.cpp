@@ -286,7 +286,7 @@ std::span<const SettingSpec> output_rows() {
       {.name = "log_line_prefix_template", .default_value = "\"[${role_name}${local_rank}]:\"",
        .flags = {later("--log-line-prefix-template")}, .pet = "PET_LOG_LINE_PREFIX_TEMPLATE",
        .help = "Prefix of tee'd lines; knows ${role_name}, ${rank}, ${local_rank}, "
-               "${group_rank}, ${host} and ${attempt}."},
+               "${group_rank}, ${hostname} and ${attempt}."},
       {.name = "log_timestamps", .type = ValueType::boolean, .default_value = "false",
        .flags = {own_switch("--log-timestamps")},
        .help = "Begin each line on the console with the time, ISO 8601 to the millisecond."},

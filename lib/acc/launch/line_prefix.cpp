@@ -4,54 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 
+#include "acc/plan/line_template.hpp"
+
 namespace acc::launcher {
-namespace {
-
-bool starts_name(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-bool continues_name(char c) {
-  return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string_view name_at(std::string_view text) {
-  if (text.empty() || !starts_name(text.front())) return {};
-  const auto* const end = std::ranges::find_if_not(text, continues_name);
-  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
-}
-
-}  // namespace
-
-std::string substitute(std::string_view text, const std::map<std::string, std::string, std::less<>>& values) {
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (text.starts_with('$')) {
-      result += '$';
-      text.remove_prefix(1);
-      continue;
-    }
-    const bool braces = text.starts_with('{');
-    const std::string_view name = name_at(text.substr(braces ? 1 : 0));
-    const std::size_t length = name.size() + (braces ? 2 : 0);
-    const bool closed = !braces || text.substr(name.size() + 1).starts_with('}');
-    const auto value = values.find(name);
-    if (name.empty() || !closed || value == values.end()) {
-      result += '$';
-      continue;
-    }
-    result += value->second;
-    text.remove_prefix(length);
-  }
-  return result;
-}
-
 std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
                         const std::string& host) {
   return substitute(line_prefix_template, {{"role_name", place.role_name},
@@ -59,6 +16,7 @@ std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& 
                                            {"local_rank", std::to_string(local_rank)},
                                            {"group_rank", std::to_string(place.group_rank)},
                                            {"host", host},
+                                           {"hostname", host},
                                            {"attempt", std::to_string(place.restart_count)}});
 }
 

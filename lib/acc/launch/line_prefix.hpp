@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,12 +12,8 @@
 
 namespace acc::launcher {
 
-/// Python's Template.safe_substitute: `$name` and `${name}` become the value of that name, `$$` becomes `$`,
-/// and every other `$` stays as it is.
-std::string substitute(std::string_view text, const std::map<std::string, std::string, std::less<>>& values);
-
-/// The prefix of the tee'd lines of a worker: the template with torchrun's `role_name`, `rank` and
-/// `local_rank`, and with `group_rank`, `host` and `attempt`.
+/// The prefix of the tee'd lines of a worker: the template with torchrun's `role_name`, `rank`, `local_rank`
+/// and `hostname`, and with `group_rank`, `host` (the same as `hostname`) and `attempt`.
 std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
                         const std::string& host);
 

@@ -120,7 +120,7 @@ int parse_workers(const Settings& settings, std::string_view name, const LaunchI
   if (text == "gpu" && gpus == 0)
     fail(where, "no GPU is visible on this machine", "`cpu` starts a worker per CPU");
   if (text == "gpu" || (text == "auto" && gpus > 0)) return gpus;
-  if (text == "cpu" || text == "auto") return inputs.machine.online_cpus;
+  if (text == "cpu" || text == "auto") return inputs.machine.allowed_cpus;
   fail(where, "'" + text + "' is not a number of workers", "a number, auto, gpu or cpu");
 }
 

@@ -214,6 +214,8 @@ struct LaunchPlan {
   bool virtual_local_rank = false;
   /// The device that each worker sees, by local rank; empty: all devices.
   std::vector<std::string> device_of_rank = {};
+  /// HIP_VISIBLE_DEVICES has the device, too.
+  bool masks_hip = false;
   /// The CPUs of each worker, by local rank; empty: no binding.
   std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};

@@ -197,12 +197,16 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
     plan.notes.push_back(fmt::format("{}: the static rendezvous waits for all {} machines; c10d takes fewer",
                                      settings.origin("num_machines"), shape.num_machines));
   }
-  if (rendezvous.max_nodes > 1) {
-    plan_machines(settings, plan);
-  } else {
-    plan_one_machine(settings, inputs, plan);
-    if (plan.run_id.empty()) plan.run_id = inputs.random_id;
+  if (!is_static && settings.is_explicit("machine_rank") && plan.machine_rank != 0) {
+    plan.notes.push_back(fmt::format("{} has no effect: with {} the nodes agree on their ranks",
+                                     settings.origin("machine_rank"), settings.text("rdzv_backend")));
   }
+  if (rendezvous.max_nodes > 1) return plan_machines(settings, plan);
+  plan_one_machine(settings, inputs, plan);
+  // As in torchrun 2.15, a job that nothing else can join has an id of its own.
+  const bool names_meeting =
+      settings.given("rdzv_id") || settings.given("rdzv_endpoint") || settings.given("main_process_port");
+  if (plan.run_id.empty() || (is_static && !names_meeting)) plan.run_id = inputs.random_id;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include "acc/plan/engine_values.hpp"
 #include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/line_template.hpp"
 #include "acc/plan/numa_binding.hpp"
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/preemption.hpp"
@@ -81,7 +82,7 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
   return program;
 }
 
-OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
+OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings, std::vector<std::string>& notes) {
   constexpr std::string_view kTemplate = "log_line_prefix_template";
   constexpr std::string_view kTemplateVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
   if (const auto text = inputs.environment.find(kTemplateVariable); text && !settings.given(kTemplate))
@@ -97,6 +98,11 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
   output.duplicate_stdout_filters = parse_words(settings.text("duplicate_stdout_filters"));
   output.duplicate_stderr_filters = parse_words(settings.text("duplicate_stderr_filters"));
   output.line_prefix_template = settings.text(kTemplate);
+  if (const auto unknown = unknown_names(output.line_prefix_template); !unknown.empty())
+    notes.push_back(
+        fmt::format("{}: ${{{}}} is not a name that it knows, and stays as it is; those are role_name, "
+                    "rank, local_rank, group_rank, hostname and attempt",
+                    settings.origin(kTemplate), unknown.front()));
   output.log_timestamps = settings.truth("log_timestamps");
   output.log_dir = settings.text("log_dir");
   output.no_logs = output.log_dir == "/dev/null";
@@ -122,10 +128,13 @@ void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
   const bool isolate = settings.truth("isolate_gpus");
-  const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
+  // ROCm takes its own variable first, and so does torchrun 2.15.
+  plan.masks_hip = !inputs.environment.get("HIP_VISIBLE_DEVICES").empty();
+  const std::string name = plan.masks_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+  const auto mask = plan.environment.find(name);
   // torchrun's --virtual-local-rank does not count the GPUs.
   const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
-  const std::optional<std::string> offered = mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES");
+  const std::optional<std::string> offered = mask ? mask : inputs.environment.find(name);
   if (!plan.virtual_local_rank && !isolate) {
     if (plan.nproc_per_node > 1 && offered && offered->find("MIG-") != std::string::npos)
       plan.notes.push_back(
@@ -139,7 +148,7 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   const bool shares = plan.task && !(offered && devices_of_mask(*offered).size() == 1);
   const int place = shares ? plan.task->local_rank : 0;
   plan.device_of_rank =
-      device_of_each_worker(offered, gpus, place + plan.nproc_per_node,
+      device_of_each_worker(offered, name, gpus, place + plan.nproc_per_node,
                             settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
   plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + place);
 }
@@ -356,7 +365,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);
-  plan.output = plan_output(inputs, settings);
+  plan.output = plan_output(inputs, settings, plan.notes);
   if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
   choose_event_outputs(settings, plan);

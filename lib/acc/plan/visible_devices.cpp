@@ -59,15 +59,14 @@ std::string select_devices(const std::string& ids, const std::string& mask_name,
 }
 
 std::vector<std::string> device_of_each_worker(const std::optional<std::string>& mask,
-                                               std::optional<std::size_t> gpus, int workers,
-                                               const std::string& origin) {
+                                               std::string_view mask_name, std::optional<std::size_t> gpus,
+                                               int workers, const std::string& origin) {
   const auto wanted = static_cast<std::size_t>(workers);
   std::vector<std::string> devices;
   if (mask) {
     devices = gpus ? devices_of_mask(*mask) : fields_of(*mask);
     if (devices.size() < wanted) {
-      fail(origin,
-           fmt::format("{} workers, but CUDA_VISIBLE_DEVICES='{}' names fewer devices", workers, *mask));
+      fail(origin, fmt::format("{} workers, but {}='{}' names fewer devices", workers, mask_name, *mask));
     }
   } else {
     if (gpus && *gpus < wanted) {

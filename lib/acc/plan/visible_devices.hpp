@@ -18,11 +18,11 @@ std::string_view device_mask_name(std::string_view distributed_type);
 std::string select_devices(const std::string& ids, const std::string& mask_name,
                            const std::optional<std::string>& inherited, const std::string& origin);
 
-/// The device of each worker: the first ones of `mask`, else the numbers from 0. With `gpus`, the number of
-/// GPUs of this machine, the mask is read as CUDA does; without, its fields are handed out as by torchrun.
-/// Throws Error{usage} if there are fewer devices than workers.
+/// The device of each worker: the first ones of `mask`, the value of `mask_name`, else the numbers from 0.
+/// With `gpus`, the number of GPUs of this machine, the mask is read as CUDA does; without, its fields are
+/// handed out as by torchrun. Throws Error{usage} if there are fewer devices than workers.
 std::vector<std::string> device_of_each_worker(const std::optional<std::string>& mask,
-                                               std::optional<std::size_t> gpus, int workers,
-                                               const std::string& origin);
+                                               std::string_view mask_name, std::optional<std::size_t> gpus,
+                                               int workers, const std::string& origin);
 
 }  // namespace acc::launcher

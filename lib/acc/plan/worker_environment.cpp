@@ -78,7 +78,9 @@ WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt&
 Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
   Environment environment = plan.environment;
   if (!plan.device_of_rank.empty()) {
-    environment.set("CUDA_VISIBLE_DEVICES", plan.device_of_rank.at(static_cast<std::size_t>(local_rank)));
+    const std::string& device = plan.device_of_rank.at(static_cast<std::size_t>(local_rank));
+    environment.set("CUDA_VISIBLE_DEVICES", device);
+    if (plan.masks_hip) environment.set("HIP_VISIBLE_DEVICES", device);
   }
   if (!plan.sets_ranks) return environment;
   environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));

@@ -126,6 +126,9 @@ TEST_CASE("job_shape: torchrun's rules: one worker, or what nproc-per-node says"
   CHECK(nproc("auto", 0) == 32);
   CHECK(nproc("gpu", 2) == 2);
   CHECK(nproc("cpu", 2) == 32);
+  LaunchInputs bound = inputs({"--nproc-per-node", "cpu", "train.py"}, Dialect::torchrun);
+  bound.machine.allowed_cpus = 3;  // as by taskset, or a cpuset
+  CHECK(shape_of(bound).nproc_per_node == 3);
   CHECK(error_of([&] { nproc("gpu", 0); }).starts_with("--nproc-per-node: no GPU is visible"));
   CHECK(error_of([&] { nproc("0", 0); }) ==
         "--nproc-per-node: the number of workers must be at least 1, not 0");

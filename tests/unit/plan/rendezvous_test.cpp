@@ -41,7 +41,27 @@ TEST_CASE("rendezvous: a single machine takes a free port on loopback", "[plan]"
   CHECK(plan.rendezvous == RendezvousPlan{.join_timeout = 900s});
   CHECK(plan.master_addr == "127.0.0.1");
   CHECK(plan.master_port == 0);
-  CHECK(plan.run_id == "none");
+  CHECK(plan.run_id == "random");
+}
+
+TEST_CASE("rendezvous: one machine has a run id of its own, unless others could join", "[plan]") {
+  CHECK(plan_of({"--rdzv-id", "none"}).run_id == "none");
+  CHECK(plan_of({"--master-port", "29601"}).run_id == "none");
+  CHECK(plan_of({"--rdzv-endpoint", "localhost:29603"}).run_id == "none");
+  CHECK(plan_of({"--rdzv-backend=c10d", "--rdzv-endpoint", "localhost:29603"}).run_id == "none");
+  CHECK(plan_of({"--nnodes=2", "--rdzv-endpoint", "node0:29603"}).run_id == "none");
+}
+
+TEST_CASE("rendezvous: a node rank that has no effect is noted", "[plan]") {
+  const auto notes = [](const std::string& backend, const std::string& rank) {
+    return plan_of({"--nnodes=2", "--rdzv-backend", backend, "--rdzv-endpoint", "node0:29603", "--node-rank",
+                    rank})
+        .notes;
+  };
+  CHECK(notes("c10d", "1") ==
+        std::vector<std::string>{"--node-rank has no effect: with c10d the nodes agree on their ranks"});
+  CHECK(notes("c10d", "0").empty());
+  CHECK(notes("static", "1").empty());
 }
 
 TEST_CASE("rendezvous: an explicit port of a single machine is used, by each name", "[plan]") {

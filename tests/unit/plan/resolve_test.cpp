@@ -8,11 +8,14 @@
 
 namespace resolve_test {
 
+using acc::Environment;
 using acc::launcher::Dialect;
+using acc::launcher::expected_round;
 using acc::launcher::LaunchInputs;
 using acc::launcher::LaunchPlan;
 using acc::launcher::resolve;
 using acc::launcher::Streams;
+using acc::launcher::worker_environment;
 using acc::test::error_of;
 using acc::test::inputs;
 
@@ -159,6 +162,38 @@ TEST_CASE("resolve: virtual local ranks divide the visible devices", "[plan]") {
   CHECK(error_of([&] {
           resolve(given);
         }).starts_with("--virtual-local-rank: 2 workers, but CUDA_VISIBLE_DEVICES='4'"));
+}
+
+TEST_CASE("resolve: HIP_VISIBLE_DEVICES comes before CUDA_VISIBLE_DEVICES, and workers get both", "[plan]") {
+  for (const char* flag : {"--virtual-local-rank", "--isolate-gpus"}) {
+    LaunchInputs given = inputs({flag, "--nproc-per-node", "2", "train.py"}, Dialect::torchrun, 8);
+    given.environment.set("CUDA_VISIBLE_DEVICES", "0,1");
+    given.environment.set("HIP_VISIBLE_DEVICES", "4,5");
+    const LaunchPlan plan = resolve(given);
+    const Environment second = worker_environment(plan, 1, {.round = expected_round(plan)});
+    CHECK(second.get("HIP_VISIBLE_DEVICES") == "5");
+    CHECK(second.get("CUDA_VISIBLE_DEVICES") == "5");
+    given.environment.set("HIP_VISIBLE_DEVICES", "");
+    const LaunchPlan empty = resolve(given);
+    CHECK_FALSE(
+        worker_environment(empty, 0, {.round = expected_round(empty)}).contains("HIP_VISIBLE_DEVICES"));
+    given.environment.set("HIP_VISIBLE_DEVICES", "4");
+    CHECK(error_of([&] {
+            resolve(given);
+          }).starts_with(std::string(flag) + ": 2 workers, but HIP_VISIBLE_DEVICES='4'"));
+  }
+}
+
+TEST_CASE("resolve: a name that the prefix template does not know is noted", "[plan]") {
+  const auto notes = [](const std::string& line_template) {
+    return resolve(inputs({"--log-line-prefix-template", line_template, "train.py"}, Dialect::torchrun))
+        .notes;
+  };
+  CHECK(notes("${hostname}:${rank}: ").empty());
+  REQUIRE(notes("${node}: ").size() == 1);
+  CHECK(notes("${node}: ")
+            .front()
+            .starts_with("--log-line-prefix-template: ${node} is not a name that it knows"));
 }
 
 TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids select", "[plan]") {

@@ -40,20 +40,22 @@ TEST_CASE("visible devices: a number beyond the inherited mask is an error that 
 
 TEST_CASE("visible devices: each worker gets one, in the mask's order", "[plan]") {
   using Devices = std::vector<std::string>;
-  CHECK(device_of_each_worker("3, GPU-aa,5", {}, 2, "x") == Devices{"3", "GPU-aa"});
-  CHECK(device_of_each_worker("MIG-aa,MIG-bb", 1, 2, "x") == Devices{"MIG-aa", "MIG-bb"});
-  CHECK(device_of_each_worker({}, {}, 2, "x") == Devices{"0", "1"});
-  CHECK(device_of_each_worker({}, 2, 2, "x") == Devices{"0", "1"});
+  CHECK(device_of_each_worker("3, GPU-aa,5", "CUDA_VISIBLE_DEVICES", {}, 2, "x") == Devices{"3", "GPU-aa"});
+  CHECK(device_of_each_worker("MIG-aa,MIG-bb", "CUDA_VISIBLE_DEVICES", 1, 2, "x") ==
+        Devices{"MIG-aa", "MIG-bb"});
+  CHECK(device_of_each_worker({}, "CUDA_VISIBLE_DEVICES", {}, 2, "x") == Devices{"0", "1"});
+  CHECK(device_of_each_worker({}, "CUDA_VISIBLE_DEVICES", 2, 2, "x") == Devices{"0", "1"});
 }
 
 TEST_CASE("visible devices: more workers than devices is refused", "[plan]") {
-  CHECK(error_of([] { device_of_each_worker("0", {}, 2, "--isolate-gpus"); }) ==
+  CHECK(error_of([] { device_of_each_worker("0", "CUDA_VISIBLE_DEVICES", {}, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but CUDA_VISIBLE_DEVICES='0' names fewer devices");
-  CHECK(error_of([] { device_of_each_worker("0,0", 2, 2, "--isolate-gpus"); }) ==
+  CHECK(error_of([] { device_of_each_worker("0,0", "CUDA_VISIBLE_DEVICES", 2, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but CUDA_VISIBLE_DEVICES='0,0' names fewer devices");
   // torchrun's --virtual-local-rank hands out what is there.
-  CHECK(device_of_each_worker("0,0", {}, 2, "x") == std::vector<std::string>{"0", "0"});
-  CHECK(error_of([] { device_of_each_worker({}, 1, 2, "--isolate-gpus"); }) ==
+  CHECK(device_of_each_worker("0,0", "CUDA_VISIBLE_DEVICES", {}, 2, "x") ==
+        std::vector<std::string>{"0", "0"});
+  CHECK(error_of([] { device_of_each_worker({}, "CUDA_VISIBLE_DEVICES", 1, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
 
