@@ -124,11 +124,12 @@ class Judge {
     for (const NodeHealth& node : seen_.nodes) {
       if (node.gpus.empty()) continue;
       drivers.push_back(node.driver);
-      for (const GpuHealth& gpu : node.gpus) models.push_back(gpu.gpu.name);
+      for (const GpuHealth& gpu : node.gpus)
+        if (!gpu.lost) models.push_back(gpu.gpu.name);
     }
     if (drivers.empty()) return;
     const std::string driver = most_common(drivers);
-    const std::string model = most_common(models);
+    const std::string model = models.empty() ? "" : most_common(models);
     for (const NodeHealth& node : seen_.nodes) {
       if (node.gpus.empty()) continue;
       if (node.driver != driver)
@@ -187,9 +188,9 @@ class Judge {
     if (!node.disk_error.empty()) {
       error(Check::disk, node.rank, fmt::format("{}: {}", node.log_folder, node.disk_error),
             "choose another folder with --log-dir");
-    } else if (!node.log_folder.empty() && node.free_disk_bytes < kEnoughDisk) {
-      add(node.free_disk_bytes < kMinDisk ? Severity::error : Severity::warning, Check::disk, {node.rank},
-          fmt::format("{}: only {} free in {}", name(node.rank), byte_size(node.free_disk_bytes),
+    } else if (!node.log_folder.empty() && node.free_disk_bytes && *node.free_disk_bytes < kEnoughDisk) {
+      add(*node.free_disk_bytes < kMinDisk ? Severity::error : Severity::warning, Check::disk, {node.rank},
+          fmt::format("{}: only {} free in {}", name(node.rank), byte_size(*node.free_disk_bytes),
                       node.log_folder),
           "remove files, or choose another folder with --log-dir");
     }
@@ -205,7 +206,7 @@ class Judge {
               fmt::format("its own name '{}' cannot be resolved, so Gloo uses the loopback interface",
                           node.own_name->name),
               hint);
-    else if (std::ranges::all_of(own.addresses, is_loopback))
+    else if (!own.addresses.empty() && std::ranges::all_of(own.addresses, is_loopback))
       warning(Check::name, node.rank,
               fmt::format("its own name '{}' is {}, where Gloo then waits in vain for other nodes",
                           node.own_name->name, join(own.addresses, ", ")),

@@ -41,7 +41,7 @@ Json to_json(const NodeHealth& node) {
           {"memory_bytes", node.memory_bytes},
           {"free_memory_bytes", node.free_memory_bytes},
           {"log_folder", node.log_folder},
-          {"free_disk_bytes", node.free_disk_bytes},
+          {"free_disk_bytes", or_null(node.free_disk_bytes)},
           {"disk_error", node.disk_error},
           {"meeting", to_json(node.meeting)},
           {"own_name", node.own_name ? to_json(*node.own_name) : Json()},
@@ -142,7 +142,7 @@ NodeHealth decode_health(std::string_view text) {
   read(object, "memory_bytes", node.memory_bytes);
   read(object, "free_memory_bytes", node.free_memory_bytes);
   read(object, "log_folder", node.log_folder);
-  read(object, "free_disk_bytes", node.free_disk_bytes);
+  if (const Json& free = object.at("free_disk_bytes"); !free.is_null()) node.free_disk_bytes = free;
   read(object, "disk_error", node.disk_error);
   node.meeting = read_name(object.at("meeting"));
   if (const Json& name = object.at("own_name"); !name.is_null()) node.own_name = read_name(name);

@@ -37,7 +37,7 @@ struct NodeHealth {
   std::uint64_t free_memory_bytes = 0;
   /// Where the log files go; `disk_error` says why it cannot be written.
   std::string log_folder = {};
-  std::uint64_t free_disk_bytes = 0;
+  std::optional<std::uint64_t> free_disk_bytes = {};  ///< Absent: the disk did not answer.
   std::string disk_error = {};
 
   /// The address at which the nodes meet.

@@ -107,7 +107,8 @@ std::vector<Column> columns_of(const Observations& seen) {
                    {Check::memory},
                    [](const NodeHealth& node) { return free_of(node.free_memory_bytes, node.memory_bytes); }},
                   {"disk free", {Check::disk}, [](const NodeHealth& node) {
-                     return node.disk_error.empty() ? byte_size(node.free_disk_bytes) : "-";
+                     const bool known = node.disk_error.empty() && node.free_disk_bytes;
+                     return known ? byte_size(*node.free_disk_bytes) : "-";
                    }}});
   if (seen.num_nodes == 1) return columns;
   columns.insert(

@@ -45,7 +45,7 @@ class Question {
 };
 
 struct Disk {
-  std::uint64_t free = 0;
+  std::optional<std::uint64_t> free = {};
   std::string error = {};
 };
 

@@ -58,6 +58,39 @@ const std::vector<Case> kCases = {
      Check::answer,
      {1},
      "node1: the NVIDIA driver did not answer in time"},
+    {"a disk does not answer",
+     [](Observations& seen) {
+       seen.nodes[1].unanswered = {"the disk of /tmp"};
+       seen.nodes[1].free_disk_bytes.reset();
+     },
+     Severity::error,
+     Check::answer,
+     {1},
+     "node1: the disk of /tmp did not answer in time"},
+    {"a resolver does not answer",
+     [](Observations& seen) {
+       seen.nodes[1].unanswered = {"the resolver for node0", "the resolver for node1"};
+       seen.nodes[1].meeting.found = {};
+       seen.nodes[1].own_name->found = {};
+     },
+     Severity::error,
+     Check::answer,
+     {1},
+     "node1: the resolver for node0 and the resolver for node1 did not answer in time"},
+    {"the only GPU of a node is lost, and so is its name",
+     [](Observations& seen) {
+       for (NodeHealth& node : seen.nodes) {
+         node.gpus.pop_back();
+         node.workers = 1;
+       }
+       seen.nodes[0].gpus[0].lost = true;
+       seen.nodes[0].gpus[0].gpu.name.clear();
+     },
+     Severity::error,
+     Check::devices,
+     {0},
+     "node0: GPU 0 (0000:10:00.0) does not answer its driver",
+     2},
     {"a GPU less",
      [](Observations& seen) { seen.nodes[1].gpus.pop_back(); },
      Severity::error,

@@ -30,7 +30,7 @@ TEST_CASE("self_probe: asks the machine, the driver and the resolver", "[preflig
   CHECK(node.driver == "999.1");
   CHECK(node.memory_bytes > node.free_memory_bytes);
   CHECK(node.free_memory_bytes > 0);
-  CHECK(node.free_disk_bytes > 0);
+  CHECK(node.free_disk_bytes.value_or(0) > 0);
   CHECK(node.disk_error.empty());
   CHECK(node.address == "127.0.0.1");
   CHECK(node.own_name);
@@ -50,7 +50,8 @@ TEST_CASE("self_probe: says what is wrong with a folder and a name", "[preflight
 
 TEST_CASE("self_probe: a driver that does not answer is named", "[preflight]") {
   ::setenv("FAKE_NVML_HANGS", "1", 1);
-  const NodeHealth node = probe_self({.log_folder = "/tmp", .meeting_host = "127.0.0.1"}, 2s);
+  // Longer than NVML's own limit, after which its thread stands in the driver again when this process ends.
+  const NodeHealth node = probe_self({.log_folder = "/tmp", .meeting_host = "127.0.0.1"}, 4s);
   CHECK(node.unanswered == std::vector<std::string>{"the NVIDIA driver"});
   ::unsetenv("FAKE_NVML_HANGS");
 }
