@@ -122,10 +122,9 @@ TEST_CASE("terminal_loan: Ctrl-Z without a shell to continue the job changes not
 }
 
 TEST_CASE("terminal: a worker of a job in the shell's background does not read it", "[process]") {
-  ReportFifo reports;
-  Launched launched(stub({"workers=1"}, {"read-line", "line", "done", "tell", reports.path(), "has read"}),
+  Launched launched(stub({"workers=1"}, {"read-line", "line", "done"}),
                     on_terminal("set -m; \"$@\" & head -1; wait $!; echo ended with $?"));
-  reports.next_processes(1);
+  launched.wait_for("read done\n");
   launched.type("to the shell\n");
   launched.wait();
   INFO(launched.out());
