@@ -51,4 +51,10 @@ inline Environment engine_inside_slurm(const std::string& section, const std::st
   throw std::runtime_error("no recording of " + section + " on " + node);
 }
 
+/// The environment, where the variables of `over` replace its own.
+inline Environment with(Environment environment, const Environment& over) {
+  environment.overlay(over);
+  return environment;
+}
+
 }  // namespace acc::test

@@ -26,7 +26,7 @@ std::string assignment(const Environment& environment, std::string_view name) {
 }
 
 Problem incomplete(const Engine& engine, const std::string& found, std::string_view missing) {
-  return {.what = fmt::format("{} found, but not {}: the place of this process in the job of {} is not known",
+  return {.what = fmt::format("{} found, but not {}: the rank of this process in the job of {} is not known",
                               found, missing, engine.name),
           .hint = "give --nnodes, --node-rank and --master-addr, or --engine none"};
 }

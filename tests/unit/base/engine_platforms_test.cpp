@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/engine.hpp"
 #include "support/catch.hpp"
+#include "support/engine_environments.hpp"
 #include "support/errors.hpp"
 
 namespace engine_platforms_test {
@@ -10,17 +11,9 @@ using acc::EngineValue;
 using acc::Environment;
 using acc::find_engine;
 using acc::test::error_of;
+using acc::test::with;
 using Number = EngineValue<int>;
 using Text = EngineValue<std::string>;
-
-namespace {
-
-Environment with(Environment environment, const Environment& over) {
-  environment.overlay(over);
-  return environment;
-}
-
-}  // namespace
 
 TEST_CASE("engine_platforms: a LeaderWorkerSet tells everything", "[base]") {
   const Engine engine = find_engine({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"},

@@ -22,7 +22,7 @@ TEST_CASE("engine_readers: a number is absent, or a whole one of at least its le
 
 TEST_CASE("engine_readers: what is missing is told beside what was found", "[base]") {
   CHECK(to_string(acc::engines::incomplete({.name = "Slurm"}, "A=1", "B")) ==
-        "A=1 found, but not B: the place of this process in the job of Slurm is not known (give --nnodes, "
+        "A=1 found, but not B: the rank of this process in the job of Slurm is not known (give --nnodes, "
         "--node-rank and --master-addr, or --engine none)");
 }
 

@@ -10,15 +10,11 @@ using acc::EngineValue;
 using acc::Environment;
 using acc::find_engine;
 using acc::test::engine_environment;
+using acc::test::with;
 using Number = EngineValue<int>;
 using Text = EngineValue<std::string>;
 
 namespace {
-
-Environment with(Environment environment, const Environment& over) {
-  environment.overlay(over);
-  return environment;
-}
 
 // A task of `srun --ntasks-per-node=... ` on node[1-3], as Slurm 22.05 describes it.
 Environment step_task(int rank, int local_rank, const std::string& node, const std::string& tasks, int size) {
@@ -120,11 +116,10 @@ TEST_CASE("engine_slurm: of a step that does not tell enough the place is not gu
   task.erase("SLURM_STEP_NUM_NODES");
   const Engine engine = find_engine(task);
   REQUIRE(engine.problem);
-  CHECK(
-      to_string(*engine.problem) ==
-      "SLURM_STEP_ID=0 found, but not SLURM_STEP_NUM_TASKS, SLURM_STEP_NUM_NODES, SLURM_LOCALID and "
-      "SLURM_NODEID: the place of this process in the job of Slurm is not known (give --nnodes, --node-rank "
-      "and --master-addr, or --engine none)");
+  CHECK(to_string(*engine.problem) ==
+        "SLURM_STEP_ID=0 found, but not SLURM_STEP_NUM_TASKS, SLURM_STEP_NUM_NODES, SLURM_LOCALID and "
+        "SLURM_NODEID: the rank of this process in the job of Slurm is not known (give --nnodes, --node-rank "
+        "and --master-addr, or --engine none)");
   task = engine_environment("slurm_srun_n2.env", 1);
   task.set("SLURMD_NODENAME", "elsewhere");
   CHECK(find_engine(task).rank == Number{1, "SLURM_NODEID"});

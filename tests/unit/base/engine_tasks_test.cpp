@@ -11,17 +11,9 @@ using acc::EngineValue;
 using acc::Environment;
 using acc::find_engine;
 using acc::test::engine_environment;
+using acc::test::with;
 using Number = EngineValue<int>;
 using Text = EngineValue<std::string>;
-
-namespace {
-
-Environment with(Environment environment, const Environment& over) {
-  environment.overlay(over);
-  return environment;
-}
-
-}  // namespace
 
 TEST_CASE("engine_tasks: Open MPI", "[base]") {
   const Engine engine = find_engine(engine_environment("openmpi_4.1.4.env", 1));
