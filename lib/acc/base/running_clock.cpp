@@ -11,6 +11,11 @@ LostTime::Duration LostTime::begin_wait(TimePoint now, Duration remaining) {
   return wait;
 }
 
+void LostTime::end_wait(TimePoint now) {
+  until(now);
+  due_.reset();
+}
+
 LostTime::Duration LostTime::until(TimePoint now) {
   if (!due_ || now < *due_) return lost_;
   lost_ += now - *due_;
@@ -21,6 +26,7 @@ LostTime::Duration LostTime::until(TimePoint now) {
 namespace {
 
 thread_local LostTime lost_time;
+thread_local int waits = 0;
 
 }  // namespace
 
@@ -33,6 +39,15 @@ RunningClock::duration RunningClock::begin_wait(duration remaining) {
   const auto now = std::chrono::steady_clock::now();
   lost_time.until(now);
   return lost_time.begin_wait(now, remaining);
+}
+
+RunningClock::Wait::Wait() {
+  ++waits;
+}
+
+// Nothing tells of the end of a wait that was cancelled but its handler.
+RunningClock::Wait::~Wait() {
+  if (counts_ && --waits == 0) lost_time.end_wait(std::chrono::steady_clock::now());
 }
 
 }  // namespace acc

@@ -4,6 +4,7 @@
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 namespace acc {
 
@@ -20,6 +21,9 @@ class LostTime {
 
   /// A wait of at most `remaining` begins. Returns how long it may last before the clock is looked at.
   Duration begin_wait(TimePoint now, Duration remaining);
+
+  /// The wait is over, also if it was cancelled: what comes later is not lost.
+  void end_wait(TimePoint now);
 
   /// The time lost until `now`.
   Duration until(TimePoint now);
@@ -43,6 +47,20 @@ struct RunningClock {
   static time_point now();
   /// As LostTime::begin_wait(), from now on.
   static duration begin_wait(duration remaining);
+
+  /// Time is missed while there is one of these, that is for as long as a timer has a handler to call.
+  class Wait {
+   public:
+    Wait();
+    ~Wait();
+    Wait(Wait&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    Wait& operator=(Wait&&) = delete;
+
+   private:
+    bool counts_ = true;
+  };
 };
 
 /// How Asio waits for a time of RunningClock.
@@ -56,6 +74,19 @@ struct RunningClockWaits {
 };
 
 /// asio::steady_timer on RunningClock.
-using RunningTimer = boost::asio::basic_waitable_timer<RunningClock, RunningClockWaits>;
+class RunningTimer : private boost::asio::basic_waitable_timer<RunningClock, RunningClockWaits> {
+ public:
+  using basic_waitable_timer::basic_waitable_timer;
+  using basic_waitable_timer::cancel;
+  using basic_waitable_timer::expires_after;
+  using basic_waitable_timer::expires_at;
+  using basic_waitable_timer::expiry;
+
+  template <class Handler>
+  void async_wait(Handler handler) {
+    basic_waitable_timer::async_wait([wait = RunningClock::Wait(), handler = std::move(handler)](
+                                         boost::system::error_code error) mutable { handler(error); });
+  }
+};
 
 }  // namespace acc

@@ -43,6 +43,16 @@ TEST_CASE("lost_time: only the latest wait counts", "[base]") {
   CHECK(lost.until(at(850ms)) == 0ms);
 }
 
+TEST_CASE("lost_time: nothing is lost after the end of a wait", "[base]") {
+  LostTime lost;
+  lost.begin_wait(at(0ms), 300ms);
+  lost.end_wait(at(200ms));
+  CHECK(lost.until(at(7s)) == 0ms);
+  lost.begin_wait(at(7s), 300ms);
+  lost.end_wait(at(9300ms));
+  CHECK(lost.until(at(10s)) == 2s);
+}
+
 TEST_CASE("running_timer: ends after its time", "[base]") {
   boost::asio::io_context loop;
   const auto began = RunningClock::now();
@@ -70,6 +80,24 @@ TEST_CASE("running_timer: after a pause there is as much time left as before it"
   });
   loop.run();
   CHECK(ended - began >= 225ms);
+}
+
+TEST_CASE("running_timer: time goes on after a wait that was cancelled", "[base]") {
+  const auto began = RunningClock::now();
+  {
+    boost::asio::io_context loop;
+    RunningTimer timer(loop, 5ms);
+    timer.async_wait([](boost::system::error_code) {});
+    SECTION("by cancel()") {
+      timer.cancel();
+      loop.run();
+    }
+    SECTION("by the end of the loop") {}
+  }
+  const auto due = std::chrono::steady_clock::now() + 50ms;
+  while (std::chrono::steady_clock::now() < due) {
+  }
+  CHECK(RunningClock::now() - began >= 50ms);
 }
 
 }  // namespace running_clock_test
