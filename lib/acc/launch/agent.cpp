@@ -148,7 +148,7 @@ class Agent {
 
   /// The last notice by each signal.
   std::map<int, KnownNotice> noticed_ = {};
-  /// For each such signal the local ranks that had no handler for it.
+  /// For each such signal the local ranks that had no handler for it, or were started later.
   std::map<int, std::set<int>> unreached_ = {};
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
@@ -329,6 +329,8 @@ void Agent::start_worker(int local_rank) {
   const StartedWorker started = parts_.processes.start(std::move(start));
   worker.pid = started.pid;
   ++running_;
+  // It has yet to install its handlers.
+  for (const auto& [signal, known] : noticed_) unreached_[signal].insert(local_rank);
   if (suspended_) parts_.processes.signal(local_rank, SIGSTOP);
   parts_.reporter.report(WorkerStarted{rank_of(local_rank), local_rank, started.pid, started.pid_inside});
 }

@@ -446,6 +446,22 @@ TEST_CASE("agent: a notice reaches a worker that has its handler later", "[launc
   CHECK(passed_on[1].ranks_without_handler.empty());
 }
 
+TEST_CASE("agent: a notice reaches workers that are started after it", "[launch]") {
+  Job job;
+  job.processes.signal_arrives(SIGUSR1);
+  SECTION("in the same attempt") {}
+  SECTION("in a later attempt") {
+    job.processes.has_no_handler(0, 3s);
+    job.processes.will_end_in(0, 0, Exited{1});
+  }
+  job.processes.will_end(0, Exited{0}, 10s);
+  CHECK(job.run(preemptible(1, 1)).exit_code == kRequeueCode);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}});
+  const auto passed_on = job.reporter.all<SignalPassedOn>();
+  REQUIRE(passed_on.size() == 2);
+  CHECK(passed_on[1].ranks == std::vector<int>{0});
+}
+
 TEST_CASE("agent: a notice of another node is not published again; a later one is a new one", "[launch]") {
   Job job;
   job.processes.other_nodes_send(EndNotice{SIGUSR1, "node1"}, 10ms);
