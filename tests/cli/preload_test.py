@@ -180,6 +180,41 @@ def a_module_may_ignore_the_end_of_children():
     assert run(["--num_processes", "2", "--preload", "quiet", "script.py"]) == cold, cold
 
 
+def streams_of_modules_are_kept():
+    pathlib.Path("script.py").write_text("import streams, sys\nprint('a line')\nprint('another', file=sys.stderr)\n")
+    for source in (
+        "class Copy:\n    write, flush = sys.stdout.write, sys.stdout.flush\nsys.stdout = Copy()\n",
+        "sys.stderr = codecs.getwriter('utf-8')(sys.stderr.buffer)\n",
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')\n",
+        "sys.stdout = open(1, 'w', buffering=1)\n",
+        "sys.stdout, sys.stderr = sys.stderr, sys.stdout\n",
+        "sys.stdout = open(os.devnull, 'w')\n",
+        "sys.stdout = io.StringIO()\n",
+    ):  # fmt: skip
+        pathlib.Path("streams.py").write_text("import codecs, io, os, sys\n" + source)
+        cold = run(["--num_processes", "2", "script.py"])
+        warm = run(["--num_processes", "2", "--preload", "streams", "script.py"])
+        assert cold == warm and cold[0] == 0, (source, cold, warm)
+
+
+def nothing_of_the_watch_is_left():
+    pathlib.Path("names.py").write_text("from os import getpid, urandom\n")
+    pathlib.Path("script.py").write_text(
+        "import names, os, pickle\nprint(names.getpid is os.getpid, pickle.loads(pickle.dumps(names.urandom)) is os.urandom)\n")  # fmt: skip
+    assert run(["--num_processes", "1", "--preload", "names", "script.py"]) == (0, "True True\n", "")
+
+
+def a_module_may_have_an_older_finder():
+    pathlib.Path("older.py").write_text(
+        "import sys\nclass Finder:\n    def find_module(self, name, path=None): pass\nsys.meta_path.insert(0, Finder())\n")
+    pathlib.Path("numpy").mkdir()
+    pathlib.Path("numpy/__init__.py").touch()
+    pathlib.Path("numpy/random.py").write_text(
+        "import array\ndef get_state(): return 'MT', array.array('I', [1])\ndef set_state(state): pass\ndef seed(number=None): pass\n")
+    pathlib.Path("script.py").write_text("import sys\nprint('numpy.random' in sys.modules)\n")
+    assert run(["--num_processes", "1", "--preload", "older,numpy.random", "script.py"]) == (0, "True\n", "")
+
+
 def refusals_are_one_line():
     pathlib.Path("script.py").write_text("import os, module\nprint('here', os.environ['RANK'])\n")
     words = ["--num_processes", "2", "--max-restarts", "1"]
@@ -187,6 +222,7 @@ def refusals_are_one_line():
         "starts 1 thread": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
         "starts a process": "import subprocess\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\n",
         "opens a socket": "import socket\nopened = socket.socket()\n",
+        "copies or redirects a standard stream": "import os\ncopy = os.dup(1)\n",
         "initializes the GPU": "import sys, types\n"
                                "sys.modules['torch'] = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: True))\n",
         "reads RANK, which each worker has for itself": "import os\nrank = os.environ.get('RANK')\n",
@@ -245,7 +281,9 @@ def descendants(pid):
 
 def main():
     cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs, seeds_are_kept,
-             an_import_that_hangs_is_no_secret, a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
+             streams_of_modules_are_kept,
+             nothing_of_the_watch_is_left, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret,
+             a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
     for case in cases:
         if sys.argv[2:] and case.__name__ not in sys.argv[2:]:
             continue

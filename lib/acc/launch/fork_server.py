@@ -30,6 +30,7 @@ import sys
 import types
 
 OWN_FILE = sys._getframe().f_code.co_filename
+OUTPUT = "acc-preload"  # the name of the files to which imports write
 NVML_VARIABLE = "PYTORCH_NVML_BASED_CUDA_CHECK"
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -208,8 +209,14 @@ class Watch:
 
     def end(self):
         sys.meta_path.remove(self)
-        for owner, name, usual in reversed(self.usual):
+        usual_of = {}
+        for owner, name, usual in self.usual:
+            usual_of[id(vars(owner)[name])] = usual
             setattr(owner, name, usual)
+        # Modules have taken some over: what is not found by its name cannot be pickled. A lazy module stays one.
+        for module in filter(lambda module: isinstance(module, types.ModuleType), list(sys.modules.values())):
+            names = object.__getattribute__(module, "__dict__")
+            names.update({name: usual_of[id(value)] for name, value in names.items() if id(value) in usual_of})
         for chance in self.chances.values():
             chance.last = chance.state(chance.module)
         self.over = True
@@ -220,7 +227,9 @@ class Watch:
         if watch is None:
             return None
         for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(name, path, target)
+            # Older ones do not have the function, and are passed over by Python, too.
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find and find(name, path, target)
             if spec is not None:
                 break
         else:
@@ -330,17 +339,18 @@ def has_children():
     return True
 
 
-def sockets():
-    found = set()
+def open_files():
+    """What each descriptor leads to."""
+    found = {}
     for descriptor in os.listdir("/proc/self/fd"):
         try:
-            found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+            found[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
         except OSError:  # the descriptor of the listing
             pass
-    return {target for target in found if target.startswith("socket:")}
+    return found
 
 
-def find_obstacle(watch, own_sockets):
+def find_obstacle(watch, own_files):
     """What has been done here that forked processes cannot take over; empty: nothing."""
     if watch.obstacle():
         return watch.obstacle()
@@ -348,8 +358,13 @@ def find_obstacle(watch, own_sockets):
         return "initializes the GPU"
     if has_children():
         return "starts a process"
-    if sockets() - own_sockets:
+    files = open_files()
+    new = [target for descriptor, target in files.items() if own_files.get(descriptor) != target]
+    if any(target.startswith("socket:") for target in new):
         return "opens a socket"
+    # A worker has others: what it writes to a copy would be lost.
+    if any(target.startswith(f"/memfd:{OUTPUT}") for target in new) or any(files.get(n) != own_files.get(n) for n in "012"):
+        return "copies or redirects a standard stream"
     threads = count_threads()
     return f"starts {threads} thread{'s' if threads > 1 else ''}" if threads else ""
 
@@ -361,7 +376,7 @@ def import_all(modules, variables, watch, say):
     os.environ[NVML_VARIABLE] = "1"  # torch.cuda.is_available() then leaves the driver alone
     WatchedEnvironment.names = frozenset(variables)
     os.environ.__class__ = WatchedEnvironment
-    own_sockets = sockets()
+    own_files = open_files()
     suspect = ""
     watch.begin()
     for module in modules:
@@ -370,7 +385,7 @@ def import_all(modules, variables, watch, say):
             importlib.import_module(module)
         except BaseException as error:
             return f"{module} cannot be imported ({describe(error)})"
-        if not suspect and find_obstacle(watch, own_sockets):
+        if not suspect and find_obstacle(watch, own_files):
             suspect = module
     watch.end()
     os.environ.__class__ = usual
@@ -379,7 +394,7 @@ def import_all(modules, variables, watch, say):
     else:
         os.environ[NVML_VARIABLE] = inherited
     # Looks again, for some threads have ended.
-    obstacle = find_obstacle(watch, own_sockets) if suspect else ""
+    obstacle = find_obstacle(watch, own_files) if suspect else ""
     return f"importing {suspect} {obstacle}" if obstacle else ""
 
 
@@ -455,6 +470,14 @@ def repeat(output, stream):
         text = text[os.write(stream, text):]
 
 
+def is_usable(stream, descriptor):
+    """Whether a standard stream of the interpreter is neither closed nor detached."""
+    try:
+        return stream.fileno() == descriptor
+    except ValueError:
+        return False
+
+
 def look_again(stream):
     """At what the stream writes to, a file or not: this process has asked for another one, and a FileIO asks once."""
     old = stream.buffer
@@ -482,9 +505,12 @@ def dress(request, streams, outputs, changes, program, watch):
     for stream, output in enumerate(outputs, 1):
         repeat(output, stream)
         os.close(output)
-    look_again(sys.stdout)
-    look_again(sys.stderr)
-    sys.stdout.reconfigure(line_buffering=not sys.stdout.write_through and os.isatty(1))
+    # A module may have put its own in their place, which stay as it has made them.
+    if is_usable(sys.__stderr__, 2):
+        look_again(sys.__stderr__)
+    if is_usable(sys.__stdout__, 1):
+        look_again(sys.__stdout__)
+        sys.__stdout__.reconfigure(line_buffering=not sys.__stdout__.write_through and os.isatty(1))
     seed_anew(watch)
 
 
@@ -574,7 +600,7 @@ def main():
         control.send(b"refused Python 3.8 is the first that can be preloaded, and this is %d.%d" % sys.version_info[:2])
         control.recv(1)
         return
-    outputs = [os.memfd_create("acc-preload") for _ in range(2)]
+    outputs = [os.memfd_create(f"{OUTPUT}-{stream}") for stream in (1, 2)]
     nothing = os.open(os.devnull, os.O_RDONLY)
     for stream, descriptor in enumerate((nothing, *outputs)):
         os.dup2(descriptor, stream)
