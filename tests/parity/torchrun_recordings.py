@@ -39,7 +39,7 @@ def generalize(text, folder, scripts=None):
         text = text.replace(str(scripts), "<scripts>")
     text = re.sub(r"torchelastic_[A-Za-z0-9_]{6,8}/", "torchelastic_<rand>/", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>", text)
-    return re.sub(r"(<uuid>|none|job7|abc|j)_[A-Za-z0-9_]{6,8}/", r"\1_<rand>/", text)
+    return re.sub(r"(?<!\w)(<uuid>|none|job7|abc|j)_[A-Za-z0-9_]{6,8}/", r"\1_<rand>/", text)
 
 
 def with_own_id(recorded):
