@@ -97,9 +97,11 @@ bool is_pmix_of_slurm(const Environment& environment) {
 }
 
 // RANK and WORLD_SIZE are a node's where nothing says that they are a worker's: each launcher gives its
-// workers a LOCAL_RANK. Where torchrun's own variables are there, they say it.
+// workers a LOCAL_RANK. Where torchrun's own variables are there, they say it. Templates of pods and scripts
+// leave WORLD_SIZE empty.
 bool counts_nodes(const Environment& environment) {
-  return environment.contains("MASTER_ADDR") && environment.get("WORLD_SIZE") != "1" &&
+  const std::string size = environment.get("WORLD_SIZE");
+  return environment.contains("MASTER_ADDR") && !size.empty() && size != "1" &&
          !environment.contains("LOCAL_RANK") && !environment.contains("PET_NNODES") &&
          !environment.contains("PET_RDZV_ENDPOINT");
 }

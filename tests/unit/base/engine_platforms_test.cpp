@@ -54,12 +54,13 @@ TEST_CASE("engine_platforms: RANK and WORLD_SIZE with MASTER_ADDR count nodes", 
   // An Indexed Job whose manifest gives them, too.
   CHECK(find_engine(with(node, {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "1"}}))
             .name == "PyTorchJob");
-  // A worker of some launcher; torchrun's variables; one process; a half.
+  // A worker of some launcher; torchrun's variables; one process; a half; nothing.
   CHECK_FALSE(find_engine(with(node, {{"LOCAL_RANK", "1"}})));
   CHECK_FALSE(find_engine(with(node, {{"PET_NNODES", "2"}})));
   CHECK_FALSE(find_engine(with(node, {{"PET_RDZV_ENDPOINT", "a:29400"}})));
   CHECK_FALSE(find_engine(with(node, {{"WORLD_SIZE", "1"}, {"RANK", "0"}})));
   CHECK_FALSE(find_engine({{"WORLD_SIZE", "2"}, {"RANK", "1"}}));
+  CHECK_FALSE(find_engine({{"MASTER_ADDR", ""}, {"WORLD_SIZE", ""}, {"RANK", ""}}));
   CHECK(find_engine(with(node, {{"RANK", "2"}})).problem);
   // Nothing is known of how its processes are ended.
   CHECK_FALSE(acc::engine_stop(node));
