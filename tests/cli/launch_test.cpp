@@ -429,6 +429,15 @@ TEST_CASE("cli: a log file that cannot be written is said once, and makes nobody
   const std::size_t first = full.err.find(warning);
   CHECK(first != std::string::npos);
   CHECK(full.err.find(warning, first + 1) == std::string::npos);
+  // A file that takes a part of the second line.
+  const Run limited =
+      acc::test::run({"/bin/sh", "-c",
+                      "trap '' XFSZ; ulimit -f 1; exec \"$0\" launch --log-level debug --log-file log "
+                      "--log-pattern \"$(printf %0300d)%v\" /bin/true",
+                      (acc::program_folder() / "acc").string()},
+                     acc.environment, "", acc.folder.path().string());
+  CHECK(limited.code == 0);
+  CHECK(limited.err.find("the log file cannot be written: File too large\n") != std::string::npos);
   const Run pipe =
       acc::test::run({"/bin/sh", "-c", "mkfifo pipe; exec \"$0\" launch --log-file pipe /bin/true",
                       (acc::program_folder() / "acc").string()},

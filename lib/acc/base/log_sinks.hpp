@@ -4,7 +4,6 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -17,6 +16,7 @@
 
 #include "acc/base/append_file.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc::log {
 
@@ -61,8 +61,7 @@ class FileSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t text;
     formatter_->format(message, text);
-    const std::string_view line(text.data(), text.size());
-    if (::write(file_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
+    if (write_all(file_.get(), {text.data(), text.size()})) return;
     if (const auto on_lost = std::exchange(on_lost_, nullptr)) on_lost(append_problem(errno, path_));
   }
   void flush_() override {}
