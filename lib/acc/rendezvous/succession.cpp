@@ -94,11 +94,12 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
 }
 
 Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {
-  return {.rounds = history_.round,
-          .restarts = history_.restarts + (counts_restart ? 1 : 0),
-          .away = yet_to_come(successors_, coordinator_, self, nodes_, dead_),
-          .survivors = std::max(nodes_ - 1 - static_cast<int>(dead_.size()) - (coordinator_is_dead() ? 0 : 1), 0),
-          .dead_port = coordinator_is_dead() ? lost_place_.port : 0};
+  return {
+      .rounds = history_.round,
+      .restarts = history_.restarts + (counts_restart ? 1 : 0),
+      .away = yet_to_come(successors_, coordinator_, self, nodes_, dead_),
+      .survivors = std::max(nodes_ - 1 - static_cast<int>(dead_.size()) - (coordinator_is_dead() ? 0 : 1), 0),
+      .dead_port = coordinator_is_dead() ? lost_place_.port : 0};
 }
 
 std::vector<StoreAddress> LastRound::others(const NodeInfo& self) const {
