@@ -39,8 +39,8 @@ class ReplacementCheck {
 /// Throws Error{system}: `path` is replaced again and again while it is read.
 [[noreturn]] void refuse_replaced(const std::filesystem::path& path);
 
-/// Calls `read`, with the check if it takes one, and returns its result; again, also when it throws an Error,
-/// if one of `paths` was replaced meanwhile. `agree` makes several processes read again together. Throws
+/// Calls `read`, with the check if it takes one, and returns its result; again, also when it throws, if one
+/// of `paths` was replaced meanwhile. `agree` makes several processes read again together. Throws
 /// Error{system}, naming the first path, if that does not end.
 template <class Read>
 auto read_unreplaced(
@@ -58,7 +58,7 @@ auto read_unreplaced(
         }
       }();
       if (!agree(check.replaced())) return result;
-    } catch (const Error&) {
+    } catch (...) {
       if (!agree(check.replaced())) throw;
     }
   }

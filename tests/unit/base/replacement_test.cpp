@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/replacement.hpp"
 
+#include <stdexcept>
 #include <string>
 
 #include "support/catch.hpp"
@@ -72,6 +73,18 @@ TEST_CASE("replacement: an error of what stayed is thrown, and reading ends", "[
   CHECK(acc::test::error_of([&] {
           acc::read_unreplaced({file}, [&] { return folder.write("file", std::string(++reads, 'x')); });
         }).starts_with(file.string() + ": is replaced again and again while it is read"));
+}
+
+TEST_CASE("replacement: processes agree also when one throws something else than an Error", "[base]") {
+  const TemporaryFolder folder;
+  int agreements = 0;
+  const auto agree = [&](bool replaced) {
+    ++agreements;
+    return replaced;
+  };
+  const auto read = []() -> int { throw std::runtime_error("of a hook"); };
+  CHECK_THROWS_AS(acc::read_unreplaced({folder.path()}, read, agree), std::runtime_error);
+  CHECK(agreements == 1);
 }
 
 }  // namespace replacement_test
