@@ -256,6 +256,26 @@ TEST_CASE("ranks: after trigger_sync_in_backward a backward averages although it
   CHECK(gradient() == Approx(2 * mean));
 }
 
+TEST_CASE("ranks: trigger_sync_in_backward averages gradients of parameters that changed after prepare",
+          "[ranks]") {
+  const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
+  const bool is_converted = GENERATE(true, false);
+  net->weight.requires_grad_(is_converted);
+  auto model = job().prepare(net);
+  if (is_converted) {
+    net->to(at::kDouble);
+    net->to(at::kFloat);
+  }
+  net->weight.requires_grad_(true);
+  const at::Tensor output = [&] {
+    const acc::NoSync guard = job().no_sync(model);
+    return model(at::full({1, 1}, rank() + 1, at::kFloat)).sum();
+  }();
+  job().trigger_sync_in_backward(model);
+  job().backward(output);
+  CHECK(net->weight.grad().item<float>() == Approx((size() + 1) / 2.0));
+}
+
 TEST_CASE("ranks: trigger_sync_in_backward refuses options that must be known in forward", "[ranks]") {
   const auto refused = [](const acc::DdpOptions& options) {
     acc::Accelerator accelerator({.ddp = options});

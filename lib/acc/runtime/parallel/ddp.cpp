@@ -367,6 +367,7 @@ void DdpReplica::synchronize_next_backward() {
                  .where = "trigger_sync_in_backward",
                  .hint = "call the last forward outside of no_sync instead"});
   }
+  impl_->group->with_explained_errors("trigger_sync_in_backward", [&] { impl_->take_up_changes(); });
   impl_->reducer->prepare_for_backward({});
   impl_->watch->expect_averaged();
 }
