@@ -19,6 +19,7 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/trainer/trainer.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -221,6 +222,30 @@ TEST_CASE("checkpoints: numbering continues after a load, and the newest are kep
   accelerator.wait_for_everyone();
   CHECK(numbers_in(project) == std::vector<std::int64_t>{2, 3});
   accelerator.wait_for_everyone();
+}
+
+// As on machines that share no folder: the other processes have none where the main process saves.
+TEST_CASE("checkpoints: a training whose checkpoints only the main process has ends on all", "[ranks]") {
+  const fs::path folder = common_folder(acc::Accelerator());
+  const std::string rank = std::to_string(acc::Accelerator().process_index());
+  acc::TrainingArguments arguments;
+  arguments.output_dir = folder / ("of_rank_" + rank);
+  arguments.max_steps = 2;
+  arguments.save_strategy = acc::SaveStrategy::steps;
+  arguments.eval_strategy = acc::IntervalStrategy::steps;
+  arguments.save_steps = 1;
+  arguments.eval_steps = 1;
+  arguments.metric_for_best_model = "loss";
+  arguments.save_only_model = true;
+  arguments.save_total_limit = 1;
+  arguments.disable_tqdm = true;
+  const at::Tensor x = at::arange(8, at::kFloat).view({8, 1});
+  const acc::TensorDataset<2> data(x, x);
+  acc::Trainer trainer(torch::nn::Linear(1, 1), arguments, data, data);
+  trainer.train();
+  const acc::Accelerator& accelerator = trainer.accelerator();
+  CHECK(accelerator.gather(at::full({1}, accelerator.process_index(), at::kLong)).size(0) ==
+        accelerator.num_processes());
 }
 
 TEST_CASE("checkpoints: when one process cannot write, all report it, and the old checkpoint is kept",

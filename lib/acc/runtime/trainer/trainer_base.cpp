@@ -814,11 +814,10 @@ TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
     }
   }
   // With a limit of 1 only the best checkpoint is kept. Until now the newest was needed for resuming.
-  const bool is_here =
-      !best.empty() && is_same_folder(absolute_path(best).parent_path(), arguments_.output_dir);
-  if (arguments_.save_total_limit == 1 && is_here && !stopped_) {
+  if (arguments_.save_total_limit == 1 && !best.empty() && !stopped_) {
     accelerator_->wait_for_everyone();
     accelerator_->on_main_process([&] {
+      if (!is_same_folder(absolute_path(best).parent_path(), arguments_.output_dir)) return;
       for (const NumberedCheckpoint& checkpoint : checkpoints_in(arguments_.output_dir))
         if (!is_same_folder(checkpoint.folder, best)) detail::remove_folder(checkpoint.folder);
     });
