@@ -36,6 +36,9 @@ class Scheduler {
   /// The maximum number of steps, if there is one.
   std::optional<std::int64_t> total_steps() const { return schedule_.total_steps; }
 
+  /// Continues with another schedule from the next step on.
+  void set_schedule(Schedule schedule) { schedule_ = std::move(schedule); }
+
   /// The optimizer whose rates are set. Call set_optimizer after the optimizer was moved.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
   /// Continues with another optimizer, as when the first was moved.

@@ -170,6 +170,10 @@ std::vector<NumberedCheckpoint> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
+std::int64_t ceil_div(std::int64_t whole, std::int64_t part) {
+  return (whole + part - 1) / part;
+}
+
 bool is_same_folder(const fs::path& one, const fs::path& other) {
   std::error_code one_is_missing;
   return fs::equivalent(one, other, one_is_missing);
@@ -444,7 +448,6 @@ TrainerBase::Plan TrainerBase::plan_training() const {
                  .hint = a.dataloader_drop_last
                              ? "it is smaller than a batch, and dataloader_drop_last is set"
                              : "it is empty"});
-  const auto ceil_div = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
   plan.steps_in_epoch = static_cast<std::int64_t>(*batches);
   plan.num_update_steps_per_epoch = ceil_div(plan.steps_in_epoch, a.gradient_accumulation_steps);
   plan.num_examples = static_cast<std::int64_t>(num_train_examples());
@@ -458,6 +461,22 @@ TrainerBase::Plan TrainerBase::plan_training() const {
     plan.num_train_samples = double(plan.num_examples) * a.num_train_epochs;
   }
   return plan;
+}
+
+void TrainerBase::continue_with(Plan& plan, const LoaderPosition& from) {
+  if (!train_batches()) return;
+  const std::int64_t batches_left =
+      from.finished ? 0 : std::max<std::int64_t>(0, plan.steps_in_epoch - std::int64_t(from.batches));
+  const std::int64_t left_in_pass = ceil_div(batches_left, arguments_.gradient_accumulation_steps);
+  const auto epochs = static_cast<std::int64_t>(from.epoch) + 1;
+  if (arguments_.max_steps > 0) {
+    const std::int64_t later = std::max<std::int64_t>(0, plan.max_steps - state_.global_step - left_in_pass);
+    plan.num_train_epochs = epochs + ceil_div(later, plan.num_update_steps_per_epoch);
+    return;
+  }
+  const std::int64_t done = epochs * plan.num_update_steps_per_epoch - left_in_pass;
+  plan.max_steps = state_.global_step + std::max<std::int64_t>(0, plan.max_steps - done);
+  if (scheduler_ && !options_.schedule) scheduler_->set_schedule(create_schedule(plan.max_steps));
 }
 
 void TrainerBase::show_banner(const Plan& plan) {
@@ -489,7 +508,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
   if (std::exchange(native_, native) != native) initial_rates_.clear();
   optimizer_ = accelerator_->prepare_optimizer(native);
-  const Plan plan = plan_training();
+  Plan plan = plan_training();
   create_scheduler(*optimizer_, plan.max_steps);
 
   const TrainerState before = state_;
@@ -499,7 +518,14 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   saved_steps_.clear();
   const fs::path checkpoint = checkpoint_to_resume(
       resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint);
-  if (!checkpoint.empty()) resume(checkpoint);
+  LoaderPosition position;
+  if (!checkpoint.empty()) {
+    resume(checkpoint);
+    position = train_position();
+    if (arguments_.ignore_data_skip) position = {.epoch = position.epoch + (position.finished ? 1 : 0)};
+    if (state_.max_steps != plan.max_steps || state_.num_train_epochs != plan.num_train_epochs)
+      continue_with(plan, position);
+  }
   state_.max_steps = plan.max_steps;
   state_.num_train_epochs = plan.num_train_epochs;
   state_.train_batch_size = arguments_.per_device_train_batch_size;
@@ -514,8 +540,6 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   Counters counters;
   counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
   counters.first_step = counters.step_of_last_log = state_.global_step;
-  LoaderPosition position = checkpoint.empty() ? LoaderPosition() : train_position();
-  if (arguments_.ignore_data_skip) position = {.epoch = position.epoch + (position.finished ? 1 : 0)};
   if (!checkpoint.empty() && shows_progress())
     std::fprintf(stderr, "  Resuming training from checkpoint with epoch %ld and global step %ld\n",
                  long(position.epoch), long(state_.global_step));

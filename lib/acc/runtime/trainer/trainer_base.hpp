@@ -171,6 +171,8 @@ class TrainerBase {
   struct Counters;
 
   Plan plan_training() const;
+  // Of a checkpoint whose steps were of another size: trains what is left of the data, or of max_steps.
+  void continue_with(Plan& plan, const LoaderPosition& from);
   void show_banner(const Plan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);

@@ -365,6 +365,39 @@ TEST_CASE("trainer: a training continued on other batches reads each sample of t
   CHECK(same_weights.equal(weights));
 }
 
+TEST_CASE("trainer: a training continued in larger or smaller steps trains the rest of its epochs or steps",
+          "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.save_strategy = acc::SaveStrategy::steps;
+  arguments.save_steps = 4;
+  arguments.logging_steps = 1;
+  const auto train = [&](const char* name, int batch_size, const fs::path& checkpoint) {
+    arguments.output_dir = folder.path() / name;
+    arguments.per_device_train_batch_size = batch_size;
+    const Seen data{16};
+    acc::Trainer trainer(zeros(), arguments, data);
+    trainer.train(checkpoint);
+    return std::pair(trainer.state(), data.indices->size());
+  };
+  SECTION("epochs, with a rate that falls until their end") {
+    arguments.num_train_epochs = 3;  // of 8 steps, then 4
+    arguments.learning_rate = 1;
+    train("small", 2, "");
+    const auto [state, read] = train("large", 4, folder.path() / "small" / "checkpoint-16");
+    CHECK(read == 16);
+    CHECK(state.epoch == 3);
+    CHECK(state.global_step == 20);
+    CHECK(state.log_history.at(17).at("learning_rate") == Approx(3.0 / 20));
+    CHECK(train("again", 4, folder.path() / "large" / "checkpoint-20").second == 0);
+  }
+  SECTION("steps") {
+    arguments.max_steps = 12;  // 3 epochs of 4 steps, then 1.5 of 8
+    train("large", 4, "");
+    CHECK(train("small", 2, folder.path() / "large" / "checkpoint-8").first.global_step == 12);
+  }
+}
+
 TEST_CASE("trainer: an iterable data set continues in the pass in which the checkpoint was saved",
           "[runtime]") {
   const TemporaryFolder folder;
