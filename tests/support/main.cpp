@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_MAIN
-#endif
+#define CATCH_CONFIG_RUNNER
+#include <signal.h>
+
 #include "support/catch.hpp"
 
-#if __has_include(<catch2/catch_all.hpp>)
 int main(int argc, char** argv) {
+  // What nohup, a shell's background and CI ignore would be ignored in every job that a test starts.
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT}) ::signal(signal, SIG_DFL);
   return Catch::Session().run(argc, argv);
 }
-#endif
