@@ -2,6 +2,7 @@
 // Reads and writes weights and checkpoints, including those of Python.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/materialize.hpp"

@@ -2,6 +2,7 @@
 // Data sets, samplers and loaders that distribute samples over processes.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/data/batch_parts.hpp"
 #include "acc/runtime/data/batch_plan.hpp"
 #include "acc/runtime/data/collated.hpp"

@@ -2,4 +2,5 @@
 // The largest batch size that fits into memory.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/memory.hpp"

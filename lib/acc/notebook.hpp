@@ -3,6 +3,7 @@
 // (libacc_notebook.so) beside the runtime; not part of acc/acc.hpp.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/notebook/notebook_launcher.hpp"
 #include "acc/notebook/result_text.hpp"
 #include "acc/notebook/write_basic_config.hpp"

@@ -3,4 +3,5 @@
 // Not part of acc/acc.hpp.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/process/objects.hpp"

@@ -2,6 +2,7 @@
 // Optimizers with gradient accumulation, clipping, and learning rate schedules.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/optim/accelerated_scheduler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/learning_rate.hpp"

@@ -2,6 +2,7 @@
 // Data-parallel and sharded models, on many processes or on the devices of one.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/parallel/data_parallel.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"

@@ -2,5 +2,6 @@
 // Mixed precision: autocast, and the gradient scaler for fp16.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/precision/autocast.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"

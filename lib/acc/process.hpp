@@ -2,6 +2,7 @@
 // This process in its job: rank, collective operations, logger and error file.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/process/logger.hpp"
 #include "acc/runtime/process/object_text.hpp"

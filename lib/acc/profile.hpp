@@ -2,4 +2,5 @@
 // Profiling, with traces for chrome://tracing and Perfetto.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/profile.hpp"

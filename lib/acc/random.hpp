@@ -2,4 +2,5 @@
 // Seeds and states of random number generators.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/random.hpp"

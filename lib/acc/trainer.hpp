@@ -2,6 +2,7 @@
 // The Trainer: the training loop with evaluation, checkpoints and logs.
 #pragma once
 
+#include "acc/base/cpp20.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
 #include "acc/runtime/trainer/trainer_callback.hpp"

@@ -300,10 +300,16 @@ class Accelerator {
       return map_tensors(gather(input), [&](const at::Tensor& all) {
         return keep ? all.slice(0, 0, static_cast<std::int64_t>(*keep)) : all;
       });
-    } else {
+    } else if constexpr (detail::ListOfObjects<Input>) {
       Input all = gather_object(input);
       if (keep && *keep < all.size()) all.erase(all.begin() + static_cast<std::ptrdiff_t>(*keep), all.end());
       return all;
+    } else {
+      static_assert(
+          detail::ListOfObjects<Input>,
+          "gather_for_metrics takes tensors, structures of tensors, and vectors of numbers, texts or, "
+          "with acc/objects.hpp, of what JSON can hold");
+      return input;
     }
   }
   template <std::same_as<at::Tensor>... More>

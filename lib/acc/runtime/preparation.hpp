@@ -76,6 +76,8 @@ class Preparation {
 
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
+    static_assert(!std::same_as<Module, torch::nn::Module>,
+                  "prepare a model as the class that has its forward, not as shared_ptr<torch::nn::Module>");
     auto distributed = add_model(module, options);
     return Model<Module>(std::move(module), std::move(distributed), mixed_precision(),
                          state_.device().type());

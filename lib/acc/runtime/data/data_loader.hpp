@@ -25,8 +25,25 @@ namespace acc {
 namespace detail {
 
 template <class Dataset>
+concept ReadableDataset = IterableDataset<Dataset> ||
+    requires(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
+  dataset.size();
+  dataset.get_batch(indices);
+} || requires(Dataset& dataset) {
+  dataset.size();
+  dataset.get(std::size_t{0});
+};
+
+template <class Dataset>
 struct ReaderOf {
   using Type = MapReader<Dataset>;
+};
+// DataLoader says what is missing; nothing else is to be reported.
+template <class Dataset>
+requires(!ReadableDataset<Dataset>) struct ReaderOf<Dataset> {
+  struct Type {
+    using Batch = at::Tensor;
+  };
 };
 template <IterableDataset Dataset>
 struct ReaderOf<Dataset> {
@@ -46,6 +63,9 @@ struct ReaderOf<Dataset> {
 /// before it, as an Error that names the sample.
 template <class Dataset>
 class DataLoader {
+  static_assert(detail::ReadableDataset<Dataset>,
+                "a data set has size() and get(index) or get_batch(indices), or is an IterableDataset");
+
   using Reader = typename detail::ReaderOf<Dataset>::Type;
 
  public:
@@ -108,7 +128,7 @@ class DataLoader {
 
   // torch::data's data sets return an optional size, acc's a plain one.
   static std::optional<std::size_t> size_of(const Dataset& dataset) {
-    if constexpr (kIterable) {
+    if constexpr (kIterable || !detail::ReadableDataset<Dataset>) {
       return std::nullopt;
     } else {
       const std::optional<std::size_t> size = dataset.size();

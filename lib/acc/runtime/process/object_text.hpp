@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace acc {
 
@@ -40,6 +41,14 @@ template <class T>
 concept HasText = requires(const T& object, std::string_view text) {
   { ObjectText<T>::write(object) } -> std::same_as<std::string>;
   { ObjectText<T>::read(text) } -> std::same_as<T>;
+};
+
+/// A vector that gather_object takes.
+template <class List>
+concept ListOfObjects = requires {
+  typename List::value_type;
+  requires std::same_as<List, std::vector<typename List::value_type>>;
+  requires HasText<typename List::value_type>;
 };
 
 }  // namespace detail
