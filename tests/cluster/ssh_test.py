@@ -187,6 +187,18 @@ def output_and_environment_come_as_they_are(acc):
 
 
 @case
+def settings_of_the_cuda_allocator_reach_the_workers(acc):
+    settings = {"PYTORCH_ALLOC_CONF": "expandable_segments:True", "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:128"}
+    script = 'echo "$PYTORCH_ALLOC_CONF $PYTORCH_CUDA_ALLOC_CONF"'
+    with Sshd(acc) as hosts:
+        here = subprocess.run([acc, "launch", "--cpu", "--num_processes", "2", "--no_python", "/bin/sh", "-c", script],
+                              env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+        for done in here, hosts.shell("one,two", script, "--cpu", env=settings):
+            assert done.returncode == 0, done
+            assert done.stdout.splitlines() == [" ".join(settings.values())] * 2, done
+
+
+@case
 def the_first_failure_is_told_once(acc):
     with Sshd(acc) as hosts:
         done = hosts.shell("one,two,three", 'if [ $RANK = 1 ]; then echo "reason" >&2; exit 7; fi; sleep 1000')

@@ -36,6 +36,12 @@ TEST_CASE("host_environment: the variables of the training are carried, those of
   CHECK_THROWS_AS(carried_environment(client, {"=x"}, "--export"), acc::Error);
 }
 
+TEST_CASE("host_environment: the settings of PyTorch's CUDA allocator are carried", "[remote]") {
+  const Environment client = {{"PYTORCH_ALLOC_CONF", "expandable_segments:True"},
+                              {"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}};
+  CHECK(carried_environment(client, {}, "--export") == client);
+}
+
 TEST_CASE("host_environment: an active virtual environment is active on the host", "[remote]") {
   const Environment there = environment_on_host({{"PATH", "/bin"}, {"HOME", "/root"}},
                                                 {{"VIRTUAL_ENV", "/venv"}, {"NCCL_DEBUG", "INFO"}});
