@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/plan/debugging.hpp"
@@ -41,6 +42,12 @@ bool ended_by_itself(const ExitStatus& status) {
     return signaled->signal != SIGTERM && signaled->signal != SIGKILL && signaled->signal != SIGINT;
   constexpr int kBySigterm = 128 + SIGTERM;
   return std::get<Exited>(status).code != kBySigterm;
+}
+
+// Whether the workers are told to use no GPU.
+bool is_on_cpu(const LaunchPlan& plan) {
+  const std::string inherited = plan.inherited.get("ACCELERATE_USE_CPU");
+  return parse_truth(plan.environment.get("ACCELERATE_USE_CPU", inherited)).value_or(false);
 }
 
 // Who announced the end of the job: a signal to one of acc's processes, one that has ended a worker, or
@@ -139,6 +146,8 @@ class Agent {
   TimePoint began_ = {};
   std::chrono::milliseconds uptime_ = {};
   std::optional<OomWatch> oom_ = {};
+  /// Since the job's start: a GPU that was lost in one attempt is missing in the next ones.
+  std::optional<XidWatch> xids_ = {};
   /// All ranks were idle, and the plan says that this ends the attempt.
   bool hung_ = false;
   /// What the checks before this attempt came to.
@@ -162,6 +171,7 @@ class Agent {
 
 LaunchReport Agent::run() {
   parts_.rendezvous.on_event([this](NodeEvent event) { parts_.processes.post(std::move(event)); });
+  if (!is_on_cpu(plan_)) xids_.emplace(parts_.kernel_log);
   do {
     report_ = {.restarts = attempt_};
     run_attempt();
@@ -580,6 +590,7 @@ WorkerFailure Agent::find_cause() {
   WorkerFailure cause = seen[find_root_cause(seen)];
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
   if (cause.out_of_memory) cause.cgroup_memory = oom_->memory();
+  if (xids_) cause.xids = xids_->faults();
   report_.stopped_ranks = ranks_where([](const Worker& worker) { return worker.stopped; });
   std::erase(report_.stopped_ranks, cause.rank);
   report_.ended_ranks = ranks_where([&](const Worker& worker) {

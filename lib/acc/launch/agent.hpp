@@ -26,6 +26,7 @@ struct JobParts {
   CheckNodes check_nodes = {};
   LogFolder logs = {};
   CgroupPaths cgroups = {};
+  KernelLogPaths kernel_log = {};
   /// The host name in the failure report.
   std::string host = "localhost";
 };

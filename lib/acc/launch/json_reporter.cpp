@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "acc/preflight/xid_json.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -29,6 +31,7 @@ OrderedJson to_json(const WorkerFailure& failure) {
                         {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.when)}};
   add_status(object, failure.status);
   object["out_of_memory"] = failure.out_of_memory;
+  object["xids"] = failure.xids ? OrderedJson(*failure.xids) : OrderedJson();
   object["message"] = failure.error_file ? OrderedJson(failure.error_file->message) : OrderedJson();
   object["traceback"] = failure.error_file ? OrderedJson(failure.error_file->traceback) : OrderedJson();
   const bool has_file = failure.error_file && failure.error_file->stays;

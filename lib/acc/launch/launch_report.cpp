@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/preflight/xid_json.hpp"
 
 namespace acc::launcher {
 
@@ -186,6 +187,7 @@ std::string to_json_text(const WorkerFailure& failure) {
     json["memory_limit"] = memory->limit;
     if (memory->peak) json["memory_peak"] = *memory->peak;
   }
+  if (failure.xids) json["xids"] = *failure.xids;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -211,6 +213,7 @@ WorkerFailure parse_failure(std::string_view text) {
       if (json.contains("memory_peak"))
         failure.cgroup_memory->peak = json["memory_peak"].get<std::uint64_t>();
     }
+    if (json.contains("xids")) failure.xids = json["xids"].get<std::vector<Xid>>();
     if (json.contains("error_file")) failure.error_file = parse_file(json["error_file"]);
   } catch (const Json::exception&) {
     return failure;

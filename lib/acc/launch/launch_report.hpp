@@ -12,6 +12,7 @@
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/preflight/kernel_log.hpp"
 
 namespace acc::launcher {
 
@@ -28,6 +29,8 @@ struct WorkerFailure {
   bool out_of_memory = false;
   /// If it has: of the cgroup with the lowest limit.
   std::optional<CgroupMemory> cgroup_memory = {};
+  /// Faults of its machine's GPUs that the kernel has logged since the job's start. Absent: not known.
+  std::optional<std::vector<Xid>> xids = {};
   std::optional<ErrorFile> error_file = {};
   /// The last lines of its standard error.
   std::string stderr_tail = {};

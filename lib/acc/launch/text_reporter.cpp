@@ -101,6 +101,12 @@ std::string memory_text(const WorkerFailure& failure) {
                      peak ? ", peak " + short_size(*peak) : "");
 }
 
+std::string xids_text(const std::vector<Xid>& xids) {
+  std::vector<std::string> texts;
+  for (const Xid& xid : xids) texts.push_back(to_string(xid));
+  return fmt::format("  since the job's start the kernel has logged {}\n", shown_line(join(texts, ", ")));
+}
+
 // A missing module often means the wrong Python.
 constexpr std::string_view kMissesModule = "ModuleNotFoundError: ";
 // Of a script that makes its process group by itself, and runs as the single process of `acc launch`.
@@ -130,6 +136,7 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
   if (is_consequence(failure)) block += lost_connection_text(failure, ended);
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
   if (failure.out_of_memory) block += memory_text(failure);
+  if (failure.xids && !failure.xids->empty()) block += xids_text(*failure.xids);
   append_error(block, failure);
   if (says(failure, kTooManyFiles)) block += fmt::format("  {}\n", limit_hint(EMFILE));
   if (std::ranges::any_of(kTooManyProcesses, [&](std::string_view text) { return says(failure, text); }))

@@ -178,8 +178,7 @@ class Judge {
     if (!node.xids) return;
     for (const Xid& xid : *node.xids) {
       if (!is_fault(xid)) continue;
-      warning(Check::xid, node.rank,
-              fmt::format("the kernel log has Xid {} of the GPU at {}", xid.number, xid.pci_address),
+      warning(Check::xid, node.rank, fmt::format("the kernel log has {}", to_string(xid)),
               "NVIDIA's page on Xid errors says what it means; reset the GPU if that was not done since");
     }
   }

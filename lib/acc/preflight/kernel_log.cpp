@@ -2,15 +2,16 @@
 #include "acc/preflight/kernel_log.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-
-#include "acc/base/files.hpp"
+#include <utility>
 
 namespace acc::launcher {
 namespace {
@@ -20,34 +21,67 @@ constexpr std::string_view kXid = "NVRM: Xid (PCI:";
 constexpr std::string_view kBoot = "Linux version ";
 constexpr std::size_t kMaxFile = std::size_t{4} << 20U;
 
-// One read(2) of /dev/kmsg returns one record.
-std::optional<std::string> read_kmsg() {
-  const Descriptor device(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!device) return std::nullopt;
-  std::string log;
-  std::array<char, 8192> record = {};
-  while (true) {
-    const ssize_t size = ::read(device.get(), record.data(), record.size());
-    if (size > 0) {
-      log.append(record.data(), static_cast<std::size_t>(size));
-    } else if (size == 0 || (errno != EPIPE && errno != EINTR)) {
-      // EPIPE: records were overwritten since, and the next read continues with the oldest.
-      break;
-    }
-  }
-  return errno == EAGAIN ? std::optional(log) : std::nullopt;
+// NVIDIA's "XID Errors" (deployment guide r590): memory and its repair, the bus, NVLink, the GPU's
+// processors.
+struct Fault {
+  int number;
+  std::string_view meaning;
+};
+constexpr std::array<Fault, 17> kFaults = {{{48, "double-bit ECC error"},
+                                            {61, "microcontroller breakpoint"},
+                                            {62, "microcontroller halt"},
+                                            {63, "row remapping event"},
+                                            {64, "row remapping failure"},
+                                            {74, "NVLink error"},
+                                            {79, "fallen off the bus"},
+                                            {92, "high single-bit ECC error rate"},
+                                            {95, "uncontained memory error"},
+                                            {109, "context switch timeout"},
+                                            {110, "security fault"},
+                                            {119, "GSP RPC timeout"},
+                                            {120, "GSP error"},
+                                            {121, "C2C link error"},
+                                            {136, "link training failure"},
+                                            {140, "unrecoverable ECC error"},
+                                            {143, "initialization failure"}}};
+
+std::string_view meaning_of(const Xid& xid) {
+  const auto fault = std::ranges::find(kFaults, xid.number, &Fault::number);
+  return fault == kFaults.end() ? std::string_view() : fault->meaning;
 }
 
-std::optional<std::string> read_end(const char* path) {
-  const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+// A file, or the kernel's device: in some containers /dev/kmsg is a FIFO, a terminal or /dev/null.
+Descriptor open_log(const std::filesystem::path& path) {
+  const dev_t kmsg = makedev(1, 11);
+  Descriptor log(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  std::string log(std::min(size, kMaxFile), '\0');
-  const ssize_t got = ::pread(file.get(), log.data(), log.size(), static_cast<off_t>(size - log.size()));
-  if (got < 0) return std::nullopt;
-  log.resize(static_cast<std::size_t>(got));
-  return log;
+  if (!log || ::fstat(log.get(), &status) != 0) return {};
+  const bool is_log = S_ISREG(status.st_mode) || (S_ISCHR(status.st_mode) && status.st_rdev == kmsg);
+  return is_log ? std::move(log) : Descriptor();
+}
+
+// From the descriptor's offset on, of a file at most the last kMaxFile bytes, and all of one that was
+// truncated. Absent if reading fails.
+std::optional<std::string> read_rest(int fd) {
+  struct stat status = {};
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    const off_t offset = ::lseek(fd, 0, SEEK_CUR);
+    const off_t begin = offset > status.st_size ? 0 : offset;
+    ::lseek(fd, std::max(begin, status.st_size - static_cast<off_t>(kMaxFile)), SEEK_SET);
+  }
+  std::string log;
+  std::array<char, 8192> record = {};  // one read(2) of /dev/kmsg returns one record
+  while (true) {
+    const ssize_t size = ::read(fd, record.data(), record.size());
+    if (size > 0) {
+      log.append(record.data(), static_cast<std::size_t>(size));
+    } else if (size == 0 || errno == EAGAIN) {
+      return log;
+    } else if (errno != EPIPE && errno != EINTR) {
+      // EPIPE: records were overwritten since, and the next read continues with the oldest.
+      return std::nullopt;
+    }
+  }
 }
 
 }  // namespace
@@ -68,19 +102,52 @@ std::vector<Xid> find_xids(std::string_view log) {
   return found;
 }
 
-// NVIDIA's "XID Errors" (deployment guide r590): memory and its repair, the bus, NVLink, the GPU's
-// processors.
 bool is_fault(const Xid& xid) {
-  constexpr std::array kFaults = {48, 61, 62, 63, 64, 74, 79, 92, 95, 109, 110, 119, 120, 121, 136, 140, 143};
-  return std::ranges::find(kFaults, xid.number) != kFaults.end();
+  return !meaning_of(xid).empty();
+}
+
+std::string to_string(const Xid& xid) {
+  const std::string meaning = is_fault(xid) ? fmt::format(" ({})", meaning_of(xid)) : "";
+  return fmt::format("Xid {}{} of the GPU at {}", xid.number, meaning, xid.pci_address);
 }
 
 std::optional<std::string> read_kernel_log() {
-  if (auto log = read_kmsg()) return log;
-  for (const char* path : {"/var/log/kern.log", "/var/log/messages", "/var/log/syslog"}) {
-    if (auto log = read_end(path)) return log;
+  for (const std::filesystem::path& path : KernelLogPaths{}.logs) {
+    const Descriptor log = open_log(path);
+    if (auto text = log ? read_rest(log.get()) : std::nullopt) return text;
   }
   return std::nullopt;
+}
+
+XidWatch::XidWatch(const KernelLogPaths& paths) {
+  if (::access(paths.driver.c_str(), F_OK) != 0) return;
+  for (const std::filesystem::path& path : paths.logs) {
+    Descriptor log = open_log(path);
+    if (!log || ::lseek(log.get(), 0, SEEK_END) < 0) continue;
+    path_ = path;
+    log_ = std::move(log);
+    return;
+  }
+}
+
+std::optional<std::vector<Xid>> XidWatch::faults() {
+  if (!log_) return std::nullopt;
+  add_new();
+  struct stat opened = {};
+  struct stat present = {};
+  const bool rotated = ::fstat(log_.get(), &opened) == 0 && ::stat(path_.c_str(), &present) == 0 &&
+                       (opened.st_dev != present.st_dev || opened.st_ino != present.st_ino);
+  if (Descriptor next = rotated ? open_log(path_) : Descriptor()) {
+    log_ = std::move(next);
+    add_new();
+  }
+  return faults_;
+}
+
+void XidWatch::add_new() {
+  for (const Xid& xid : find_xids(read_rest(log_.get()).value_or(""))) {
+    if (is_fault(xid) && std::ranges::find(faults_, xid) == faults_.end()) faults_.push_back(xid);
+  }
 }
 
 }  // namespace acc::launcher

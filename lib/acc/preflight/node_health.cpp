@@ -2,6 +2,7 @@
 #include "acc/preflight/node_health.hpp"
 
 #include "acc/preflight/node_json.hpp"
+#include "acc/preflight/xid_json.hpp"
 
 namespace acc::launcher {
 
@@ -26,18 +27,12 @@ Json to_json(const ResolvedName& name) {
 Json to_json(const NodeHealth& node) {
   Json gpus = Json::array();
   for (const GpuHealth& gpu : node.gpus) gpus.push_back(to_json(gpu));
-  Json xids;
-  if (node.xids) {
-    xids = Json::array();
-    for (const Xid& xid : *node.xids)
-      xids.push_back({{"number", xid.number}, {"pci_address", xid.pci_address}});
-  }
   return {{"rank", node.rank},
           {"host", node.host},
           {"workers", node.workers},
           {"driver", node.driver},
           {"gpus", gpus},
-          {"xids", xids},
+          {"xids", or_null(node.xids)},
           {"memory_bytes", node.memory_bytes},
           {"free_memory_bytes", node.free_memory_bytes},
           {"log_folder", node.log_folder},
@@ -134,11 +129,7 @@ NodeHealth decode_health(std::string_view text) {
   read(object, "workers", node.workers);
   read(object, "driver", node.driver);
   for (const Json& gpu : object.at("gpus")) node.gpus.push_back(read_gpu(gpu));
-  if (const Json& xids = object.at("xids"); !xids.is_null()) {
-    node.xids.emplace();
-    for (const Json& xid : xids)
-      node.xids->push_back({.number = xid.at("number"), .pci_address = xid.at("pci_address")});
-  }
+  read(object, "xids", node.xids);
   read(object, "memory_bytes", node.memory_bytes);
   read(object, "free_memory_bytes", node.free_memory_bytes);
   read(object, "log_folder", node.log_folder);

@@ -90,13 +90,15 @@ struct Job {
 
   CheckNodes check_nodes;
 
-  LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {}) {
+  LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {},
+                   const KernelLogPaths& kernel_log = {}) {
     return acc::launcher::run(plan, {.processes = processes,
                                      .rendezvous = rendezvous,
                                      .reporter = reporter,
                                      .check_nodes = check_nodes,
                                      .logs = logs,
-                                     .cgroups = cgroups});
+                                     .cgroups = cgroups,
+                                     .kernel_log = kernel_log});
   }
 };
 
@@ -702,6 +704,29 @@ TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[lau
   }
   SECTION("it counted none") {
     CHECK_FALSE(job.run(plan_of(1), {}, places).first_failure->out_of_memory);
+  }
+}
+
+TEST_CASE("agent: a failure has the GPU faults of the kernel log since the job's start", "[launch]") {
+  const TemporaryFolder folder;
+  const std::string before = "NVRM: Xid (PCI:0000:1c:00): 48, DBE\n";
+  const KernelLogPaths log = {.driver = folder.path(), .logs = {folder.write("kmsg", before)}};
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  LaunchPlan plan = plan_of(1, 1);
+  // Of the first attempt: the second one fails because of it, too.
+  job.processes.before_start = [&, started = 0]() mutable {
+    if (started++ == 0)
+      folder.write("kmsg", before + "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n");
+  };
+  SECTION("in each attempt") {
+    const LaunchReport report = job.run(plan, {}, {}, log);
+    CHECK(report.restarts == 1);
+    CHECK(report.first_failure->xids == std::vector<Xid>{{79, "0000:3b:00"}});
+  }
+  SECTION("unless the job is on the CPU") {
+    plan.environment.set("ACCELERATE_USE_CPU", "True");
+    CHECK_FALSE(job.run(plan, {}, {}, log).first_failure->xids);
   }
 }
 

@@ -34,6 +34,7 @@ WorkerFailure failure() {
           .pid = 12,
           .host = "node0",
           .status = Signaled{SIGSEGV},
+          .xids = std::vector<Xid>{{79, "0000:3b:00"}},
           .error_file = ErrorFile{.path = "/e.json", .message = "ValueError"},
           .stderr_tail = "bad \xff byte"};
 }

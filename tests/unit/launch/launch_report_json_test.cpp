@@ -20,6 +20,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
                                  .attempt = 2,
                                  .out_of_memory = true,
                                  .cgroup_memory = CgroupMemory{.limit = 7, .peak = 6},
+                                 .xids = std::vector<Xid>{{79, "0000:3b:00"}},
                                  .error_file = ErrorFile{.path = "/log/error.json",
                                                          .message = "m",
                                                          .traceback = "t",
@@ -37,6 +38,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
   CHECK(read.attempt == 2);
   CHECK(read.out_of_memory);
   CHECK(read.cgroup_memory == failure.cgroup_memory);
+  CHECK(read.xids == failure.xids);
   CHECK(read.error_file == failure.error_file);
   CHECK(read.stderr_tail == "line\n\xef\xbf\xbd\n");  // what is not UTF-8 is marked
 }

@@ -43,6 +43,16 @@ TEST_CASE("failure_text: SIGKILL is an OOM kill only with evidence", "[launch]")
   CHECK(has(summarize(killed), "killed by the kernel for memory"));
 }
 
+TEST_CASE("failure_text: names the GPU faults that the kernel has logged", "[launch]") {
+  WorkerFailure lost = failure(Exited{1});
+  lost.xids.emplace();
+  CHECK_FALSE(has(failure_text(lost), "kernel"));
+  lost.xids = {{79, "0000:3b:00"}, {74, "0000:3c:00"}};
+  CHECK(has(failure_text(lost),
+            "\n  since the job's start the kernel has logged Xid 79 (fallen off the bus) of the GPU at "
+            "0000:3b:00, Xid 74 (NVLink error) of the GPU at 0000:3c:00\n"));
+}
+
 TEST_CASE("failure_text: after a crash of native code in Python, says how to see where", "[launch]") {
   const std::string hint = "  with PYTHONFAULTHANDLER=1 Python shows where it crashed\n";
   WorkerFailure crashed = failure(Signaled{SIGSEGV});

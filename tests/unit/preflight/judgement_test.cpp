@@ -157,7 +157,7 @@ const std::vector<Case> kCases = {
      Severity::warning,
      Check::xid,
      {1},
-     "node1: the kernel log has Xid 79 of the GPU at 0000:10:00"},
+     "node1: the kernel log has Xid 79 (fallen off the bus) of the GPU at 0000:10:00"},
     {"a GPU in use",
      [](Observations& seen) { seen.nodes[1].gpus[0].free_bytes = 20 * kGiB; },
      Severity::warning,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/preflight/kernel_log.hpp"
 
+#include <filesystem>
+
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace kernel_log_test {
 
@@ -34,6 +37,69 @@ TEST_CASE("kernel_log: faults of a GPU are told from mistakes of programs", "[pr
   CHECK(is_fault({79, ""}));
   CHECK(is_fault({48, ""}));
   CHECK_FALSE(is_fault({31, ""}));
+}
+
+TEST_CASE("kernel_log: an Xid as text says what it means if it is a fault", "[preflight]") {
+  CHECK(to_string(Xid{79, "0000:1b:00"}) == "Xid 79 (fallen off the bus) of the GPU at 0000:1b:00");
+  CHECK(to_string(Xid{31, "0000:1b:00"}) == "Xid 31 of the GPU at 0000:1b:00");
+}
+
+namespace {
+
+const std::string kLost = "kernel: NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n";
+const std::string kDoubleBit = "kernel: NVRM: Xid (PCI:0000:1c:00): 48, DBE\n";
+const std::string kProgram = "kernel: NVRM: Xid (PCI:0000:1d:00): 31, MMU Fault\n";
+const std::vector<Xid> kLostGpu = {{79, "0000:1b:00"}};
+const std::vector<Xid> kBoth = {{79, "0000:1b:00"}, {48, "0000:1c:00"}};
+
+/// A machine with the NVIDIA driver, whose kernel log is `log`.
+struct Machine {
+  explicit Machine(const std::string& log) { folder.write("log", log); }
+
+  acc::test::TemporaryFolder folder = {};
+  KernelLogPaths paths = {.driver = folder.path(),
+                          .logs = {folder.path() / "missing", folder.path() / "log"}};
+};
+
+}  // namespace
+
+TEST_CASE("XidWatch: finds the faults since its construction, each once", "[preflight]") {
+  const Machine machine(kDoubleBit);
+  XidWatch watch(machine.paths);
+  CHECK(watch.faults() == std::vector<Xid>{});
+  machine.folder.write("log", kDoubleBit + kProgram + kLost + kLost);
+  CHECK(watch.faults() == kLostGpu);
+  CHECK(watch.faults() == kLostGpu);
+  machine.folder.write("log", kDoubleBit + kProgram + kLost + kLost + kDoubleBit);
+  CHECK(watch.faults() == kBoth);
+}
+
+TEST_CASE("XidWatch: reads on in a log that was rotated", "[preflight]") {
+  const Machine machine(kDoubleBit + kProgram);
+  XidWatch watch(machine.paths);
+  machine.folder.write("log", kDoubleBit + kProgram + kLost);
+  SECTION("to another file") {
+    std::filesystem::rename(machine.folder.path() / "log", machine.folder.path() / "log.1");
+    machine.folder.write("log", kDoubleBit);
+    CHECK(watch.faults() == kBoth);
+  }
+  SECTION("by truncation") {
+    CHECK(watch.faults() == kLostGpu);
+    machine.folder.write("log", kDoubleBit);
+    CHECK(watch.faults() == kBoth);
+  }
+}
+
+TEST_CASE("XidWatch: without the driver or a readable log nothing is known", "[preflight]") {
+  Machine machine("");
+  machine.paths.logs.pop_back();
+  CHECK_FALSE(XidWatch(machine.paths).faults());
+  machine.paths.logs = {"/dev/null", machine.folder.path()};
+  CHECK_FALSE(XidWatch(machine.paths).faults());
+  const Machine without_driver("");
+  XidWatch watch({.driver = without_driver.folder.path() / "none", .logs = without_driver.paths.logs});
+  without_driver.folder.write("log", kLost);
+  CHECK_FALSE(watch.faults());
 }
 
 }  // namespace kernel_log_test
