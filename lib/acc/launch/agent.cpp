@@ -399,7 +399,10 @@ void Agent::on_signal(const SignalArrived& arrived) {
   stop_signal_ = signal;
   stopped_at_ = parts_.processes.now();
   if (arrived.receiver) stop_receivers_.insert(*arrived.receiver);
-  parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
+  // Where the job is over for all nodes, as after the same signal to another one, nothing is left to be
+  // stopped.
+  if (running_ > 0 || !over_ || over_->again)
+    parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
 }
