@@ -111,6 +111,8 @@ std::string xids_text(const std::vector<Xid>& xids) {
 constexpr std::string_view kMissesModule = "ModuleNotFoundError: ";
 // Of a script that makes its process group by itself, and runs as the single process of `acc launch`.
 constexpr std::string_view kMissesRank = "environment variable RANK expected, but not set";
+// What torch says of errors in kernels, such as a device-side assert, which a later call reports.
+constexpr std::string_view kReportedLater = "CUDA kernel errors might be asynchronously reported";
 
 }  // namespace
 
@@ -147,6 +149,8 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
     block +=
         "  a single process gets no rank from acc launch, as from accelerate: `acc run`, or acc launch "
         "--nproc_per_node 1, gives it one; with accelerate's Accelerator it needs none\n";
+  if (says(failure, kReportedLater))
+    block += "  with CUDA_LAUNCH_BLOCKING=1 the call that failed reports the error, not a later one\n";
   if (!python.empty() && crashed_in_silence(failure))
     block += "  with PYTHONFAULTHANDLER=1 Python shows where it crashed\n";
   return block;

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "acc/launch/text_reporter.hpp"
 #include "support/catch.hpp"
@@ -61,6 +62,18 @@ TEST_CASE("failure_text: after a crash of native code in Python, says how to see
   CHECK_FALSE(has(failure_text(failure(Signaled{SIGTERM}), "/usr/bin/python3"), hint));
   crashed.stderr_tail = "Fatal Python error: Segmentation fault\n";
   CHECK_FALSE(has(failure_text(crashed, "/usr/bin/python3"), hint));
+}
+
+TEST_CASE("failure_text: after an error in a CUDA kernel, says how to see which call failed", "[launch]") {
+  const std::string hint =
+      "  with CUDA_LAUNCH_BLOCKING=1 the call that failed reports the error, not a later one\n";
+  WorkerFailure asserted = failure(Exited{1});
+  asserted.stderr_tail = "RuntimeError: CUDA error: device-side assert triggered\n";
+  CHECK_FALSE(has(failure_text(asserted), hint));  // CUDA_LAUNCH_BLOCKING is set already
+  asserted.stderr_tail += "CUDA kernel errors might be asynchronously reported at some other API call\n";
+  CHECK(has(failure_text(asserted), hint));
+  asserted.error_file = ErrorFile{.message = std::exchange(asserted.stderr_tail, "")};
+  CHECK(has(failure_text(asserted), hint));
 }
 
 TEST_CASE("failure_text: a block with time, error file and end of stderr", "[launch]") {
