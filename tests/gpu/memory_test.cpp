@@ -5,10 +5,28 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
+#include "acc/runtime/process/record.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 
 using namespace acc::test;  // NOLINT: the job
+
+TEST_CASE("memory: the error has the device's memory and the allocator's", "[gpu]") {
+  const auto options = at::TensorOptions(job().device()).dtype(at::kByte);
+  const at::Tensor held = at::empty({1 << 20}, options);
+  const auto too_much = [&] { at::empty({std::int64_t{1} << 50}, options); };
+  std::string text;
+  try {
+    too_much();
+  } catch (const c10::Error& error) {
+    text = acc::detail::describe_exception(error);
+  }
+  INFO(text);
+  CHECK(text.starts_with(job().device().str() + ": out of memory: 1048576.00 GiB wanted; the device has "));
+  CHECK(text.find(" allocated of ") != std::string::npos);
+  CHECK(text.find(" its largest free block has ") != std::string::npos);
+  CHECK(text.find("0.0 MiB allocated") == std::string::npos);
+}
 
 TEST_CASE("memory: the batch size shrinks until the batch fits", "[gpu]") {
   constexpr std::int64_t kGibibyte = 1 << 30;

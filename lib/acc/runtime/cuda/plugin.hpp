@@ -6,8 +6,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
+
+#include "acc/runtime/cuda/out_of_memory.hpp"
 
 namespace c10d {
 class Backend;
@@ -26,8 +29,11 @@ struct CudaTable {
   /// first call initializes the driver.
   int (*count_devices)(std::string& why) = nullptr;
 
-  /// Sets this thread's device.
+  /// Sets this thread's device. From then on allocations that fail are watched.
   void (*set_device)(c10::DeviceIndex device) = nullptr;
+
+  /// The last allocation of this process that failed; absent before the first.
+  std::optional<OutOfMemory> (*last_out_of_memory)() = nullptr;
 
   /// Waits until the device has finished all its work.
   void (*synchronize)(c10::DeviceIndex device) = nullptr;

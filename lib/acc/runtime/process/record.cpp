@@ -14,6 +14,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 
 namespace acc {
 namespace {
@@ -69,6 +70,11 @@ namespace detail {
 
 std::string describe_exception(const std::exception& error) {
   if (dynamic_cast<const Error*>(&error) != nullptr) return error.what();
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {
+    const CudaTable* const* table = std::get_if<const CudaTable*>(&cuda_plugin());
+    if (const auto failure = table == nullptr ? std::nullopt : (*table)->last_out_of_memory())
+      return explain_out_of_memory(*failure).what();
+  }
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   return fmt::format("{}: {}", c10::demangle(typeid(error).name()),
                      from_torch != nullptr ? from_torch->what_without_backtrace() : error.what());
