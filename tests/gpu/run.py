@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs all tests and benchmarks that need GPUs, from the bundle that scripts/gpu makes.
 
-usage: run.py [--out FOLDER] [--minutes 9] [--only PART]
+usage: run.py [--out FOLDER] [--minutes 9] [--only PART] [--cpu]
 
 Needs x86-64 Linux and a python3 with the torch that the bundle was built for. Writes FOLDER/report.json and
 FOLDER/report.txt anew after each part, and a log of each part; what matters most comes first. A part that fails, or takes
-longer than its limit, does not end the others. Exits 1 when a part failed; one that cannot run here says why.
+longer than its limit, does not end the others. Exits 1 when a part failed; one that cannot run here says why. With --cpu
+only parts that can show what they do without a GPU, too: over Gloo.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import datetime
 import functools
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import platform
@@ -42,7 +44,8 @@ class Failure(Exception):
 class Machine:
     """The machine on which the parts run."""
 
-    def __init__(self):
+    def __init__(self, cpu):
+        self.cpu = cpu
         torch = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__); print(torch.__file__)"],
                                capture_output=True, text=True, check=False)
         self.torch_version, file = (torch.stdout.splitlines() + ["", ""])[:2]
@@ -56,7 +59,8 @@ class Machine:
         libraries = [str(BUNDLE / "lib"), str(self.torch_libraries or "")]
         if inherited := os.environ.get("LD_LIBRARY_PATH"):
             libraries.append(inherited)
-        return os.environ | {"HOME": home, "HF_HOME": f"{home}/hf", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
+        on_cpu = {"ACCELERATE_USE_CPU": "true"} if self.cpu else {}
+        return os.environ | on_cpu | {"HOME": home, "HF_HOME": f"{home}/hf", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
                              "ACC_PEER_PYTHON": sys.executable, "LD_LIBRARY_PATH": ":".join(libraries),
                              "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
@@ -92,6 +96,7 @@ class Part:
         self.deadline = time.monotonic() + limit
         self.log = open(out / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.log", "w", encoding="utf-8")
         self.details = []
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=machine.environment["HOME"]))
 
     def left(self):
         return max(0.1, self.deadline - time.monotonic())
@@ -103,11 +108,13 @@ class Part:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 errors="replace", start_new_session=True)
 
-    def finish(self, process):
-        """Waits for the process and returns its exit code, standard output and standard error."""
+    def finish(self, process, limit=math.inf):
+        """Waits for the process and returns its exit code, standard output and standard error. It may take `limit` seconds,
+        and what is left of the part's time."""
         try:
-            output, errors = process.communicate(timeout=self.left())
+            output, errors = process.communicate(timeout=min(limit, self.left()))
         except subprocess.TimeoutExpired:
+            self.log.write("took longer than its limit\n" + self.stacks(process.pid))
             os.killpg(process.pid, signal.SIGTERM)  # acc ends its workers
             try:
                 output, errors = process.communicate(timeout=10)
@@ -120,8 +127,15 @@ class Part:
         self.log.flush()
         return process.returncode, output, errors
 
-    def run(self, command, **variables):
-        return self.finish(self.start(command, **variables))
+    def stacks(self, pid):
+        """Where the ranks of the job stand that this process, or each of its children, has started."""
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+        jobs = [pid, *(children.read_text().split() if children.exists() else [])]
+        return "".join(subprocess.run([ACC, "ps", "--stacks", str(job)], env=self.machine.environment, capture_output=True,
+                                      text=True, timeout=60, check=False).stdout for job in jobs)
+
+    def run(self, command, limit=math.inf, **variables):
+        return self.finish(self.start(command, **variables), limit)
 
     def run_well(self, command, **variables):
         """Standard output and standard error of a command, which must exit with 0."""
@@ -145,9 +159,10 @@ class Part:
 PARTS = []
 
 
-def part(name, limit, devices=0):
+def part(name, limit, devices=0, cpu=False):
+    """Needs so many devices; if `cpu`, it can also run on the CPU."""
     def add(function):
-        PARTS.append((name, limit, devices, function))
+        PARTS.append((name, limit, devices, cpu, function))
         return function
     return add
 
@@ -452,7 +467,9 @@ def python_error(run):
         """)
     code, _, errors = run.run([ACC, "run", "--standalone", script])
     run.expect(code == 1, f"exit {code}")
-    run.expect("device-side assert" in errors.rsplit("acc:", 1)[-1], "acc's report does not speak of the assert")
+    report = errors.rsplit("acc:", 1)[-1]
+    run.expect("device-side assert" in report, "acc's report does not speak of the assert")
+    run.expect("with CUDA_LAUNCH_BLOCKING=1 the call" in report, "acc's report does not say how to see the call")
 
 
 @part("CUDA_VISIBLE_DEVICES= trains on the CPU", 60)
@@ -467,6 +484,236 @@ def masked(run):
 def no_device(run):
     said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="99")
     run.expect("no CUDA device" in said, "nothing says that no device was found")
+
+
+# --- Several ranks, each a node of its own, over NCCL on one GPU, or over Gloo on the CPU (--cpu) ---------------------
+
+
+def as_nodes(count, *words):
+    """The command of a job of so many nodes, each with one process; `words` begin with flags of acc run."""
+    return [sys.executable, BUNDLE / "nodes.py", ACC, "--nproc-per-node", count, "--no-python", *words]
+
+
+def suite(run, count, program, *words):
+    """A program of tests, on so many ranks: rank 0's failed checks become notes, all ranks' output is in the log. Returns why
+    it failed."""
+    outputs = pathlib.Path(tempfile.mkdtemp(dir=run.folder)) / "rank"
+    shell = 'exec "$0" "$@" >"$OUTPUTS.$RANK" 2>&1'
+    command = as_nodes(count, "sh", "-c", shell, BIN / program, "--order", "decl", "-d", "yes", "-w", "NoTests", *words)
+    began = time.monotonic()
+    try:
+        code, _, errors = run.run(command, limit=90, OUTPUTS=str(outputs))
+        why = f"exit {code}: {(errors.strip().splitlines() or ['no output'])[0]}" if code else ""
+    except Failure as failure:
+        why = str(failure)
+    texts = [file.read_text(errors="replace") for file in sorted(outputs.parent.iterdir())]
+    for rank, text in enumerate(texts):
+        run.log.write(f"--- {program}, rank {rank} of {count}\n{text}")
+    failed = re.findall(r"^(\S+:\d+): FAILED:\n(.*(?:\n(?!-----|\n\n|\S+:\d+: ).*){0,5})", texts[0] if texts else "", re.MULTILINE)
+    for where, what in failed[:20]:
+        run.note(f"{where}: {' '.join(what.split())[:300]}")
+    summary = re.findall(r"^(?:test cases: .*|All tests passed .*)$", texts[0] if texts else "", re.MULTILINE)
+    run.note(f"{program} on {count}, {time.monotonic() - began:.0f} s: {summary[-1] if summary else 'no summary'}")
+    return why and f"{program} {' '.join(words)} on {count}: {why}"
+
+
+def suites(run, *each):
+    """Each a count of ranks, a program and its words; a suite that fails does not keep the next from running."""
+    failures = [failure for count, program, *words in each if (failure := suite(run, count, program, *words))]
+    run.expect(not failures, "; ".join(failures))
+
+
+def own_cases(run, tags):
+    """`tags` without the cases that only one machine, or on CUDA devices only the CPU, can pass."""
+    return f"{tags}~[one_machine]" if run.machine.cpu else f"{tags}~[one_machine]~[cpu]"
+
+
+@part("ranks: NCCL between two processes of Python", 60, devices=1, cpu=True)
+def ranks_in_python(run):
+    """What the set-up itself can do; its log has NCCL's."""
+    script = script_of(run, "collectives", """
+        import os, sys, time, torch, torch.distributed as dist
+        sys.path.append(os.environ["PARITY"])
+        from scenarios import device_of_job
+        device = device_of_job()
+        dist.init_process_group("nccl" if device == "cuda" else "gloo")
+        rank, size = dist.get_rank(), dist.get_world_size()
+        one = torch.full((1 << 20,), rank + 1.0, device=device)
+        dist.all_reduce(one)
+        assert one.eq(size * (size + 1) / 2).all()
+        parts = [torch.empty(3, device=device) for _ in range(size)]
+        dist.all_gather(parts, torch.full((3,), float(rank), device=device))
+        assert [int(part[0]) for part in parts] == list(range(size))
+        began = time.monotonic()
+        for _ in range(20):
+            dist.all_reduce(one)
+        one[0].item()
+        print(f"RESULT {size} ranks: {(time.monotonic() - began) * 50:.1f} ms for an all-reduce of 4 MiB", flush=True)
+        dist.destroy_process_group()
+        """)
+    for count in 2, 3:
+        said = run.run_well(as_nodes(count, sys.executable, script), NCCL_DEBUG="INFO" if count == 2 else "WARN",
+                            PARITY=str(BUNDLE / "parity"))
+        run.note(re.search(r"RESULT (.*)", said)[1])
+
+
+@part("ranks: collectives and training on two and three", 100, devices=1, cpu=True)
+def ranks_basics(run):
+    suites(run, (2, "acc-test-ranks", own_cases(run, "[ranks]")), (3, "acc-test-ranks", own_cases(run, "[ranks]")),
+           (2, "acc-test-accelerator", own_cases(run, "[ranks]")))
+
+
+@part("ranks: tests of devices on two and three", 100, devices=1)
+def ranks_devices(run):
+    suites(run, (2, "acc-test-gpu"), (3, "acc-test-gpu"))
+
+
+@part("ranks: data parallelism and its mistakes", 100, devices=1, cpu=True)
+def ranks_parallel(run):
+    suites(run, (2, "acc-test-parallel", "[parallel]"), (3, "acc-test-parallel", "[parallel]"),
+           (2, "acc-test-drift", "[ranks]"))
+
+
+def ends_of(run, mode, count, expected, flags=(), **variables):
+    """How a job ends in which rank 1 fails in this way: its report must have each of the expected texts."""
+    began = time.monotonic()
+    try:
+        code, output, errors = run.run(as_nodes(count, *flags, BIN / "acc-gpu-worker", mode), limit=45, **variables)
+    except Failure as why:
+        return [f"{mode}: {why}"]
+    run.note(f"{mode}: ended after {time.monotonic() - began:.1f} s with exit {code}")
+    said = output + errors
+    for line in [line for line in said.splitlines() if line.startswith("acc: ")][:6]:
+        run.note(f"  {line[:400]}")
+    return [f"{mode}: {text!r} is not said" for text in expected if not re.search(text, said)] + (
+        [f"{mode}: exit {code}"] if code in (0, 77) else [])
+
+
+@part("ranks: killed, stopped, with other calls", 120, devices=1, cpu=True)
+def ranks_lost(run):
+    wrong = ends_of(run, "lost", 2, [r"rank 1\b", "SIGKILL"]) + ends_of(run, "lost", 3, [r"rank 1\b", "SIGKILL"])
+    wrong += ends_of(run, "stopped", 2, [r"rank 1\b"], ["--shutdown-timeout", "3"])
+    wrong += ends_of(run, "hangs", 2, ["no rank has written anything"],
+                     ["--hang-timeout", "5", "--hang-watch", "output", "--on-hang", "kill", "--shutdown-timeout", "3"])
+    wrong += ends_of(run, "differs", 2, [r"rank 1\b"])
+    run.expect(not wrong, "; ".join(wrong))
+
+
+@part("ranks: lost peers are named", 100, devices=1, cpu=True)
+def ranks_missing(run):
+    suites(run, (2, "acc-test-ranks", "[.lost]"), (2, "acc-test-ranks", "[.lost_in_backward]"), (3, "acc-test-missing-peers", "[.dies]"),
+           (3, "acc-test-missing-peers", "[.changes]"), (3, "acc-test-missing-peers", "[.hangs]"))
+
+
+@part("ranks: sharded models on two", 150, devices=1, cpu=True)
+def ranks_sharded(run):
+    suites(run, (2, "acc-test-sharded", own_cases(run, "[ranks]")), (2, "acc-test-sharded", "[.orders]"),
+           (2, "acc-test-sharded", "[.fewer]"), (2, "acc-test-sharded", "[.lost]"))
+
+
+def beside_python(run, which, processes, setups, limits):
+    """The trainings of parity/WHICH in C++ and in Python: their numbers may be as far apart as `limits` says."""
+    folders = {side: run.folder / which / side for side in ("python", "cpp")}
+    programs = {"python": [sys.executable, BUNDLE / "parity" / which / "train.py"], "cpp": [BIN / f"acc-test-{which}-parity"]}
+    for side, folder in folders.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        for count, names in setups.items() if side == "python" else [(processes, [n for names in setups.values() for n in names])]:
+            run.run_well(as_nodes(count, *programs[side], folder, *names))
+    far = []
+    for name in (name for names in setups.values() for name in names):
+        file = name if which == "ddp" else f"{name}_{processes}"
+        limit = [] if run.machine.cpu else [next((value for word, value in limits.items() if word in name), 1e-5)]
+        more = [processes] if which == "fsdp" else []
+        code, output, errors = run.run([sys.executable, BUNDLE / "parity" / which / "compare.py", folders["cpp"] / file,
+                                        folders["python"] / file, name, *more, *limit])
+        run.note(f"{name}: {(output or errors).strip()}")
+        if code != 0:
+            far.append(name)
+    run.expect(not far, f"too far from Python's: {', '.join(far)}")
+
+
+@part("ranks: DDP beside Python's, and beside one process", 120, devices=1, cpu=True)
+def ranks_ddp(run):
+    beside_python(run, "ddp", 2, {2: ["plain", "buckets", "nosync", "unused", "static_views", "norm", "fp16hook", "bf16hook", "bf16",
+                                      "join"], 1: ["whole", "syncnorm"]}, {"bf16": 1e-2, "fp16": 1e-3})
+
+
+@part("ranks: sharded training beside fully_shard", 100, devices=1, cpu=True)
+def ranks_fsdp(run):
+    beside_python(run, "fsdp", 2, {2: ["stage3", "stage2", "stage3_tied", "stage3_clip", "stage3_bf16"]}, {"bf16": 1e-2})
+
+
+@part("ranks: memory and asserts of the device", 60, devices=1)
+def ranks_device_errors(run):
+    wrong = ends_of(run, "out-of-memory", 2, [r"rank 1\b", "out of memory: 8.00 GiB wanted", "its largest free block"])
+    wrong += ends_of(run, "asserts", 2, [r"rank 1\b", "device-side assert", "with CUDA_LAUNCH_BLOCKING=1 the call"])
+    run.expect(not wrong, "; ".join(wrong))
+
+
+@part("ranks: restarts", 60, devices=1, cpu=True)
+def ranks_restarts(run):
+    run.run_well(as_nodes(2, "--max-restarts", "3", BIN / "acc-test-ranks", "-w", "NoTests", "[.restarts]"))
+
+
+@part("ranks: accelerate's own test script", 100, devices=1, cpu=True)
+def ranks_accelerate(run):
+    if not has_modules("accelerate.test_utils"):
+        raise Skip("this Python has no accelerate.test_utils")
+    run.run_well(as_nodes(2, sys.executable, "-m", "accelerate.test_utils.scripts.test_script"))
+
+
+@part("ranks: the self-test on two and three", 80, devices=1, cpu=True)
+def ranks_self_test(run):
+    for count in 2, 3:
+        said = run.run_well(as_nodes(count, BIN / "acc-selftest", "--expect-processes", count))
+        run.note(said.strip().splitlines()[-1])
+
+
+@part("ranks: checkpoints of two, read by one and by three", 120, devices=1, cpu=True)
+def ranks_checkpoints(run):
+    sharded = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+               "FSDP_TRANSFORMER_CLS_TO_WRAP": "Block", "FSDP_STATE_DICT_TYPE": "SHARDED_STATE_DICT"}
+    folders = [run.folder / name for name in ("first", "by-three", "by-one")]
+    first, by_three, by_one = folders
+
+    def train(count, *words):
+        said = run.run_well(as_nodes(count, BIN / "acc-sharded-training", *words), **sharded)
+        return re.findall(r"^step .*", said, re.MULTILINE)
+
+    went_on = train(2, "steps", "3", "save", first, "steps", "3")[3:]
+    run.expect(train(2, "load", first, "steps", "3") == went_on, "two that loaded it do not go on with the same losses")
+    train(3, "load", first, "save", by_three)
+    train(1, "load", by_three, "save", by_one)
+    digests = [run.run_well([BIN / "acc-sharded-training", "digest", folder]) for folder in folders]
+    run.expect(len(set(digests)) == 1, "what three or one saved of it differs")
+    failure = suite(run, 2, "acc-test-checkpoints", "[ranks]")
+    run.expect(not failure, failure)
+
+
+@part("ranks: a Trainer that is killed, stopped, and goes on", 120, devices=1, cpu=True)
+def ranks_trainer(run):
+    run.run_well([sys.executable, BUNDLE / "runtime" / "trainer_resume_test.py", BIN / "acc-trainer-run", *as_nodes(2)])
+
+
+@part("ranks: MNIST, and a GPT replicated and sharded", 120, devices=1, cpu=True)
+def ranks_examples(run):
+    import pydoc_data
+    text = run.folder / "text"
+    text.write_bytes((pathlib.Path(pydoc_data.__path__[0]) / "topics.py").read_bytes()[:60000])
+    said = run.run_well(as_nodes(2, BIN / "mnist", "--data-dir", BUNDLE / "apps" / "examples" / "mnist" / "data"),
+                        ACCELERATE_MIXED_PRECISION="bf16" if run.machine.cpu else "fp16")
+    accuracy = float(re.search(r"accuracy: ([\d.]+)", said)[1])
+    losses = []
+    for flags in [], ["--fsdp"]:
+        said = run.run_well(as_nodes(2, BIN / "gpt", "--text", text, "--epochs", "1", "--batch-size", "8", *flags))
+        losses.append(float(re.search(r"epoch 1: loss ([\d.]+)", said)[1]))
+    run.note(f"accuracy {accuracy}; losses {losses[0]}, sharded {losses[1]}")
+    run.expect(accuracy > 0.9 and abs(losses[0] - losses[1]) < 0.02, "the accuracy is low, or the losses differ")
+
+
+@part("ranks: sharded models on three", 100, devices=1, cpu=True)
+def ranks_sharded_on_three(run):
+    suites(run, (3, "acc-test-sharded", own_cases(run, "[ranks]")))
 
 
 @part("step beside torch's DDP", 75, devices=1)
@@ -548,7 +795,7 @@ def run_part(name, limit, devices, function, out, machine):
     try:
         if limit <= 0:
             raise Skip("no time was left")
-        if devices:
+        if devices and not machine.cpu:
             machine.need_devices(devices)
         function(run)
     except Skip as why:
@@ -562,24 +809,24 @@ def run_part(name, limit, devices, function, out, machine):
             "details": run.details}
 
 
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("acc-gpu-report"), help="for reports and logs")
     parser.add_argument("--minutes", type=float, default=9, help="for all parts together (9)")
     parser.add_argument("--only", action="append", metavar="PART", help="parts whose name has this in it")
+    parser.add_argument("--cpu", action="store_true", help="the parts that can run without a GPU, too, on the CPU")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + options.minutes * 60
 
-    machine = Machine()
+    machine = Machine(options.cpu)
     head = {"commit": (BUNDLE / "commit").read_text().strip(),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "machine": f"{platform.platform()}, {os.cpu_count()} CPUs",
             "gpus": gpu_names(), "torch": machine.torch_version}
     results = []
-    for name, limit, devices, function in PARTS:
-        if options.only and not any(word in name for word in options.only):
+    for name, limit, devices, cpu, function in PARTS:
+        if (options.only and not any(word in name for word in options.only)) or (options.cpu and not cpu):
             continue
         results.append(run_part(name, min(limit, end - time.monotonic()), devices, function, options.out, machine))
         write_report(options.out, head, results)

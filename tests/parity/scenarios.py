@@ -53,12 +53,19 @@ def fork_for_each(setups):
     sys.exit(0)
 
 
+def device_of_job():
+    """The name of the device on which acc's programs train, too."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() and "ACCELERATE_USE_CPU" not in os.environ else "cpu"
+
+
 def new_group(name):
     """What init_process_group() makes of the job's variables, with keys of its own in the store."""
     import torch.distributed as dist
 
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    dist.init_process_group("gloo", store=dist.PrefixStore(name, store), rank=int(os.environ["RANK"]),
+    dist.init_process_group("nccl" if device_of_job() == "cuda" else "gloo", store=dist.PrefixStore(name, store), rank=int(os.environ["RANK"]),
                             world_size=int(os.environ["WORLD_SIZE"]))
 
 

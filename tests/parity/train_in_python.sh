@@ -10,6 +10,7 @@ if [ -z "${ACC_PEER_PYTHON:-}" ]; then
   exit 77
 fi
 mkdir -p "$out"
+export ACCELERATE_USE_CPU=true
 # The C++ library sets this itself where the CPU needs it; Python's torch does not.
 export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE_FP16}"
 exec "$launcher" run --standalone --no-python --nproc-per-node "$processes" "$ACC_PEER_PYTHON" "$program" "$out" "$@"

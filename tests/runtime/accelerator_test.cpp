@@ -49,8 +49,13 @@ std::vector<int> count_to(int end) {
   return numbers;
 }
 
+// On this process's device: the cases run over NCCL, too (tests/gpu).
+at::TensorOptions here(at::ScalarType type = at::kFloat) {
+  return at::TensorOptions(job().device()).dtype(type);
+}
+
 at::Tensor mine(double times = 1) {
-  return at::full({}, rank() * times);
+  return at::full({}, rank() * times, here());
 }
 
 struct NetImpl : torch::nn::Module {
@@ -70,7 +75,8 @@ std::filesystem::path shared_folder() {
 TEST_CASE("accelerator: each process knows its rank", "[ranks]") {
   REQUIRE(size() > 1);
   CHECK(job().distributed());
-  CHECK(job().distributed_type() == acc::DistributedType::multi_cpu);
+  CHECK(job().distributed_type() ==
+        (job().device().is_cpu() ? acc::DistributedType::multi_cpu : acc::DistributedType::multi_gpu));
   CHECK(job().is_main_process() == (rank() == 0));
   CHECK(job().is_last_process() == (rank() == size() - 1));
 }
@@ -91,7 +97,7 @@ TEST_CASE("accelerator: lists are split, padded and gathered", "[ranks]") {
 }
 
 TEST_CASE("accelerator: tensors and tuples are split along their first dimension", "[ranks]") {
-  const at::Tensor rows = at::arange(4 * size()).reshape({2 * size(), 2});
+  const at::Tensor rows = at::arange(4 * size(), here(at::kLong)).reshape({2 * size(), 2});
   CHECK(job().gather(job().split_between_processes(rows)).equal(rows));
   const at::Tensor uneven = rows.slice(0, 0, 2 * size() - 1);
   const at::Tensor padded = job().gather(job().split_between_processes(uneven, true));
@@ -108,7 +114,7 @@ TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcas
   using Structure = std::map<std::string, std::tuple<at::Tensor, std::vector<at::Tensor>>>;
   const Structure own{{"a", {mine(), {mine(2), mine(3)}}}};
   const auto all = std::get<1>(job().gather(own).at("a"));
-  CHECK(all.at(1).equal(at::arange(size(), at::kDouble).to(mine().scalar_type()) * 3));
+  CHECK(all.at(1).equal(at::arange(size(), here()) * 3));
   const double sum = size() * (size() - 1) / 2.0;
   CHECK(std::get<0>(job().reduce(own).at("a")).item<double>() == sum);
   CHECK(std::get<0>(job().reduce(own, acc::ReduceOp::none).at("a")).item<double>() == sum);
@@ -117,11 +123,11 @@ TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcas
 }
 
 TEST_CASE("accelerator: tensors are padded to the largest size of a dimension", "[ranks]") {
-  const at::Tensor own = at::full({rank() + 1, 2}, rank(), at::kLong);
+  const at::Tensor own = at::full({rank() + 1, 2}, rank(), here(at::kLong));
   const at::Tensor last = job().pad_across_processes(own, {.pad_index = -1});
   CHECK(last.sizes() == c10::IntArrayRef({size(), 2}));
   CHECK(last.slice(0, 0, rank() + 1).equal(own));
-  CHECK(last.slice(0, rank() + 1).equal(at::full({size() - rank() - 1, 2}, -1, at::kLong)));
+  CHECK(last.slice(0, rank() + 1).equal(at::full({size() - rank() - 1, 2}, -1, here(at::kLong))));
   const at::Tensor first =
       job().pad_across_processes(own.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
   CHECK(first.slice(1, size() - rank() - 1).equal(own.t()));
@@ -142,7 +148,7 @@ TEST_CASE("accelerator: objects of any number and length are gathered, and one i
         std::vector<double>{1, std::numeric_limits<double>::infinity()});
 }
 
-TEST_CASE("accelerator: the main process finishes before the others begin", "[ranks]") {
+TEST_CASE("accelerator: the main process finishes before the others begin", "[ranks][one_machine]") {
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -163,7 +169,7 @@ TEST_CASE("accelerator: the main process finishes before the others begin", "[ra
   }
 }
 
-TEST_CASE("accelerator: functions for one process run only there", "[ranks]") {
+TEST_CASE("accelerator: functions for one process run only there", "[ranks][one_machine]") {
   std::string ran;
   const auto note = [&](const char* what) { return [&ran, what] { ran += what; }; };
   job().on_main_process(note("main "));
@@ -177,7 +183,7 @@ TEST_CASE("accelerator: functions for one process run only there", "[ranks]") {
 }
 
 TEST_CASE("accelerator: only the local main process prints, the logger writes where its options say",
-          "[ranks]") {
+          "[ranks][one_machine]") {
   CHECK(printed_to(stdout, [] { job().print("once"); }) == (rank() == 0 ? "once\n" : ""));
   const acc::Logger logger = acc::get_logger(job(), "test");
   CHECK(printed_to(stderr, [&] { logger.warning("main"); }) ==
@@ -199,7 +205,7 @@ TEST_CASE("accelerator: gradients differ between processes while they accumulate
           "[ranks]") {
   acc::Accelerator accelerator({.gradient_accumulation_steps = 2});
   auto model = accelerator.prepare(Net());
-  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  const at::Tensor x = at::full({1, 2}, rank() + 1, here());
   const auto gradient = [&] { return model->fc->weight.grad().clone(); };
   {
     const auto batch = accelerator.accumulate(model);
@@ -229,7 +235,7 @@ TEST_CASE("accelerator: in fp16 an overflow on one process skips the step on all
   const auto step = [&](float input) {
     const at::Tensor before = net->fc->weight.detach().clone();
     optimizer.zero_grad();
-    accelerator.backward(model(at::full({1, 2}, input)).sum());
+    accelerator.backward(model(at::full({1, 2}, input, here())).sum());
     optimizer.step();
     scheduler.step();
     return !net->fc->weight.equal(before);

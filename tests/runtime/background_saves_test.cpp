@@ -63,7 +63,7 @@ struct Training {
 
   void step() {
     optimizer->zero_grad();
-    accelerator.backward((*model)(at::randn({3, 2})).square().mean());
+    accelerator.backward((*model)(at::randn({3, 2}).to(accelerator.device())).square().mean());
     optimizer->step();
     ++counter.value;
   }

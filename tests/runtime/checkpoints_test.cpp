@@ -80,8 +80,10 @@ at::Tensor train(const fs::path& folder, int save_after, const acc::DdpOptions& 
   accelerator.register_for_checkpointing(batches);
   if (save_after == 0) accelerator.load_state(folder);
   while (batches.value < 9) {
-    const at::Tensor x =
-        at::arange(6, at::kFloat).add(6 * batches.value + accelerator.process_index()).sin().reshape({3, 2});
+    const at::Tensor x = at::arange(6, at::TensorOptions(accelerator.device()).dtype(at::kFloat))
+                             .add(6 * batches.value + accelerator.process_index())
+                             .sin()
+                             .reshape({3, 2});
     optimizer.zero_grad();
     accelerator.backward(model(x).square().mean());
     optimizer.step();
@@ -105,8 +107,10 @@ at::Tensor accumulate(const fs::path& folder, int save_after) {
   accelerator.register_for_checkpointing(batches);
   if (save_after == 0) accelerator.load_state(folder);
   while (batches.value < 9) {
-    const at::Tensor x =
-        at::arange(6, at::kFloat).add(6 * batches.value + accelerator.process_index()).sin().reshape({3, 2});
+    const at::Tensor x = at::arange(6, at::TensorOptions(accelerator.device()).dtype(at::kFloat))
+                             .add(6 * batches.value + accelerator.process_index())
+                             .sin()
+                             .reshape({3, 2});
     const auto batch = accelerator.accumulate(model);
     accelerator.backward(model(x).square().mean());
     optimizer.step();

@@ -22,7 +22,7 @@ using namespace acc::test;  // NOLINT: the job and its net
 namespace {
 
 at::Tensor own_input(double step = 0) {
-  return at::full({2, 2}, rank() + 1 + step, at::kFloat);
+  return at::full({2, 2}, rank() + 1 + step, here());
 }
 
 bool same_everywhere(const torch::nn::Module& module) {
@@ -168,6 +168,7 @@ TEST_CASE("drift: gradients are averaged on after parameters got new memory on a
   acc::set_seed(3);
   Net net;
   Net alone;
+  alone->to(job().device());
   {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < 4; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
@@ -179,9 +180,9 @@ TEST_CASE("drift: gradients are averaged on after parameters got new memory on a
     accelerator.backward(model(own_input(number)).square().mean());
     optimizer.step();
     by_hand.zero_grad();
-    at::Tensor loss = at::zeros({});
+    at::Tensor loss = at::zeros({}, here());
     for (int of = 0; of < size(); ++of)
-      loss = loss + alone(at::full({2, 2}, of + 1 + number, at::kFloat)).square().mean() / size();
+      loss = loss + alone(at::full({2, 2}, of + 1 + number, here())).square().mean() / size();
     loss.backward();
     by_hand.step();
   };
@@ -304,6 +305,7 @@ TEST_CASE("drift: a layer that is registered twice is updated once, with the who
   acc::set_seed(5);
   TiedNet net;
   TiedNet alone;
+  alone->to(job().device());
   {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < 2; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
@@ -320,9 +322,9 @@ TEST_CASE("drift: a layer that is registered twice is updated once, with the who
     const double norm = accelerator.clip_grad_norm_(net->parameters(), 100).item<double>();
     optimizer.step();
     by_hand.zero_grad();
-    at::Tensor loss = at::zeros({});
+    at::Tensor loss = at::zeros({}, here());
     for (int of = 0; of < size(); ++of)
-      loss = loss + alone(at::full({2, 2}, of + 1 + number, at::kFloat)).square().mean() / size();
+      loss = loss + alone(at::full({2, 2}, of + 1 + number, here())).square().mean() / size();
     loss.backward();
     const double expected = std::sqrt(alone->in->weight.grad().square().sum().item<double>() +
                                       alone->in->bias.grad().square().sum().item<double>());

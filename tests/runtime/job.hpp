@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/ops/cat.h>
+#include <c10/core/TensorOptions.h>
 #include <torch/nn/modules/linear.h>
 
 #include <functional>
@@ -24,6 +25,11 @@ inline int rank() {
 }
 inline int size() {
   return job().num_processes();
+}
+
+// On this process's device: suites run over NCCL, too (tests/gpu).
+inline at::TensorOptions here(at::ScalarType type = at::kFloat) {
+  return at::TensorOptions(job().device()).dtype(type);
 }
 
 struct NetImpl : torch::nn::Module {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("missing_peers: all others name a process that dies in backward", "[.dies]") {
   auto model = job().prepare(Net());
-  const at::Tensor output = model(at::ones({1, 2}));
+  const at::Tensor output = model(at::ones({1, 2}, here()));
   if (rank() == 1) {
     output.register_hook([](const at::Tensor& gradient) {
       std::_Exit(0);
@@ -33,13 +33,13 @@ TEST_CASE("missing_peers: all others name a process that dies in backward", "[.d
 
 TEST_CASE("missing_peers: all name what one process alone has changed in its model", "[.changes]") {
   auto model = job().prepare(Net());
-  job().backward(model(at::ones({1, 2})).sum());
+  job().backward(model(at::ones({1, 2}, here())).sum());
   if (rank() == 1) {
     model->to(at::kDouble);
     model->to(at::kFloat);
     model->second->weight.requires_grad_(false);
   }
-  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2})).sum()); });
+  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
   INFO(error.what());
   const std::string change = "comparison of parameters, since 'first.bias' was replaced";
   if (rank() == 1) {
@@ -52,9 +52,9 @@ TEST_CASE("missing_peers: all name what one process alone has changed in its mod
 TEST_CASE("missing_peers: over Gloo, too, a process notices that it alone has changed its model",
           "[.changes_over_gloo]") {
   auto model = job().prepare(Net());
-  job().backward(model(at::ones({1, 2})).sum());
+  job().backward(model(at::ones({1, 2}, here())).sum());
   if (rank() == 1) model->second->weight.requires_grad_(false);
-  job().backward(model(at::ones({1, 2})).sum());
+  job().backward(model(at::ones({1, 2}, here())).sum());
 }
 
 TEST_CASE("missing_peers: all others name a process that hangs, and where it is", "[.hangs]") {
@@ -67,7 +67,7 @@ TEST_CASE("missing_peers: all others name a process that hangs, and where it is"
   acc::Accelerator accelerator({.process_group = {.timeout = 5s}});
   auto model = accelerator.prepare(Net());
   const at::Tensor processes = accelerator.gather(at::full({1}, ::getpid(), at::kLong));
-  const at::Tensor output = model(at::ones({1, 2}));
+  const at::Tensor output = model(at::ones({1, 2}, here()));
   if (accelerator.process_index() == 1) {
     int signal = 0;
     sigwait(&wake_up, &signal);

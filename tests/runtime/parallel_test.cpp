@@ -57,8 +57,9 @@ at::Tensor own_rows(const at::Tensor& whole, int first) {
 
 TEST_CASE("ddp: it is called like the model that it wraps", "[parallel]") {
   Net net;
+  net->to(job().device());
   acc::Ddp ddp(net.ptr(), job().process_group());
-  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  const at::Tensor x = at::full({1, 2}, rank() + 1, here());
   {
     const at::NoGradGuard no_grad;
     CHECK(ddp(x, /*skip=*/true).equal(net->forward(x, /*skip=*/true)));
@@ -81,7 +82,7 @@ TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused
   const bool uses_second = rank() == size() - 1;
   for (int step = 0; step < 3; ++step) {
     for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
-    accelerator.backward(model(at::ones({1, 2}), /*skip=*/!uses_second).sum());
+    accelerator.backward(model(at::ones({1, 2}, here()), /*skip=*/!uses_second).sum());
   }
   // The gradient 1 of one rank, divided by the number of ranks.
   CHECK(net->second->bias.grad().item<float>() == Approx(1.0 / size()));
@@ -92,7 +93,8 @@ TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused
   auto accelerator = with({.find_unused_parameters = true});
   Net net;
   auto model = accelerator.prepare(net);
-  for (int step = 0; step < 2; ++step) accelerator.backward(model(at::ones({1, 2}), /*skip=*/true).sum());
+  for (int step = 0; step < 2; ++step)
+    accelerator.backward(model(at::ones({1, 2}, here()), /*skip=*/true).sum());
   CHECK_FALSE(net->second->weight.grad().defined());
   CHECK(net->first->weight.grad().defined());
 }
@@ -100,14 +102,14 @@ TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused
 TEST_CASE("ddp: find_unused_parameters reports an output without tensors", "[parallel]") {
   auto accelerator = with({.find_unused_parameters = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
-  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "find_unused_parameters finds no tensor in the output of forward");
 }
 
 TEST_CASE("ddp: static_graph reports an output without tensors", "[parallel]") {
   auto accelerator = with({.static_graph = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
-  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "static_graph finds no tensor in the output of forward");
 }
 
@@ -115,7 +117,7 @@ TEST_CASE("ddp: static_graph refuses a forward whose gradients stay on the proce
   auto accelerator = with({.static_graph = true});
   auto model = accelerator.prepare(Net());
   const acc::NoSync guard = model.no_sync();
-  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what ==
         "static_graph needs a backward that averages gradients after each forward");
 }
@@ -123,8 +125,8 @@ TEST_CASE("ddp: static_graph refuses a forward whose gradients stay on the proce
 TEST_CASE("ddp: unused parameters are named, with the option that allows them", "[parallel]") {
   auto model = job().prepare(Net());
   const acc::Error error = error_of([&] {
-    job().backward(model(at::ones({1, 2}), /*skip=*/true).sum());
-    model(at::ones({1, 2}));
+    job().backward(model(at::ones({1, 2}, here()), /*skip=*/true).sum());
+    model(at::ones({1, 2}, here()));
   });
   const std::string text = error.what();
   INFO(text);
@@ -139,7 +141,7 @@ TEST_CASE("ddp: communication hooks in half precision round gradients equally on
   Net net;
   auto model = accelerator.prepare(net);
   const float value = 1.0F + 1.0F / 4096;  // not representable in either format
-  accelerator.backward(model(at::full({1, 2}, value), /*skip=*/false).sum() +
+  accelerator.backward(model(at::full({1, 2}, value, here()), /*skip=*/false).sum() +
                        net->second->bias.sum() * (value - 1));
   const at::Tensor gradient = net->second->bias.grad();
   CHECK(gradient.item<float>() != value);
@@ -154,14 +156,14 @@ TEST_CASE("join: processes without batches wait, and all end with the same model
   acc::join_uneven_inputs({model}, [&] {
     for (int step = 0; step < 3 + 2 * rank(); ++step) {
       optimizer.zero_grad();
-      job().backward(model(at::full({1, 2}, rank() + step, at::kFloat)).sum());
+      job().backward(model(at::full({1, 2}, rank() + step, here())).sum());
       optimizer.step();
     }
   });
   CHECK(same_everywhere(flat(*net)));
   // Training continues as before.
   optimizer.zero_grad();
-  job().backward(model(at::full({1, 2}, rank(), at::kFloat)).sum());
+  job().backward(model(at::full({1, 2}, rank(), here())).sum());
   CHECK(same_everywhere(net->first->weight.grad()));
 }
 
@@ -177,7 +179,7 @@ TEST_CASE("join: two models that are trained in turn end with the same parameter
       for (const auto& net : {one, two}) {
         for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
       }
-      const at::Tensor x = at::ones({1, 2});
+      const at::Tensor x = at::ones({1, 2}, here());
       job().backward(first(x).sum());
       job().backward(second(x).sum());
       last_gradient = two->second->bias.grad().clone();
@@ -210,7 +212,7 @@ TEST_CASE("join: join_uneven_inputs makes the loaders uneven for the duration of
   // With even batches there is nothing to wait for: no process notifies the others of a step.
   const at::NoGradGuard no_grad;
   job().join_uneven_inputs({model}, [&] {
-    if (rank() == 0) model(at::ones({1, 2}));
+    if (rank() == 0) model(at::ones({1, 2}, here()));
   });
 }
 
@@ -219,7 +221,7 @@ TEST_CASE("join: an exception leaves it at once", "[parallel]") {
   const auto fails = [] { throw std::runtime_error("of the program"); };
   CHECK_THROWS_WITH(acc::join_uneven_inputs({model}, fails), "of the program");
   CHECK_THROWS_WITH(job().join_uneven_inputs({model}, {.even_batches = false}, fails), "of the program");
-  job().backward(model(at::ones({1, 2})).sum());
+  job().backward(model(at::ones({1, 2}, here())).sum());
   CHECK(same_everywhere(model->first->weight.grad()));
 }
 
@@ -230,7 +232,7 @@ TEST_CASE("local_sgd: models diverge between averages and are equal at the end",
   acc::local_sgd(model, 2, [&](acc::LocalSGD& local_sgd) {
     for (int step = 1; step <= 3; ++step) {
       optimizer.zero_grad();
-      job().backward(model(at::full({1, 2}, rank() + 1, at::kFloat)).sum());
+      job().backward(model(at::full({1, 2}, rank() + 1, here())).sum());
       optimizer.step();
       const at::Tensor sum = job().reduce(flat(*net));
       CHECK(same_everywhere(flat(*net)) == (rank() == 0));
@@ -247,7 +249,7 @@ TEST_CASE("local_sgd: an exception leaves it at once", "[parallel]") {
   auto model = job().prepare(Net());
   const auto fails = [](acc::LocalSGD&) { throw std::runtime_error("of the program"); };
   CHECK_THROWS_WITH(acc::local_sgd(model, 1, fails), "of the program");
-  job().backward(model(at::ones({1, 2})).sum());
+  job().backward(model(at::ones({1, 2}, here())).sum());
   CHECK(same_everywhere(model->first->weight.grad()));
 }
 
@@ -255,9 +257,10 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
           "[parallel]") {
   const int first = GENERATE(2, 0);  // rows of rank 0; the others have more
   acc::set_seed(10);
-  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}) * 3 + 1;
-  const at::Tensor weights = at::randn(whole.sizes());
+  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}, here()) * 3 + 1;
+  const at::Tensor weights = at::randn(whole.sizes(), here());
   NormNetImpl alone;
+  alone.to(job().device());
   whole.requires_grad_();
   const at::Tensor expected = alone.forward(whole);
   (expected * weights).sum().backward();
@@ -285,7 +288,7 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
 
 TEST_CASE("sync_batch_norm: a whole model in bf16 is normalized with statistics in float32", "[parallel]") {
   acc::set_seed(10);
-  const at::Tensor x = at::randn({4, 3, 2, 2}) * (rank() + 1);
+  const at::Tensor x = at::randn({4, 3, 2, 2}, here()) * (rank() + 1);
   const auto train = [&](at::ScalarType type) {
     auto net = std::make_shared<NormNetImpl>();
     net->to(type);
@@ -307,7 +310,7 @@ TEST_CASE("sync_batch_norm: a second derivative is refused, since it would be wr
   auto net = std::make_shared<NormNetImpl>();
   acc::convert_sync_batchnorm(*net);
   auto model = job().prepare(net);
-  const at::Tensor x = at::randn({2, 3, 2, 2}).requires_grad_();
+  const at::Tensor x = at::randn({2, 3, 2, 2}, here()).requires_grad_();
   const at::Tensor gradient = torch::autograd::grad({model(x).square().sum()}, {x}, {}, /*retain_graph=*/true,
                                                     /*create_graph=*/true)[0];
   const acc::Error error = error_of([&] { job().backward(gradient.square().sum()); });
@@ -318,7 +321,7 @@ TEST_CASE("sync_batch_norm: other batch norms stay as they are", "[parallel]") {
   acc::set_seed(static_cast<std::uint64_t>(rank()));
   auto plain = std::make_shared<NormNetImpl>();
   auto model = job().prepare(plain);
-  model(at::randn({4, 3, 2, 2}) + rank());
+  model(at::randn({4, 3, 2, 2}, here()) + rank());
   CHECK(same_everywhere(plain->norm->running_mean) == (rank() == 0));
 }
 

@@ -31,16 +31,16 @@ using namespace acc::test;  // NOLINT: the job and its net
 
 TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ranks]") {
   REQUIRE(size() > 1);
-  CHECK(job().gather(at::full({}, rank(), at::kLong)).equal(at::arange(size(), at::kLong)));
-  const at::Tensor rows = job().gather(at::full({2, 3}, rank(), at::kFloat));
+  CHECK(job().gather(at::full({}, rank(), here(at::kLong))).equal(at::arange(size(), here(at::kLong))));
+  const at::Tensor rows = job().gather(at::full({2, 3}, rank(), here()));
   CHECK(rows.sizes() == c10::IntArrayRef({2 * size(), 3}));
   CHECK(rows[2 * size() - 1][0].item<int>() == size() - 1);
 }
 
 TEST_CASE("ranks: different shapes or types are the same error on every rank, and the job continues",
           "[ranks]") {
-  const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3});
-  const at::Tensor types = at::ones({2}, rank() == 1 ? at::kFloat : at::kLong);
+  const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3}, here());
+  const at::Tensor types = at::ones({2}, here(rank() == 1 ? at::kFloat : at::kLong));
   const std::string same = ": every process must give the same shape and type, but rank 0 gives ";
   const auto said = [](const auto& function) { return std::string(error_of(function).what()); };
   CHECK(said([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
@@ -48,15 +48,16 @@ TEST_CASE("ranks: different shapes or types are the same error on every rank, an
   CHECK(said([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
   CHECK(said([&] { job().broadcast(types); }) == "broadcast" + same + "Long [2] and rank 1 gives Float [2]");
   CHECK(said([&] {
-          job().pad_across_processes(rank() == 1 ? at::ones({2, 2}) : at::ones({2}), {.dim = 1});
+          job().pad_across_processes(rank() == 1 ? at::ones({2, 2}, here()) : at::ones({2}, here()),
+                                     {.dim = 1});
         }) ==
         "pad_across_processes: every process must give the same type and number of dimensions, but rank 0 "
         "gives Float [2] and rank 1 gives Float [2, 2]");
-  CHECK(job().gather(at::ones({1})).numel() == size());
+  CHECK(job().gather(at::ones({1}, here())).numel() == size());
 }
 
 TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument alone", "[ranks]") {
-  const at::Tensor own = at::full({2}, rank() + 1, at::kDouble);
+  const at::Tensor own = at::full({2}, rank() + 1, here(at::kDouble));
   CHECK(job().reduce(own)[0].item<double>() == size() * (size() + 1) / 2.0);
   CHECK(job().reduce(own, acc::ReduceOp::mean)[0].item<double>() == (size() + 1) / 2.0);
   CHECK(job().reduce(own, acc::ReduceOp::max)[0].item<double>() == size());
@@ -65,16 +66,16 @@ TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument a
 }
 
 TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do", "[ranks]") {
-  const auto one_of = [](at::ScalarType type) { return at::ones({2}).to(type); };
+  const auto one_of = [](at::ScalarType type) { return at::ones({2}, here()).to(type); };
   for (const auto type : {at::kByte, at::kChar, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat,
                           at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
     const at::Tensor sum = job().reduce(one_of(type));
     CHECK(sum.scalar_type() == type);
-    CHECK(sum.to(at::kComplexDouble).equal(at::full({2}, size(), at::kComplexDouble)));
+    CHECK(sum.to(at::kComplexDouble).equal(at::full({2}, size(), here(at::kComplexDouble))));
   }
-  const at::Tensor phase = at::full({2}, c10::complex<double>(0, rank()), at::kComplexDouble).conj();
+  const at::Tensor phase = at::full({2}, c10::complex<double>(0, rank()), here(at::kComplexDouble)).conj();
   CHECK(job().reduce(phase)[1].item<c10::complex<double>>().imag() == -size() * (size() - 1) / 2);
-  const at::Tensor own = at::full({1}, rank() == 1, at::kBool);
+  const at::Tensor own = at::full({1}, rank() == 1, here(at::kBool));
   CHECK(job().reduce(own).view(at::kByte).item<int>() == 1);
   CHECK(job().reduce(own, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
 
@@ -87,16 +88,16 @@ TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do
         "reduce: Float8_e4m3fn cannot be reduced (convert the tensor first, as in tensor.to(at::kFloat))");
   CHECK(said(at::kComplexFloat, acc::ReduceOp::max) ==
         "reduce: ComplexFloat numbers have no maximum (reduce the absolute values)");
-  CHECK(job().reduce(at::ones({1})).item<int>() == size());
+  CHECK(job().reduce(at::ones({1}, here())).item<int>() == size());
 }
 
 TEST_CASE("ranks: a mean does not overflow where its sum would", "[ranks]") {
   const auto mean = [](const at::Tensor& tensor) { return job().reduce(tensor, acc::ReduceOp::mean); };
-  CHECK(mean(at::full({1}, 200, at::kByte)).equal(at::full({1}, 200, at::kFloat)));
-  CHECK(mean(at::full({1}, -100, at::kChar)).equal(at::full({1}, -100, at::kFloat)));
-  CHECK(mean(at::full({1}, 2'000'000'000, at::kInt)).equal(at::full({1}, 2e9, at::kFloat)));
-  CHECK(mean(at::full({1}, std::int64_t{1} << 62, at::kLong)).item<double>() == std::pow(2, 62));
-  CHECK(mean(at::full({1}, 60000, at::kHalf)).equal(at::full({1}, 60000, at::kHalf)));
+  CHECK(mean(at::full({1}, 200, here(at::kByte))).equal(at::full({1}, 200, here())));
+  CHECK(mean(at::full({1}, -100, here(at::kChar))).equal(at::full({1}, -100, here())));
+  CHECK(mean(at::full({1}, 2'000'000'000, here(at::kInt))).equal(at::full({1}, 2e9, here())));
+  CHECK(mean(at::full({1}, std::int64_t{1} << 62, here(at::kLong))).item<double>() == std::pow(2, 62));
+  CHECK(mean(at::full({1}, 60000, here(at::kHalf))).equal(at::full({1}, 60000, here(at::kHalf))));
 }
 
 TEST_CASE(
@@ -107,7 +108,7 @@ TEST_CASE(
   };
   const std::string different = "the processes do not make the same calls: rank 0 calls ";
   const bool first = rank() == 0;
-  const at::Tensor own = at::full({2}, rank(), at::kFloat);
+  const at::Tensor own = at::full({2}, rank(), here());
   CHECK(what_of([&] { job().broadcast(own, first ? 0 : 1); }) ==
         different + "broadcast (from rank 0), rank 1 calls broadcast (from rank 1)");
   CHECK(what_of([&] { job().reduce(own, first ? acc::ReduceOp::sum : acc::ReduceOp::max); }) ==
@@ -151,10 +152,10 @@ TEST_CASE("ranks: a maximum is NaN if one of the values is, whoever has it", "[r
 }
 
 TEST_CASE("ranks: conjugates are sent as such", "[ranks]") {
-  const at::Tensor own = at::complex(at::full({2}, rank(), at::kFloat), at::ones({2}));
+  const at::Tensor own = at::complex(at::full({2}, rank(), here()), at::ones({2}, here()));
   const at::Tensor all = job().gather(own.conj());
   CHECK(all.slice(0, 2 * rank(), 2 * rank() + 2).equal(own.conj()));
-  CHECK(job().gather(at::_neg_view(at::ones({1}))).equal(-at::ones({job().num_processes()})));
+  CHECK(job().gather(at::_neg_view(at::ones({1}, here()))).equal(-at::ones({job().num_processes()}, here())));
   CHECK(at::imag(job().reduce(own.conj()))[0].item<float>() == -static_cast<float>(job().num_processes()));
   CHECK(at::imag(job().broadcast(own.conj()))[0].item<float>() == -1);
 }
@@ -165,7 +166,7 @@ TEST_CASE("ranks: gather_for_metrics returns each sample once, however many ther
       job().prepare(acc::DataLoader(acc::TensorDataset(at::arange(samples, at::kLong)), {.batch_size = 4}));
   std::vector<at::Tensor> parts;
   for (auto& [numbers_of_batch] : loader) parts.push_back(job().gather_for_metrics(numbers_of_batch));
-  CHECK(at::cat(parts).equal(at::arange(samples, at::kLong)));
+  CHECK(at::cat(parts).equal(at::arange(samples, here(at::kLong))));
 }
 
 TEST_CASE("ranks: loaders agree on the order although the processes were seeded differently", "[ranks]") {
@@ -174,7 +175,7 @@ TEST_CASE("ranks: loaders agree on the order although the processes were seeded 
       acc::DataLoader(acc::TensorDataset(at::arange(40, at::kLong)), {.batch_size = 4, .shuffle = true}));
   std::vector<at::Tensor> parts;
   for (auto& [numbers_of_batch] : loader) parts.push_back(job().gather_for_metrics(numbers_of_batch));
-  CHECK(std::get<0>(at::cat(parts).sort()).equal(at::arange(40, at::kLong)));
+  CHECK(std::get<0>(at::cat(parts).sort()).equal(at::arange(40, here(at::kLong))));
 }
 
 TEST_CASE("ranks: training starts from rank 0's parameters", "[ranks]") {
@@ -189,8 +190,9 @@ TEST_CASE("ranks: gradients are those of the whole batch", "[ranks]") {
   const bool views = GENERATE(false, true);
   acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = views}});
   acc::set_seed(3);
-  const at::Tensor x = at::randn({4 * size(), 2});
+  const at::Tensor x = at::randn({4 * size(), 2}, here());
   Net alone;
+  alone->to(job().device());
   Net net;
   {
     const at::NoGradGuard no_grad;
@@ -215,7 +217,7 @@ TEST_CASE("ranks: under no_sync gradients are accumulated locally, and the next 
   acc::set_seed(4);
   Net net;
   auto model = job().prepare(net);
-  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  const at::Tensor x = at::full({1, 2}, rank() + 1, here());
   {
     const acc::NoSync guard = model.no_sync();
     job().backward(model(x).sum());
@@ -236,7 +238,7 @@ TEST_CASE("ranks: after trigger_sync_in_backward a backward averages although it
   auto model = job().prepare(net);
   const double mean = (size() + 1) / 2.0;  // the mean of all ranks' inputs
   const auto forward = [&](double times) {
-    return model(at::full({1, 1}, times * (rank() + 1), at::kFloat)).sum();
+    return model(at::full({1, 1}, times * (rank() + 1), here())).sum();
   };
   const auto gradient = [&] { return net->weight.grad().item<float>(); };
   for (int step = 0; step < 3; ++step) {
@@ -291,11 +293,12 @@ TEST_CASE("ranks: trigger_sync_in_backward refuses options that must be known in
 TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
   auto norm = std::make_shared<torch::nn::BatchNorm1dImpl>(2);
   auto model = job().prepare(norm);
-  for (int step = 0; step < 2; ++step) job().backward(model(at::randn({8, 2}).add(rank())).square().sum());
+  for (int step = 0; step < 2; ++step)
+    job().backward(model(at::randn({8, 2}, here()).add(rank())).square().sum());
   const at::Tensor own = norm->running_mean.clone();
   CHECK(job().broadcast(own).equal(own) == (rank() == 0));
   norm->eval();
-  model(at::ones({8, 2}));
+  model(at::ones({8, 2}, here()));
   CHECK(job().broadcast(norm->running_mean).equal(norm->running_mean));
 }
 
@@ -305,12 +308,12 @@ TEST_CASE("ranks: a parameter with another shape on one rank is named on every r
   CHECK(error.problems().front().what ==
         "is not the same on all processes: rank 0 has 'first.weight' of Float [4, 2], "
         "rank 1 has 'first.weight' of Float [5, 2]");
-  CHECK(job().gather(at::ones({1})).numel() == size());
+  CHECK(job().gather(at::ones({1}, here())).numel() == size());
 }
 
 TEST_CASE("ranks: parameters that do not contribute to the loss are named", "[ranks]") {
   auto model = job().prepare(Net());
-  const at::Tensor x = at::ones({1, 2});
+  const at::Tensor x = at::ones({1, 2}, here());
   const acc::Error error = error_of([&] {
     job().backward(model(x, /*skip=*/true).sum());
     model(x);
@@ -342,7 +345,7 @@ TEST_CASE("ranks: all processes load what the main process saved", "[ranks]") {
 TEST_CASE("ranks: a lost process is reported as lost", "[.lost]") {
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
-  const acc::Error error = error_of([] { job().gather(at::ones({1})); });
+  const acc::Error error = error_of([] { job().gather(at::ones({1}, here())); });
   INFO(error.what());
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank 0, all_gather");
@@ -353,7 +356,7 @@ TEST_CASE("ranks: a lost process ends backward with the same message", "[.lost_i
   auto model = job().prepare(Net());
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
-  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2})).sum()); });
+  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
   INFO(error.what());
   CHECK(error.problems().front().where == "rank 0, backward");
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
@@ -362,7 +365,7 @@ TEST_CASE("ranks: a lost process ends backward with the same message", "[.lost_i
 TEST_CASE("ranks: after a crash the next attempt joins through the launcher's store", "[.restarts]") {
   const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
   CHECK(worker.use_agent_store);
-  const at::Tensor sum = job().reduce(at::ones({1}));
+  const at::Tensor sum = job().reduce(at::ones({1}, here()));
   CHECK(sum.item<float>() == static_cast<float>(worker.world_size));
   if (worker.restart_count < worker.max_restarts && rank() == worker.world_size - 1) std::_Exit(3);
   job().wait_for_everyone();

@@ -65,6 +65,10 @@ int rank() {
 int size() {
   return job().num_processes();
 }
+// On this process's device: the cases run over NCCL, too (tests/gpu).
+at::TensorOptions here(at::ScalarType type = at::kFloat) {
+  return at::TensorOptions(job().device()).dtype(type);
+}
 
 acc::Error error_of(const std::function<void()>& function) {
   try {
@@ -75,11 +79,11 @@ acc::Error error_of(const std::function<void()>& function) {
   return acc::Error({.what = "none"});
 }
 
-// All parameters as one flat tensor.
+// All parameters as one flat tensor on the CPU.
 at::Tensor flat(const torch::nn::Module& module) {
   std::vector<at::Tensor> parts;
   for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
-  return at::cat(parts);
+  return at::cat(parts).cpu();
 }
 
 constexpr std::int64_t kWords = 24;
@@ -152,6 +156,13 @@ Stack seeded_stack(Shape shape = {}) {
   return Stack(shape);
 }
 
+// One that is not prepared, on the device of those that are.
+Stack whole_stack() {
+  Stack net = seeded_stack();
+  net->to(job().device());
+  return net;
+}
+
 using MakeOptimizer = std::function<std::shared_ptr<torch::optim::Optimizer>(const std::vector<at::Tensor>&)>;
 
 std::shared_ptr<torch::optim::Optimizer> adamw(const std::vector<at::Tensor>& parameters) {
@@ -169,7 +180,7 @@ std::shared_ptr<torch::optim::Optimizer> adamw(const std::vector<at::Tensor>& pa
 
 at::Tensor batch_of(int step) {
   acc::set_seed(static_cast<std::uint64_t>(1000 + step * 16 + rank()));
-  return at::randint(kWords, {3, 5}, at::TensorOptions(at::kLong));
+  return at::randint(kWords, {3, 5}, at::TensorOptions(at::kLong)).to(job().device());
 }
 
 at::Tensor loss_of(const at::Tensor& out, const at::Tensor& x) {
@@ -343,7 +354,7 @@ TEST_CASE("sharded: gathered parameters need memory for the root and two blocks,
 }
 
 TEST_CASE("sharded: between steps stage 2 takes at most 0.65 of DDP's memory, stage 3 at most 0.4",
-          "[ranks]") {
+          "[ranks][cpu]") {
   CountingAllocator::get();
   std::int64_t ddp = 0;
   for (const auto& [number, part] : {std::pair(0, 1.0), std::pair(2, 0.65), std::pair(3, 0.4)}) {
@@ -405,7 +416,7 @@ TEST_CASE("sharded: gathered parameters are rank 0's at first, and changes to th
   const acc::NamedTensors state = accelerator.get_state_dict(model);
   if (rank() == 0) {
     // The digits that bf16 lacks are still there.
-    CHECK(state.at("words.weight").equal(expected->words->weight));
+    CHECK(state.at("words.weight").cpu().equal(expected->words->weight));
     CHECK(state.at("block2.up.weight").eq(0.5).all().item<bool>());
   }
 }
@@ -413,7 +424,7 @@ TEST_CASE("sharded: gathered parameters are rank 0's at first, and changes to th
 TEST_CASE("sharded: evaluation gives the same as a whole model", "[ranks]") {
   const int number = GENERATE(2, 3);
   acc::Accelerator accelerator(sharded(number));
-  Stack alone = seeded_stack();
+  Stack alone = whole_stack();
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   const at::NoGradGuard no_grad;
@@ -582,11 +593,11 @@ TEST_CASE("sharded: a parameter without elements leaves its neighbours alone", "
   acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = GENERATE(false, true)}});
   const auto net = std::make_shared<Odd>();
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
-  accelerator.backward(model(at::ones({4})).sum());
+  accelerator.backward(model(at::ones({4}, here())).sum());
   optimizer.step();
   const auto gathered = accelerator.gathered_parameters(model);
-  CHECK(net->first.allclose(at::full({4}, 0.9)));
-  CHECK(net->last.allclose(at::full({4}, 0.9)));
+  CHECK(net->first.allclose(at::full({4}, 0.9, here())));
+  CHECK(net->last.allclose(at::full({4}, 0.9, here())));
 }
 
 TEST_CASE("sharded: a parameter that no process uses is left alone, as by Python's fully_shard", "[ranks]") {
@@ -651,7 +662,7 @@ TEST_CASE("sharded: parameters that are replaced, or given to the optimizer late
             .problems()
             .front()
             .what.starts_with("a parameter group was added after it was prepared"));
-  const auto replace = [&] { net->out->bias.set_data(at::zeros({kWords})); };
+  const auto replace = [&] { net->out->bias.set_data(at::zeros({kWords}, here())); };
   if (number == 3) {
     CHECK(error_of(replace).problems().front().what.find("cannot be used here") != std::string::npos);
     return;
@@ -676,13 +687,13 @@ TEST_CASE("sharded: buffers are rank 0's, and batch norms train as with DDP", "[
   const auto net = std::make_shared<NormedImpl>();
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
   for (int step = 0; step < 3; ++step) {
-    accelerator.backward(model(at::randn({6, 4})).square().mean());
+    accelerator.backward(model(at::randn({6, 4}, here())).square().mean());
     optimizer.step();
     optimizer.zero_grad();
   }
   net->eval();
   const at::NoGradGuard no_grad;
-  (void)model(at::ones({2, 4}));
+  (void)model(at::ones({2, 4}, here()));
   const at::Tensor mean = net->norm->running_mean;
   CHECK(job().broadcast(mean).equal(mean));
 }
@@ -699,7 +710,7 @@ TEST_CASE("sharded: LibTorch's own zero_grad and step work on shards", "[ranks]"
     native->step();
   }
   const at::NoGradGuard no_grad;
-  CHECK_FALSE(model(batch_of(0)).equal(seeded_stack()->forward(batch_of(0))));
+  CHECK_FALSE(model(batch_of(0)).equal(whole_stack()->forward(batch_of(0))));
 }
 
 TEST_CASE("sharded: schedules and groups reach the shards", "[ranks]") {
@@ -800,7 +811,7 @@ TEST_CASE("sharded: a full checkpoint continues a parameter without dimensions, 
     if (loads) accelerator.load_state(folder);
     for (int step = loads ? 2 : 0; step < 4; ++step) {
       if (!loads && step == 2) accelerator.save_state(folder);
-      accelerator.backward(model(at::full({2, 3}, rank() + step + 1, at::kFloat)).square().mean());
+      accelerator.backward(model(at::full({2, 3}, rank() + step + 1, here())).square().mean());
       optimizer.step();
       optimizer.zero_grad();
     }
@@ -832,7 +843,7 @@ TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[
     optimizer.zero_grad();
   }
   accelerator.wait_for_save();
-  if (rank() == 0) CHECK(acc::read_weights(folder).at("words.weight").equal(before));
+  if (rank() == 0) CHECK(acc::read_weights(folder).at("words.weight").equal(before.cpu()));
   accelerator.load_model(model, folder);
   const at::Tensor after = accelerator.get_state_dict(model)["words.weight"];
   if (rank() == 0) CHECK(after.equal(before));
@@ -870,13 +881,14 @@ TEST_CASE("sharded: a model on the meta device is filled from files or shards, e
             .what.find("has no values") != std::string::npos);
   accelerator.load_model(model, folder);
   const at::NoGradGuard no_grad;
+  source->to(job().device());
   CHECK(model(batch_of(0)).equal(source->forward(batch_of(0))));
 }
 
 TEST_CASE("sharded: processes but the first may make the model without memory", "[ranks]") {
   const int number = GENERATE(2, 3);
   acc::Accelerator accelerator(sharded(number));
-  Stack source = seeded_stack();
+  Stack source = whole_stack();
   Stack net = [] {
     std::optional<acc::MetaDevice> without_memory;
     if (rank() != 0) without_memory.emplace();
@@ -929,7 +941,7 @@ TEST_CASE("sharded: what is not there is refused in a line that says what to do"
           const at::Tensor x = batch_of(0);
           accelerator.backward(loss_of(model(x), x));
         }) == "prepare the model and its optimizer: prepare(model, std::move(optimizer))");
-  Stack other = seeded_stack();
+  Stack other = whole_stack();
   torch::optim::SGD sgd(other->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   loss_of(other->forward(batch_of(0)), batch_of(0)).backward();
   sgd.step();
@@ -958,7 +970,7 @@ TEST_CASE("sharded: a module that is registered twice is stepped once", "[ranks]
     }
     CHECK(net->parameters().size() == 4);
     auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 1.0));
-    accelerator.backward(model(at::ones({1, 2})).sum());
+    accelerator.backward(model(at::ones({1, 2}, here())).sum());
     optimizer.step();
     const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
     CHECK(net->once->weight.eq(-1).all().item<bool>());
@@ -972,7 +984,7 @@ TEST_CASE("sharded: a lost process ends the others with its rank", "[.lost]") {
   accelerator.wait_for_everyone();
   if (accelerator.process_index() != 0) std::_Exit(0);
   const acc::Error error = error_of([&] {
-    const at::Tensor x = at::arange(6, at::kLong).reshape({2, 3});
+    const at::Tensor x = at::arange(6, here(at::kLong)).reshape({2, 3});
     accelerator.backward(loss_of(model(x), x));
   });
   INFO(error.what());

@@ -115,7 +115,8 @@ void train(const std::vector<std::string>& words) {
     } else {
       for (std::int64_t left = acc::parse_integer(place).value(); left > 0; --left) {
         const std::int64_t step = plain->last_epoch() / accelerator.num_processes() + 1;
-        const at::Tensor x = (at::arange(8, at::kLong) * (step + 3 * rank) + rank).remainder(kWords);
+        const at::Tensor x =
+            (at::arange(8, at::kLong) * (step + 3 * rank) + rank).remainder(kWords).to(accelerator.device());
         const at::Tensor loss = at::cross_entropy_loss(model(x), (x * 7 + 3).remainder(kWords));
         accelerator.backward(loss);
         optimizer.step();

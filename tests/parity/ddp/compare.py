@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py CPP PYTHON SETUP: the losses of each batch and the trained parameters and buffers, in CPP.RANK and
-PYTHON.RANK, and how far they may be apart."""
+"""compare.py CPP PYTHON SETUP [LIMIT]: the losses of each batch and the trained parameters and buffers, in CPP.RANK and
+PYTHON.RANK, and how far they may be apart: without LIMIT as on CPUs."""
 import fileinput
 import glob
 import sys
@@ -44,7 +44,7 @@ if setup in ("whole", "syncnorm"):
 if len(our_losses) < 100:
     sys.exit(f"only {len(our_losses)} losses")
 losses, states = difference(our_losses, their_losses), difference(our_states, their_states)
-limit = LIMITS.get(setup, 0)
+limit = float(sys.argv[4]) if len(sys.argv) > 4 else LIMITS.get(setup, 0)
 print(f"largest difference: {losses:.3g} in {len(our_losses)} losses, {states:.3g} in parameters and buffers "
       f"(at most {limit:g})")
 sys.exit(max(losses, states) > limit)

@@ -7,7 +7,8 @@ if [ -z "${ACC_PEER_PYTHON:-}" ]; then
   echo "skipped: ACC_PEER_PYTHON names no Python with the peers"
   exit 77
 fi
+export ACCELERATE_USE_CPU=true
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-"$launcher" run --standalone --no-python --nproc-per-node 2 "$program" "$setup" "$out/cpp"
-"$ACC_PEER_PYTHON" "$(dirname "$0")/compare.py" "$out/cpp" "$python/$setup" "$setup"
+"$launcher" run --standalone --no-python --nproc-per-node 2 "$program" "$out" "$setup"
+"$ACC_PEER_PYTHON" "$(dirname "$0")/compare.py" "$out/$setup" "$python/$setup" "$setup"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// train SETUP: 100 batches with fixed seeds; each process prints its losses, and in the end its parameters
-// and buffers. train.py does the same in Python.
+// train FOLDER SETUP...: 100 batches with fixed seeds; each process writes its losses, and in the end its
+// parameters and buffers, to FOLDER/SETUP.RANK. train.py does the same in Python.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -86,7 +86,7 @@ std::string state_lines(const torch::nn::Module& module, int rank) {
   for (const at::Tensor& buffer : module.buffers()) state.push_back(buffer);
   std::string text;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const at::Tensor values = state[i].detach().to(at::kDouble).reshape({-1});
+    const at::Tensor values = state[i].detach().to(at::kCPU, at::kDouble).reshape({-1});
     text += "state " + std::to_string(rank) + " " + std::to_string(i);
     for (std::int64_t j = 0; j < values.numel(); ++j) {
       char value[32];
@@ -148,8 +148,9 @@ void train(const Setup& setup, const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) return 2;
-  train(Setup(argv[1]), argv[2]);
+  if (argc < 3) return 2;
+  const acc::PartialState joined;
+  for (int i = 2; i < argc; ++i) train(Setup(argv[i]), std::string(argv[1]) + "/" + argv[i]);
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -12,11 +12,11 @@ from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from scenarios import fork_for_each, new_group  # noqa: E402
+from scenarios import device_of_job, fork_for_each, new_group  # noqa: E402
 
 setup = fork_for_each(sys.argv[2:])
 words = setup.split("_")
-rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+rank, size, device = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), device_of_job()
 norm = "norm" in words or "syncnorm" in words
 
 
@@ -63,7 +63,7 @@ def local_sgd_of(model):
 
 
 torch.manual_seed(11)
-net = Net()
+net = Net().to(device)
 torch.manual_seed(12)
 inputs, targets = torch.randn(3200, 16), torch.randint(4, (3200,))
 order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * (2 // size))
@@ -75,11 +75,11 @@ lines = []
 with join_of(model), local_sgd_of(model) as local_sgd:
     for batch in range(batches):
         indices = order[size * batch + rank]
-        x, y = inputs[indices], targets[indices]
+        x, y = inputs[indices].to(device), targets[indices].to(device)
         uses_aux = "unused" in words and (batch % 3 == 0 or (batch % 3 == 1 and rank == 0))
         accumulates = "nosync" in words and batch % 2 == 0
         with model.no_sync() if accumulates else contextlib.nullcontext():
-            with torch.autocast("cpu", torch.bfloat16, enabled="bf16" in words):
+            with torch.autocast(device, torch.bfloat16, enabled="bf16" in words):
                 out = model(x, uses_aux)
             loss = torch.nn.functional.cross_entropy(out.float(), y)
             loss.backward()

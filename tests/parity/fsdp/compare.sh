@@ -7,7 +7,8 @@ if [ -z "${ACC_PEER_PYTHON:-}" ]; then
   echo "skipped: ACC_PEER_PYTHON names no Python with the peers"
   exit 77
 fi
+export ACCELERATE_USE_CPU=true
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-"$launcher" run --standalone --no-python --nproc-per-node "$processes" "$program" "$setup" "$out/cpp"
-"$ACC_PEER_PYTHON" "$(dirname "$0")/compare.py" "$out/cpp" "$python/${setup}_$processes" "$setup" "$processes"
+"$launcher" run --standalone --no-python --nproc-per-node "$processes" "$program" "$out" "$setup"
+"$ACC_PEER_PYTHON" "$(dirname "$0")/compare.py" "$out/${setup}_$processes" "$python/${setup}_$processes" "$setup" "$processes"

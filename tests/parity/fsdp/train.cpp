@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// train SETUP FILE: 50 steps of a sharded model with fixed seeds; rank 0 writes the mean losses, and the
-// norms of clipped gradients. train.py does the same in Python.
+// train FOLDER SETUP...: 50 steps of a sharded model with fixed seeds; rank 0 writes the mean losses, and the
+// norms of clipped gradients, to FOLDER/SETUP_PROCESSES. train.py does the same in Python.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
@@ -91,7 +91,7 @@ torch::optim::AdamW make_optimizer(const torch::nn::Module& net) {
   return torch::optim::AdamW(groups);
 }
 
-void train(const std::string& setup, const std::string& file) {
+void train(const std::string& folder, const std::string& setup) {
   const auto has = [&](const std::string& word) {
     return ("_" + setup + "_").find("_" + word + "_") != std::string::npos;
   };
@@ -111,7 +111,8 @@ void train(const std::string& setup, const std::string& file) {
       const auto accumulation = accelerator.accumulate(model);
       acc::set_seed(
           static_cast<std::uint64_t>(1000 + (step * batches + batch) * 16 + accelerator.process_index()));
-      const at::Tensor x = at::randint(0, kWords, {4, kLength}, at::TensorOptions(at::kLong));
+      const at::Tensor x =
+          at::randint(0, kWords, {4, kLength}, at::TensorOptions(at::kLong)).to(accelerator.device());
       const at::Tensor y = (x * 7 + 3) % kWords;
       const at::Tensor loss = at::cross_entropy_loss(model(x).reshape({-1, kWords}), y.reshape({-1}));
       accelerator.backward(loss);
@@ -125,7 +126,7 @@ void train(const std::string& setup, const std::string& file) {
         accelerator.reduce(at::full({}, total, at::kDouble), acc::ReduceOp::mean).item<double>());
   }
   if (!accelerator.is_main_process()) return;
-  std::ofstream out(file);
+  std::ofstream out(folder + "/" + setup + "_" + std::to_string(accelerator.num_processes()));
   for (const double number : numbers) {
     char line[32];
     std::snprintf(line, sizeof line, "%.12g\n", number);
@@ -136,8 +137,9 @@ void train(const std::string& setup, const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) return 2;
-  train(argv[1], argv[2]);
+  if (argc < 3) return 2;
+  const acc::PartialState joined;
+  for (int i = 2; i < argc; ++i) train(argv[1], argv[i]);
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 WORDS, WIDTH, BLOCKS, LENGTH = 64, 48, 4, 12
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from scenarios import fork_for_each, new_group  # noqa: E402
+from scenarios import device_of_job, fork_for_each, new_group  # noqa: E402
 
 setup = fork_for_each(sys.argv[2:])
 words = setup.split("_")
-rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+rank, size, device = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), device_of_job()
 
 
 class Block(nn.Module):
@@ -86,7 +86,7 @@ if "frozen" in words:
     for name, parameter in net.named_parameters():
         if name.startswith("blocks.1.") or name.endswith("up.bias"):
             parameter.requires_grad_(False)
-mesh = init_device_mesh("cpu", (size,))
+mesh = init_device_mesh(device, (size,))
 policy = MixedPrecisionPolicy()
 if "bf16" in words:
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -104,13 +104,13 @@ optimizer = (torch.optim.AdamW if "lerp" in words else AdamW)(
 )
 batches = 3 if "clip" in words else 1
 # accelerate keeps autocast on beside the policy.
-precision = torch.autocast("cpu", torch.bfloat16) if "bf16" in words else contextlib.nullcontext()
+precision = torch.autocast(device, torch.bfloat16) if "bf16" in words else contextlib.nullcontext()
 numbers = []
 for step in range(50):
     total = 0.0
     for batch in range(batches):
         torch.manual_seed(1000 + (step * batches + batch) * 16 + rank)
-        x = torch.randint(0, WORDS, (4, LENGTH))
+        x = torch.randint(0, WORDS, (4, LENGTH)).to(device)
         y = (x * 7 + 3) % WORDS
         with precision:
             out = net(x)
@@ -121,7 +121,7 @@ for step in range(50):
         numbers.append(nn.utils.clip_grad_norm_(net.parameters(), 0.5).full_tensor().item())
     optimizer.step()
     optimizer.zero_grad()
-    mean = torch.tensor([total], dtype=torch.double)
+    mean = torch.tensor([total], dtype=torch.double, device=device)
     dist.all_reduce(mean)
     numbers.append(mean.item() / size)
 if rank == 0:
