@@ -16,9 +16,11 @@ import subprocess
 import sys
 
 # Between hosts on the loopback interface, one GPU for all: no other transport, and kernels that take few multiprocessors.
+# LibTorch's watchdog ends a process four times that long after it has noticed a failure; a minute by default.
 NCCL = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo",
         "NCCL_MNNVL_ENABLE": "0", "NCCL_NVLS_ENABLE": "0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple",
-        "NCCL_MAX_CTAS": "2", "NCCL_DEBUG": "WARN"}
+        "NCCL_MAX_CTAS": "2", "NCCL_DEBUG": "WARN",
+        "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": "500"}
 PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None)
 

@@ -3,11 +3,12 @@
 // CPU:
 //
 //   out-of-memory   rank 1 asks for more memory than there is, the others wait for it
-//   lost            rank 1 is killed in the middle of an all-reduce, the others report which rank they lost
+//   lost            rank 1 is killed in the middle of an all-reduce
+//   leaves          rank 1 ends there as if it had succeeded, the others report which rank they lost
 //   stopped         rank 1 stops in the middle of an all-reduce, for which the others wait ten seconds
 //   hangs           the same, and they wait for as long as they may
-//   differs         rank 1 calls a broadcast where the others reduce, of LibTorch's group, which no one
-//   checks asserts         rank 1 reads behind the end of a table, which the device notices
+//   differs         rank 1 calls a broadcast where the others reduce
+//   asserts         rank 1 reads behind the end of a table, which the device notices
 //
 // Ends with 77 and a line where a device is missing.
 #include <ATen/ops/empty.h>
@@ -16,6 +17,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <string_view>
 
 #include "acc/runtime/cuda/plugin.hpp"
@@ -34,11 +37,11 @@ void run_out_of_memory(acc::Accelerator& accelerator) {
   accelerator.wait_for_everyone();
 }
 
-// In the fourth all-reduce rank 1 sends itself the signal: the others have begun, and wait for its part.
-void lose_a_rank(acc::Accelerator& accelerator, int signal) {
+// In the fourth all-reduce rank 1 fails: the others have begun, and wait for its part.
+void lose_a_rank(acc::Accelerator& accelerator, const std::function<void()>& fail) {
   const at::Tensor values = at::ones({1 << 20}, accelerator.device());
   for (int round = 0;; ++round) {
-    if (round == 3 && accelerator.process_index() == 1) std::raise(signal);
+    if (round == 3 && accelerator.process_index() == 1) fail();
     const double sum = accelerator.reduce(values).sum().item<double>();
     if (accelerator.is_main_process()) std::fprintf(stderr, "round %d: %g\n", round, sum);
   }
@@ -83,14 +86,16 @@ int main(int argc, char** argv) {
   if (mode == "out-of-memory") {
     run_out_of_memory(accelerator);
   } else if (mode == "lost") {
-    lose_a_rank(accelerator, SIGKILL);
+    lose_a_rank(accelerator, [] { std::raise(SIGKILL); });
+  } else if (mode == "leaves") {
+    lose_a_rank(accelerator, [] { std::_Exit(0); });
   } else if (mode == "stopped" || mode == "hangs") {
-    lose_a_rank(accelerator, SIGSTOP);
+    lose_a_rank(accelerator, [] { std::raise(SIGSTOP); });
   } else if (mode == "differs") {
     call_something_else(accelerator);
   } else if (mode == "asserts") {
     fail_on_the_device(accelerator);
   }
-  std::fprintf(stderr, "usage: acc-gpu-worker out-of-memory|lost|stopped|hangs|differs|asserts\n");
+  std::fprintf(stderr, "usage: acc-gpu-worker out-of-memory|lost|leaves|stopped|hangs|differs|asserts\n");
   return 2;
 }

@@ -113,6 +113,8 @@ TEST_CASE("drift: the first step refuses parameters that do not belong to a prep
           "[ranks]") {
   Net net;
   Net other;
+  net->to(job().device());
+  other->to(job().device());
   {
     acc::Accelerator accelerator;
     auto optimizer = accelerator.prepare(torch::optim::SGD(net->parameters(), 0.1));

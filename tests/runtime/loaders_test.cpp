@@ -84,7 +84,7 @@ at::Tensor gathered(acc::Accelerator& accelerator, Loader& loader) {
       parts.push_back(accelerator.gather_for_metrics(batch));
     }
   }
-  return at::cat(parts);
+  return at::cat(parts).cpu();
 }
 
 at::Tensor gathered_columns(acc::Accelerator& accelerator, acc::DataLoader<Columns>& loader) {
@@ -102,7 +102,7 @@ at::Tensor gathered_columns(acc::Accelerator& accelerator, acc::DataLoader<Colum
     CHECK(std::pair(value, more_value) == std::pair(1, 2));
     parts.push_back(accelerator.gather_for_metrics(rows));
   }
-  return at::cat(parts);
+  return at::cat(parts).cpu();
 }
 
 }  // namespace

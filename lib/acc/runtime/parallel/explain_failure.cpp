@@ -12,15 +12,13 @@
 namespace acc::detail {
 namespace {
 
-constexpr std::array<std::string_view, 8> kPeerLost = {"Connection was likely closed",
-                                                       "Connection closed by peer",
-                                                       "Connection reset by peer",
-                                                       "Broken pipe",
-                                                       "Connection refused",
-                                                       "Socket closed",
-                                                       "Read error",
-                                                       "writev"};
-constexpr std::array<std::string_view, 3> kTimedOut = {"Timed out", "timed out", "Application timeout"};
+constexpr std::array<std::string_view, 10> kPeerLost = {
+    "Connection was likely closed", "Connection closed by peer", "Connection reset by peer", "Broken pipe",
+    "Connection refused", "Socket closed", "Read error", "writev", "remote process exited",
+    // By NCCL's watchdog: a call before it never ended.
+    "communicator was aborted"};
+constexpr std::array<std::string_view, 4> kTimedOut = {"Timed out", "timed out", "timing out",
+                                                       "Application timeout"};
 // MemoryGroup's words.
 constexpr std::string_view kDifferentCalls = "do not make the same calls";
 
@@ -92,13 +90,17 @@ std::string timeout_text(const CollectiveContext& context) {
   std::ranges::sort(ranks);
   return fmt::format("no answer from {} within {}{}",
                      ranks.empty() ? other_process(context) : ranks_text(ranks), seconds(context.timeout),
-                     places_text(peers));
+                     ranks.empty() ? other_places_text(context) : places_text(peers));
 }
 
 }  // namespace
 
 std::string first_line(std::string_view text) {
   text = trim(text.substr(0, text.find('\n')));
+  // What NCCL's watchdog found, behind the names of its group.
+  constexpr std::string_view kWatchdog = "watchdog thread terminated with exception: ";
+  if (const std::size_t at = text.find(kWatchdog); at != std::string_view::npos)
+    return std::string(text.substr(at + kWatchdog.size()));
   // "[/pytorch/gloo/pair.cc:547] Connection closed", "[enforce fail at device.cc:84] ifa != nullptr. Unable
   // to": the parts up to the message are positions and conditions in LibTorch's sources.
   const std::size_t end = text.find("] ");

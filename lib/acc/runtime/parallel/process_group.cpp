@@ -21,6 +21,7 @@
 #include "acc/runtime/parallel/explain_failure.hpp"
 #include "acc/runtime/parallel/missing_peers.hpp"
 #include "acc/runtime/process/record.hpp"
+#include "acc/runtime/process/uncaught.hpp"
 
 // LibTorch's log level, which no header declares.
 C10_DECLARE_int(caffe2_log_level);
@@ -229,6 +230,18 @@ struct ProcessGroup::Impl {
     set_place("after", doing);
   }
 
+  // What NCCL's watchdog, which ends the process, has found out about the others: over NCCL no call waits for
+  // them, so none could throw.
+  std::optional<std::string> explain_end(const std::exception& error) const {
+    const std::string text = message_of(error);
+    if (!is_of_other_processes(error) || text.find("CUDA error") != std::string::npos) return std::nullopt;
+    detail::CollectiveContext context{
+        .rank = group->getRank(), .size = group->getSize(), .doing = "NCCL", .timeout = timeout, .peers = {}};
+    if (!detail::explain_collective_failure(text, context)) return std::nullopt;
+    if (peer_check) context.peers = peer_check->report();
+    return detail::explain_collective_failure(text, context)->what();
+  }
+
   // Returns when the comparison is over or has failed, and throws when another process has gone past it: Gloo
   // would wait for it until the timeout.
   void wait_or_find_others_elsewhere(c10d::Work& work) const {
@@ -281,6 +294,10 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
     });
     impl_->group = join(worker, timeout, device, cuda_backend, wanted, keys);
     impl_->peer_check = open_peer_check(worker, timeout, device, keys, impl_->group);
+    if (has_nccl(*impl_->group, device)) {
+      detail::explain_uncaught_exceptions(
+          [impl = impl_.get()](const std::exception& error) { return impl->explain_end(error); });
+    }
   } catch (const std::exception& error) {
     const detail::CollectiveContext context{
         .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .peers = {}};
@@ -299,6 +316,7 @@ ProcessGroup::~ProcessGroup() {
     impl_->group->getBackend(c10::DeviceType::CUDA)->shutdown();
   } catch (const std::exception&) {  // NOLINT: the other processes may have ended already
   }
+  detail::explain_uncaught_exceptions(nullptr);
 }
 
 int ProcessGroup::rank() const {

@@ -15,6 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/process/uncaught.hpp"
 
 namespace acc {
 namespace {
@@ -22,6 +23,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::terminate_handler handler_before = nullptr;
+std::mutex explain_mutex;
+detail::ExplainUncaught explain_uncaught;
 
 std::string in_torch_form(std::string_view message, FailureRole role) {
   using namespace std::chrono;
@@ -35,6 +38,15 @@ std::string in_torch_form(std::string_view message, FailureRole role) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+void record_uncaught(const std::exception& error) {
+  const std::scoped_lock lock(explain_mutex);
+  if (const auto explained = explain_uncaught ? explain_uncaught(error) : std::nullopt) {
+    write_error_file(*explained, FailureRole::consequence);
+  } else {
+    write_error_file(detail::describe_exception(error));
+  }
+}
+
 [[noreturn]] void record_and_terminate() {
   // The launcher asks the others to end when it sees the first failure: this process still ends by SIGABRT.
   std::signal(SIGTERM, SIG_IGN);
@@ -42,7 +54,7 @@ std::string in_torch_form(std::string_view message, FailureRole role) {
     try {
       std::rethrow_exception(uncaught);
     } catch (const std::exception& error) {
-      write_error_file(detail::describe_exception(error));
+      record_uncaught(error);
     } catch (...) {
       write_error_file("an exception that is not a std::exception");
     }
@@ -67,6 +79,11 @@ void write_error_file(std::string_view message, FailureRole role) noexcept {
 }
 
 namespace detail {
+
+void explain_uncaught_exceptions(ExplainUncaught explain) {
+  const std::scoped_lock lock(explain_mutex);
+  explain_uncaught = std::move(explain);
+}
 
 std::string describe_exception(const std::exception& error) {
   if (dynamic_cast<const Error*>(&error) != nullptr) return error.what();

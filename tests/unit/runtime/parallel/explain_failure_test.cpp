@@ -38,6 +38,36 @@ TEST_CASE("collective_failure: a timeout reports the time and the option", "[run
   CHECK(error->problems().front().what == "no answer from another process within 5 s");
 }
 
+TEST_CASE("collective_failure: what NCCL's watchdog says is a lost peer or a timeout", "[runtime]") {
+  const std::string watchdog =
+      "[PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread terminated with exception: ";
+  CHECK(what(watchdog +
+                 "NCCL error: remote process exited or there was a network error, NCCL version 2.28.9\nmore",
+             kContext) ==
+        "another process ended or was lost: NCCL error: remote process exited or there was a network error, "
+        "NCCL "
+        "version 2.28.9");
+  acc::detail::CollectiveContext context = kContext;
+  context.peers = acc::detail::PeerReport{.absent = {1}};
+  const std::string timed_out =
+      watchdog +
+      "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE) ran "
+      "for 10075 milliseconds before timing out.";
+  CHECK(what(timed_out, context) == "no answer from rank 1 within 5 s");
+  context.peers = acc::detail::PeerReport{.places = {{3, "after all_reduce"}, {5, "after broadcast"}}};
+  CHECK(what(timed_out, context) == "no answer from another process within 5 s; rank 5 is after broadcast");
+}
+
+TEST_CASE("collective_failure: a call after the watchdog's abort names the lost process", "[runtime]") {
+  acc::detail::CollectiveContext context = kContext;
+  context.peers = acc::detail::PeerReport{.absent = {1}};
+  CHECK(what("NCCL communicator was aborted on rank 3.", context) ==
+        "rank 1 ended or was lost: NCCL communicator was aborted on rank 3.");
+  context.peers = acc::detail::PeerReport{.places = {{3, "after all_reduce"}, {5, "after broadcast"}}};
+  CHECK(what("NCCL communicator was aborted on rank 3.", context) ==
+        "another process gave up; rank 5 is after broadcast");
+}
+
 TEST_CASE("collective_failure: with two processes the other one is named as lost", "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
   context.rank = 1;

@@ -11,6 +11,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/runtime/process/uncaught.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 #include "support/torch_tensor.hpp"
@@ -91,6 +92,19 @@ TEST_CASE("record: an uncaught exception is written, too", "[runtime]") {
     [&]() noexcept { fail(); }();
   });
   CHECK(left["message"]["message"] == "data: is missing");
+}
+
+TEST_CASE("record: an uncaught exception that another process has caused is a consequence", "[runtime]") {
+  const json left = left_by([] {
+    std::signal(SIGABRT, [](int) { ::_exit(0); });
+    acc::record_uncaught_exceptions();
+    acc::detail::explain_uncaught_exceptions(
+        [](const std::exception& error) { return std::string("rank 1 was lost: ") + error.what(); });
+    const auto fail = [] { throw std::runtime_error("closed"); };
+    [&]() noexcept { fail(); }();
+  });
+  CHECK(left["message"]["message"] == "rank 1 was lost: closed");
+  CHECK(left["message"]["extraInfo"]["consequence"] == true);
 }
 
 TEST_CASE("record: SIGTERM does not change how a process with an uncaught exception ends", "[runtime]") {
