@@ -6,8 +6,8 @@ usage: run.py [--out FOLDER] [--minutes 9] [--limit SECONDS] [--only PART] [--cp
 
 Needs x86-64 Linux and a python3 with the torch that the bundle was built for. Writes FOLDER/report.json and
 FOLDER/report.txt anew after each part, and a log of each part; what matters most comes first. A part that fails, or takes
-longer than its limit, does not end the others. Exits 1 when a part failed; one that cannot run here says why. With --cpu
-only parts that can show what they do without a GPU, too: over Gloo.
+longer than its limit, does not end the others. Exits 1 when a part failed; one that cannot run here, or for which no time is
+left, is skipped and says why. With --cpu only parts that can show what they do without a GPU, too: over Gloo.
 """
 
 import argparse
@@ -89,13 +89,14 @@ class Machine:
 
 
 class Part:
-    """A part while it runs; its processes end with it."""
+    """A part while it runs; its processes end with it. It may take `limit` seconds, and `left` are left for all parts."""
 
-    def __init__(self, name, limit, out, machine):
+    def __init__(self, name, limit, left, out, machine):
         self.name, self.machine = name, machine
-        self.deadline = time.monotonic() + limit
+        self.deadline = time.monotonic() + min(limit, left)
+        self.is_last = left < limit
         self.log = open(out / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.log", "w", encoding="utf-8")
-        self.details = []
+        self.details, self.failures = [], []
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=machine.environment["HOME"]))
 
     def left(self):
@@ -122,6 +123,8 @@ class Part:
                 os.killpg(process.pid, signal.SIGKILL)
                 output, errors = process.communicate()
             self.log.write(output + errors)
+            if self.is_last and time.monotonic() >= self.deadline:
+                raise Skip("no time was left") from None
             raise Failure("took longer than its limit") from None
         self.log.write(f"{output}{errors}[exit {process.returncode}]\n")
         self.log.flush()
@@ -151,6 +154,10 @@ class Part:
     def expect(self, holds, message):
         if not holds:
             raise Failure(message)
+
+    def fail(self, message):
+        """A failure after which the part goes on."""
+        self.failures.append(message)
 
     def note(self, line):
         self.details.append(line)
@@ -495,8 +502,7 @@ def as_nodes(count, *words):
 
 
 def suite(run, count, program, *words):
-    """A program of tests, on so many ranks: rank 0's failed checks become notes, all ranks' output is in the log. Returns why
-    it failed."""
+    """A program of tests, on so many ranks: rank 0's failed checks become notes, all ranks' output is in the log."""
     outputs = pathlib.Path(tempfile.mkdtemp(dir=run.folder)) / "rank"
     shell = 'exec "$0" "$@" >"$OUTPUTS.$RANK" 2>&1'
     command = as_nodes(count, "sh", "-c", shell, BIN / program, "--order", "decl", "-d", "yes", "-w", "NoTests", *words)
@@ -514,13 +520,8 @@ def suite(run, count, program, *words):
         run.note(f"{where}: {' '.join(what.split())[:300]}")
     summary = re.findall(r"^(?:test cases: .*|All tests passed .*)$", texts[0] if texts else "", re.MULTILINE)
     run.note(f"{program} on {count}, {time.monotonic() - began:.0f} s: {summary[-1] if summary else 'no summary'}")
-    return why and f"{program} {' '.join(words)} on {count}: {why}"
-
-
-def suites(run, *each):
-    """Each a count of ranks, a program and its words; a suite that fails does not keep the next from running."""
-    failures = [failure for count, program, *words in each if (failure := suite(run, count, program, *words))]
-    run.expect(not failures, "; ".join(failures))
+    if why:
+        run.fail(f"{program} {' '.join(words)} on {count}: {why}")
 
 
 def own_cases(run, tags):
@@ -559,19 +560,22 @@ def ranks_in_python(run):
 
 @part("ranks: collectives and training on two and three", 100, devices=1, cpu=True)
 def ranks_basics(run):
-    suites(run, (2, "acc-test-ranks", own_cases(run, "[ranks]")), (3, "acc-test-ranks", own_cases(run, "[ranks]")),
-           (2, "acc-test-accelerator", own_cases(run, "[ranks]")))
+    suite(run, 2, "acc-test-ranks", own_cases(run, "[ranks]"))
+    suite(run, 3, "acc-test-ranks", own_cases(run, "[ranks]"))
+    suite(run, 2, "acc-test-accelerator", own_cases(run, "[ranks]"))
 
 
 @part("ranks: tests of devices on two and three", 100, devices=1)
 def ranks_devices(run):
-    suites(run, (2, "acc-test-gpu"), (3, "acc-test-gpu"))
+    suite(run, 2, "acc-test-gpu")
+    suite(run, 3, "acc-test-gpu")
 
 
 @part("ranks: data parallelism and its mistakes", 100, devices=1, cpu=True)
 def ranks_parallel(run):
-    suites(run, (2, "acc-test-parallel", "[parallel]"), (3, "acc-test-parallel", "[parallel]"),
-           (2, "acc-test-drift", "[ranks]"))
+    suite(run, 2, "acc-test-parallel", "[parallel]")
+    suite(run, 3, "acc-test-parallel", "[parallel]")
+    suite(run, 2, "acc-test-drift", "[ranks]")
 
 
 def ends_of(run, mode, count, expected, flags=(), **variables):
@@ -580,40 +584,43 @@ def ends_of(run, mode, count, expected, flags=(), **variables):
     try:
         code, output, errors = run.run(as_nodes(count, *flags, BIN / "acc-gpu-worker", mode), limit=40, **variables)
     except Failure as why:
-        return [f"{mode}: {why}"]
+        run.fail(f"{mode}: {why}")
+        return
     run.note(f"{mode}: ended after {time.monotonic() - began:.1f} s with exit {code}")
     said = output + errors
     for line in [line for line in said.splitlines() if line.startswith("acc: ")][:6]:
         run.note(f"  {line[:400]}")
-    return [f"{mode}: {text!r} is not said" for text in expected if not re.search(text, said)] + (
-        [f"{mode}: exit {code}"] if code in (0, 77) else [])
+    for text in expected:
+        if not re.search(text, said):
+            run.fail(f"{mode}: {text!r} is not said")
+    if code in (0, 77):
+        run.fail(f"{mode}: exit {code}")
 
 
 @part("ranks: killed, stopped, with other calls", 120, devices=1, cpu=True)
 def ranks_lost(run):
-    wrong = ends_of(run, "lost", 2, [r"rank 1\b", "SIGKILL"]) + ends_of(run, "lost", 3, [r"rank 1\b", "SIGKILL"])
-    wrong += ends_of(run, "stopped", 2, [r"rank 1\b"], ["--shutdown-timeout", "3"])
-    wrong += ends_of(run, "hangs", 2, ["no rank has written anything"],
-                     ["--hang-timeout", "5", "--hang-watch", "output", "--on-hang", "kill", "--shutdown-timeout", "3"])
-    wrong += ends_of(run, "differs", 2, [r"rank 1\b"])
-    run.expect(not wrong, "; ".join(wrong))
+    for count in 2, 3:
+        ends_of(run, "lost", count, [r"rank 1\b", "SIGKILL"])
+    ends_of(run, "stopped", 2, [r"rank 1\b"], ["--shutdown-timeout", "3"])
+    ends_of(run, "hangs", 2, ["no rank has written anything"],
+            ["--hang-timeout", "5", "--hang-watch", "output", "--on-hang", "kill", "--shutdown-timeout", "3"])
+    ends_of(run, "differs", 2, [r"rank 1\b"])
 
 
 @part("ranks: lost peers are named", 90, devices=1, cpu=True)
 def ranks_missing(run):
     """Over NCCL by its watchdog, which ends the process: no call waits for the others."""
-    wrong = []
     for count in 2, 3:
-        wrong += ends_of(run, "leaves", count, ["rank 1 ended or was lost"])
-    if failure := suite(run, 2, "acc-test-ranks", "[.lost]"):
-        wrong.append(failure)
-    run.expect(not wrong, "; ".join(wrong))
+        ends_of(run, "leaves", count, ["rank 1 ended or was lost"])
+    suite(run, 2, "acc-test-ranks", "[.lost]")
 
 
 @part("ranks: sharded models on two", 150, devices=1, cpu=True)
 def ranks_sharded(run):
-    suites(run, (2, "acc-test-sharded", own_cases(run, "[ranks]")), (2, "acc-test-sharded", "[.orders]"),
-           (2, "acc-test-sharded", "[.fewer]"), (2, "acc-test-sharded", "[.lost]"))
+    suite(run, 2, "acc-test-sharded", own_cases(run, "[ranks]"))
+    suite(run, 2, "acc-test-sharded", "[.orders]")
+    suite(run, 2, "acc-test-sharded", "[.fewer]")
+    suite(run, 2, "acc-test-sharded", "[.lost]")
 
 
 def beside_python(run, which, processes, setups, limits):
@@ -650,9 +657,8 @@ def ranks_fsdp(run):
 
 @part("ranks: memory and asserts of the device", 60, devices=1)
 def ranks_device_errors(run):
-    wrong = ends_of(run, "out-of-memory", 2, [r"rank 1\b", "out of memory: 8.00 GiB wanted", "its largest free block"])
-    wrong += ends_of(run, "asserts", 2, [r"rank 1\b", "device-side assert", "with CUDA_LAUNCH_BLOCKING=1 the call"])
-    run.expect(not wrong, "; ".join(wrong))
+    ends_of(run, "out-of-memory", 2, [r"rank 1\b", "out of memory: 8.00 GiB wanted", "its largest free block"])
+    ends_of(run, "asserts", 2, [r"rank 1\b", "device-side assert", "with CUDA_LAUNCH_BLOCKING=1 the call"])
 
 
 @part("ranks: restarts", 60, devices=1, cpu=True)
@@ -691,8 +697,7 @@ def ranks_checkpoints(run):
     train(1, "load", by_three, "save", by_one)
     digests = [run.run_well([BIN / "acc-sharded-training", "digest", folder]) for folder in folders]
     run.expect(len(set(digests)) == 1, "what three or one saved of it differs")
-    failure = suite(run, 2, "acc-test-checkpoints", "[ranks]")
-    run.expect(not failure, failure)
+    suite(run, 2, "acc-test-checkpoints", "[ranks]")
 
 
 @part("ranks: a Trainer that is killed, stopped, and goes on", 120, devices=1, cpu=True)
@@ -718,7 +723,7 @@ def ranks_examples(run):
 
 @part("ranks: sharded models on three", 100, devices=1, cpu=True)
 def ranks_sharded_on_three(run):
-    suites(run, (3, "acc-test-sharded", own_cases(run, "[ranks]")))
+    suite(run, 3, "acc-test-sharded", own_cases(run, "[ranks]"))
 
 
 @part("step beside torch's DDP", 75, devices=1)
@@ -794,11 +799,11 @@ def as_text(head, results):
     return "\n".join(lines) + "\n"
 
 
-def run_part(name, limit, devices, function, out, machine):
+def run_part(name, limit, left, devices, function, out, machine):
     began = time.monotonic()
-    result, reason, run = "ok", "", Part(name, limit, out, machine)
+    result, reason, run = "ok", "", Part(name, limit, left, out, machine)
     try:
-        if limit <= 0:
+        if left <= 0:
             raise Skip("no time was left")
         if devices and not machine.cpu:
             machine.need_devices(devices)
@@ -809,6 +814,8 @@ def run_part(name, limit, devices, function, out, machine):
         result, reason = "FAILED", str(why)
     except Exception as error:  # an error in one part must not end the others
         result, reason = "FAILED", f"{type(error).__name__}: {error}"
+    if run.failures:
+        result, reason = "FAILED", "; ".join([*run.failures, *([reason] if reason else [])])
     run.log.close()
     return {"part": name, "result": result, "reason": reason, "seconds": round(time.monotonic() - began, 1),
             "details": run.details}
@@ -834,7 +841,8 @@ def main():
     for name, limit, devices, cpu, function in PARTS:
         if (options.only and not any(word in name for word in options.only)) or (options.cpu and not cpu):
             continue
-        results.append(run_part(name, min(limit, options.limit, end - time.monotonic()), devices, function, options.out, machine))
+        results.append(run_part(name, min(limit, options.limit), end - time.monotonic(), devices, function, options.out,
+                                machine))
         write_report(options.out, head, results)
     print(as_text(head, results), end="")
     shutil.rmtree(machine.environment["HOME"], ignore_errors=True)
