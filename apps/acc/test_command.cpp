@@ -32,6 +32,9 @@ constexpr std::string_view kHelp =
     "  --json                what it found, as one JSON object on standard output\n"
     "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
 
+// The dynamic linker ends a program with this code when a library is missing or cannot be read.
+constexpr int kNotLoaded = 127;
+
 struct TestOptions {
   bool nodes = false;
   bool json = false;
@@ -151,7 +154,14 @@ int test_command(const std::vector<std::string>& words) {
       "--progress-file",    fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get())};
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
   if (options.json) plan.worker_command.emplace_back("--json");
-  return start_or_explain(std::move(plan));
+  const int code = start_or_explain(std::move(plan));
+  if (code == kNotLoaded) {
+    fmt::print(stderr,
+               "acc: {}: its libraries cannot be loaded (`ldd {}` names them; where LibTorch is in another "
+               "user's folder, build acc with one that you can read: -DLibTorch_ROOT=<folder>)\n",
+               program.string(), program.string());
+  }
+  return code;
 }
 
 }  // namespace acc::launcher

@@ -57,6 +57,17 @@ def main(acc):
         late = test("--num_processes", "2", "--python", str(bare), "--time-limit", "1", "--wrap-rank", "1:sh -c 'exec sleep 30' sh")
         assert late.returncode == 1 and "not all processes came to the store in time" in late.stderr, late
 
+        # As where LibTorch is in a folder of another user.
+        selftest = pathlib.Path(folder) / "acc-selftest"
+        selftest.write_text("#!/bin/sh\necho 'error while loading shared libraries: libtorch_cpu.so' >&2\nexit 127\n")
+        selftest.chmod(0o755)
+        closed = test()
+        assert closed.returncode == 127, closed
+        assert closed.stderr.endswith(
+            f"acc: {selftest}: its libraries cannot be loaded (`ldd {selftest}` names them; where LibTorch is in another "
+            "user's folder, build acc with one that you can read: -DLibTorch_ROOT=<folder>)\n"), closed  # fmt: skip
+        selftest.unlink()
+
         peer = os.environ.get("ACC_PEER_PYTHON")
         if not peer:
             return
