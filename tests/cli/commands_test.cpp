@@ -185,7 +185,8 @@ TEST_CASE("completion: bash completes commands, flags and their values", "[cli]"
   REQUIRE(script.code == 0);
   folder.write("acc.bash", script.out);
   const auto complete = [&](const std::string& words, int at) {
-    const std::string text = "source ./acc.bash; COMP_WORDS=(" + words +
+    // compopt works under a Tab key alone.
+    const std::string text = "source ./acc.bash; compopt() { :; }; COMP_WORDS=(" + words +
                              "); COMP_CWORD=" + std::to_string(at) +
                              "; _acc; printf '%s\\n' \"${COMPREPLY[@]}\"";
     const Run run =
@@ -200,7 +201,7 @@ TEST_CASE("completion: bash completes commands, flags and their values", "[cli]"
   CHECK(complete("acc config che", 2) == "check\n");
   CHECK(complete("acc completion z", 2) == "zsh\n");
   CHECK(complete("acc new t", 2) == "training\n");
-  CHECK(complete("acc launch acc.b", 2) == "acc.bash\n");
+  CHECK(complete("acc launch acc.b", 2) == "\n");  // files are left to readline
   CHECK(acc_in(folder, {"completion", "tcsh"}).code == 2);
 }
 

@@ -29,8 +29,17 @@ CASES = [
     ("acc run --stand\t", "<run> <--standalone>"),
     ("acc completion z\t", "<completion> <zsh>"),
     ("acc config upd\t", "<config> <update>"),
+    # Beside folders of the same names.
+    ("acc log\t", "<logs>"),
+    ("acc config def\t", "<config> <default>"),
+    ("acc launch --mixed_precision=b\t", "<launch> <--mixed_precision=bf16>"),
+    ("acc launch --config_file=c.y\t", "<launch> <--config_file=c.yaml>"),
     ("acc launch trai\t", "<launch> <train.py>"),
     ("acc launch --config_file c.y\t", "<launch> <--config_file> <c.yaml>"),
+    ("acc launch my\\ f\t", "<launch> <my file.py>"),
+    ("acc launch 'my f\t", "<launch> <my file.py>"),
+    ("acc launch $HOME/trai\t", "<launch> <HOME/train.py>"),
+    ("acc launch fold\tins\t", "<launch> <folder/inside.py>"),
 ]
 
 
@@ -89,8 +98,10 @@ def try_shell(shell, acc):
         (folder / "bin").mkdir()
         (folder / "bin" / "acc").write_text(STAND_IN)
         (folder / "bin" / "acc").chmod(0o755)
-        (folder / "train.py").touch()
-        (folder / "c.yaml").touch()
+        for inner in ("logs", "default", "folder"):
+            (folder / inner).mkdir()
+        for file in ("train.py", "c.yaml", "my file.py", "folder/inside.py"):
+            (folder / file).touch()
         environment = {"PATH": f"{folder}/bin:/usr/bin:/bin", "HOME": name, "ZDOTDIR": name, "XDG_CONFIG_HOME": name,
                        "XDG_DATA_HOME": name, "TERM": "dumb", "LANG": "C.UTF-8"}  # fmt: skip
         terminal = Terminal([shutil.which(shell), *prepare(shell, acc, folder)], environment, folder)
@@ -100,7 +111,7 @@ def try_shell(shell, acc):
             for keys, given in CASES:
                 terminal.type(keys + "\r")
                 terminal.see("given:")
-                got = terminal.see(" end").strip()
+                got = terminal.see(" end").strip().replace(name, "HOME")
                 assert got == given, f"{shell}: {keys!r} gave {got!r} instead of {given!r}"
         finally:
             terminal.close()

@@ -29,31 +29,40 @@ std::string bash_script(const std::vector<CompletionCommand>& commands) {
     for (const CompletionFlag& flag : command.flags) {
       if (!flag.takes_value) continue;
       const std::string reply =
-          flag.words.empty() ? "compgen -f" : "compgen -W " + in_quotes(join(flag.words, " "));
-      values += fmt::format("    {}:{}) mapfile -t COMPREPLY < <({} -- \"$current\"); return ;;\n",
-                            command.name, flag.spelling, reply);
+          flag.words.empty() ? "" : fmt::format("_acc_words {}; ", in_quotes(join(flag.words, " ")));
+      values += fmt::format("    {}:{}) {}return ;;\n", command.name, flag.spelling, reply);
     }
   }
+  // Names of files are left to readline, which knows quotes, variables and folders; in a list of words a
+  // folder of the same name would make `logs` to `logs/`. It takes `=` for a word of its own.
   return fmt::format(R"(# bash completion of acc: source this file, or `source <(acc completion bash)`
+_acc_words() {{
+  compopt +o default
+  mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+}}
 _acc() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=${{COMP_WORDS[1]}} flags='' words=''
+  COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W {} -- "$current")
+    _acc_words {}
     return
+  fi
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $before == = ]]; then
+    before=${{COMP_WORDS[COMP_CWORD - 2]}}
   fi
   case $command:$before in
 {}  esac
   case $command in
 {}  esac
   if [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")
+    _acc_words "$flags"
   elif [[ -n $words ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  else
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    _acc_words "$words"
   fi
 }}
-complete -o filenames -F _acc acc
+complete -o default -F _acc acc
 )",
                      in_quotes(join(names, " ")), values, flags);
 }
@@ -91,7 +100,11 @@ _acc() {{
     _describe command commands
     return
   fi
-  case $words[2]:$words[CURRENT-1] in
+  local before=$words[CURRENT-1]
+  if compset -P '--*='; then
+    before=${{IPREFIX%=}}
+  fi
+  case $words[2]:$before in
 {}  esac
   case $words[2] in
 {}  esac
