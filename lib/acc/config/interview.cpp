@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -218,13 +218,14 @@ namespace {
   throw Error({.kind = ErrorKind::config, .what = what, .where = where, .hint = hint});
 }
 
-std::string answer_text(const DocumentNode& node, const std::string& place) {
+std::vector<std::string> answers_in(const DocumentNode& node, const std::string& place) {
   if (node.kind == DocumentNode::Kind::mapping)
     fail(place, fmt::format("the answer to '{}' must not be a mapping", node.key));
-  if (node.kind == DocumentNode::Kind::scalar) return node.is_null() ? "" : node.text;
-  std::vector<std::string> parts;
-  for (const DocumentNode& item : node.items) parts.push_back(item.text);
-  return join(parts, ",");
+  if (node.kind == DocumentNode::Kind::scalar) return {node.is_null() ? "" : node.text};
+  std::vector<std::string> answers;
+  for (const DocumentNode& item : node.items) answers.push_back(item.text);
+  if (answers.empty()) answers.emplace_back();
+  return answers;
 }
 
 std::vector<std::string> names_and_keys() {
@@ -245,26 +246,40 @@ AnswerSheet read_answers(const std::filesystem::path& file) {
   for (const DocumentNode& item : root.items) {
     const std::string place = fmt::format("{}:{}", file.string(), item.key_at.line);
     if (sheet.positions.contains(item.key)) fail(place, fmt::format("'{}' is answered already", item.key));
-    sheet.answers[item.key] = answer_text(item, place);
+    sheet.answers[item.key] = answers_in(item, place);
     sheet.positions[item.key] = place;
   }
   return sheet;
 }
 
 void answer_all(Interview& interview, const AnswerSheet& sheet) {
-  std::set<std::string, std::less<>> used;
+  // How many answers of each line are used.
+  std::map<std::string, std::size_t, std::less<>> used;
+  const auto find_unused = [&](std::string_view name) {
+    const auto found = sheet.answers.find(name);
+    const bool is_unused = found != sheet.answers.end() && used[found->first] < found->second.size();
+    return is_unused ? found : sheet.answers.end();
+  };
   while (const Question* question = interview.current()) {
-    auto found = sheet.answers.find(question->name);
-    if (found == sheet.answers.end()) found = sheet.answers.find(question->key);
-    const bool first_time = found != sheet.answers.end() && used.insert(found->first).second;
-    const std::string line = first_time ? found->second : "";
-    const std::string where = first_time ? sheet.positions.at(found->first) : "";
+    auto found = find_unused(question->name);
+    if (found == sheet.answers.end()) found = find_unused(question->key);
+    std::string line;
+    std::string where;
+    if (found != sheet.answers.end()) {
+      const auto& [name, answers] = *found;
+      std::size_t& begun = used[name];
+      line = question->appends ? answers[begun] : join(answers, ",");
+      begun = question->appends ? begun + 1 : answers.size();
+      where = sheet.positions.at(name);
+    } else if (find_unused(question->back_to) != sheet.answers.end()) {
+      line = "yes";
+    }
     if (const auto reason = interview.answer(line))
       fail(where, fmt::format("{}: {}", question->prompt, *reason),
            fmt::format("answer it as `{}: ...`", question->name));
   }
-  for (const auto& [name, line] : sheet.answers) {
-    if (used.contains(name)) continue;
+  for (const auto& [name, answers] : sheet.answers) {
+    if (used[name] == answers.size()) continue;
     const std::vector<std::string> known = names_and_keys();
     const bool is_question = std::ranges::find(known, name) != known.end();
     fail(sheet.positions.at(name),

@@ -74,9 +74,10 @@ class Interview {
 };
 
 /// Prepared answers, by the name of the question or by the key that it writes (`fsdp_config.fsdp_version`),
-/// and the position (`file:line`) of each.
+/// and the position (`file:line`) of each. Several are the items of one answer, or of a question that is
+/// asked again (`commands`) the answers in turn.
 struct AnswerSheet {
-  std::map<std::string, std::string, std::less<>> answers = {};
+  std::map<std::string, std::vector<std::string>, std::less<>> answers = {};
   std::map<std::string, std::string, std::less<>> positions = {};
 };
 

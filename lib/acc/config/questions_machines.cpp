@@ -139,10 +139,12 @@ bool one_machine_of_gpus(const Answers& answers) {
   return answers.type() == "MULTI_GPU" && answers.machines() == 1;
 }
 
-// One process per GPU of this machine if the job uses GPUs.
+// One process per GPU if the job uses GPUs, also under DeepSpeed, FSDP and Megatron-LM; other machines are
+// taken to be like this one.
 std::string likely_processes(const Answers& answers) {
   if (one_machine_of_gpus(answers)) return std::to_string(std::max(2, answers.gpus));
-  return std::to_string(answers.machines());
+  const int of_each = answers.is("distributed_type", "MULTI_GPU") ? std::max(1, answers.gpus) : 1;
+  return std::to_string(of_each * answers.machines());
 }
 
 std::optional<std::string> refuse_processes(const Answers& answers, const Value& value) {

@@ -37,6 +37,16 @@ TEST_CASE("answers: questions are answered by name or by key, the others by thei
   CHECK(values.at("num_machines") == 1);
 }
 
+TEST_CASE("answers: the items of a list are one answer, or those to a question that is asked again",
+          "[config]") {
+  CHECK(values_of("gpu_ids: [0, 2]\n").at("gpu_ids") == "0,2");
+  const acc::launcher::ConfigValues pod = values_of(
+      "distributed_type: TPU\ntpu_use_cluster: yes\ntpu_name: a\ntpu_zone: b\ntpu_startup: yes\n"
+      "commands: [sync a, run b, end]\ntpu_vm: [c, d]\n");
+  CHECK(pod.at("commands") == acc::launcher::Value{"sync a", "run b", "end"});
+  CHECK(pod.at("tpu_vm") == acc::launcher::Value{"c", "d"});
+}
+
 TEST_CASE("answers: an answer without a question is an error with its line", "[config]") {
   CHECK(error_of([] { values_of("num_proceses: 8\n"); }) ==
         "answers.yaml:1: unknown question 'num_proceses' (did you mean 'num_processes'?)");

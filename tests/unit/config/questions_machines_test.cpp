@@ -11,6 +11,8 @@ using acc::test::recorded_file;
 
 namespace {
 
+const std::vector<std::string> kFsdp = {"", "multi-GPU", "", "",    "", "", "yes", "",
+                                        "", "",          "", "yes", "", "", "",    ""};
 const std::vector<std::string> kOneMachine = {"", "multi-GPU", "", "", "", "", "", ""};
 
 }  // namespace
@@ -56,6 +58,17 @@ TEST_CASE("questions_device: one process of many GPUs is refused, and the questi
 TEST_CASE("questions_device: the GPUs of this machine are the default", "[config]") {
   CHECK(interview_after(kOneMachine, 8).default_answer() == "8");
   CHECK(interview_after(kOneMachine, 0).default_answer() == "2");
+}
+
+TEST_CASE("questions_device: sharded jobs and those of several machines have a process for each GPU, too",
+          "[config]") {
+  CHECK(acc::test::current_name(interview_after(kFsdp, 8)) == "num_processes");
+  CHECK(interview_after(kFsdp, 8).default_answer() == "8");
+  CHECK(interview_after(kFsdp, 0).default_answer() == "1");
+  const std::vector<std::string> two_machines = {"", "multi-GPU", "2", "", "10.0.0.1", "29500",
+                                                 "", "",          "",  "", "",         ""};
+  CHECK(acc::test::current_name(interview_after(two_machines, 8)) == "num_processes");
+  CHECK(interview_after(two_machines, 8).default_answer() == "16");
 }
 
 TEST_CASE("questions_device: processes that machines cannot share evenly are refused", "[config]") {
