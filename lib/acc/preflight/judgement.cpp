@@ -398,20 +398,20 @@ std::optional<double> best_received(const Observations& seen, int rank) {
 
 std::string bit_rate(double bytes_per_second) {
   double rate = 8 * bytes_per_second;
-  for (const char* unit : {"bit/s", "kbit/s", "Mbit/s"}) {
-    if (rate < 1000) return fmt::format("{:.3g} {}", rate, unit);
+  for (const char* unit : {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"}) {
+    if (rate < 999.5) return fmt::format("{:.3g} {}", rate, unit);
     rate /= 1000;
   }
-  return fmt::format("{:.3g} Gbit/s", rate);
+  return fmt::format("{:.3g} Tbit/s", rate);
 }
 
 std::string byte_size(std::uint64_t bytes) {
   auto size = static_cast<double>(bytes);
-  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
+  for (const char* unit : {"B", "KiB", "MiB", "GiB", "TiB"}) {
     if (size < 1024) return fmt::format("{:.4g} {}", size, unit);
     size /= 1024;
   }
-  return fmt::format("{:.4g} TiB", size);
+  return fmt::format("{:.4g} PiB", size);
 }
 
 }  // namespace acc::launcher

@@ -384,10 +384,13 @@ TEST_CASE("judgement: rates and sizes are written with their units", "[preflight
   CHECK(bit_rate(0) == "0 bit/s");
   CHECK(bit_rate(1.25e6) == "10 Mbit/s");
   CHECK(bit_rate(1.25e10) == "100 Gbit/s");
-  CHECK(bit_rate(1.25e12) == "1e+04 Gbit/s");
+  CHECK(bit_rate(1.2499e8) == "1 Gbit/s");
+  CHECK(bit_rate(1.2478e8) == "998 Mbit/s");
+  CHECK(bit_rate(1.25e12) == "10 Tbit/s");
   CHECK(byte_size(512) == "512 B");
   CHECK(byte_size(3 * kGiB / 2) == "1.5 GiB");
   CHECK(byte_size(2048 * kGiB) == "2 TiB");
+  CHECK(byte_size(20000 * 1024 * kGiB) == "19.53 PiB");  // a cluster's file system
 }
 
 }  // namespace judgement_test
