@@ -13,6 +13,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
@@ -133,7 +134,7 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
   std::vector<std::string> keys;
   for (int rank = 0; rank < worker.world_size; ++rank) keys.push_back(key(rank));
   store.connect(
-      {.host = worker.master_addr, .port = worker.master_port}, std::chrono::steady_clock::now() + limit,
+      {.host = worker.master_addr, .port = worker.master_port}, RunningClock::now() + limit,
       [](const std::string& /*why*/) {},
       [&](std::optional<Error> error) {
         refused = std::move(error);
@@ -183,12 +184,12 @@ int plain_test_worker(const std::vector<std::string>& words) {
   const std::string& not_tested = words.at(3);
   // A single process may have no rank; then there is no store.
   const std::string name = has_rank ? "store" : "start";
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = RunningClock::now();
   if (worker.world_size != expected)
     fail(worker, name, fmt::format("{} processes instead of {}", worker.world_size, words.at(0)));
   if (has_rank)
     meet_in_store(worker, std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value_or(60) * 1000)));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const std::chrono::duration<double> took = RunningClock::now() - began;
   if (worker.rank != 0) return 0;
   if (words.at(2) == "json") {
     const nlohmann::json check = {

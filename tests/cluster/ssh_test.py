@@ -283,6 +283,30 @@ def a_stopped_client_ends_nothing(acc):
 
 
 @case
+def a_machine_that_stands_still_ends_nothing(acc):
+    """All of the job is paused, as in a virtual machine, and acc goes on before what brings it the others' heartbeats."""
+    with Sshd(acc) as hosts:
+        go = hosts.folder / "go"
+        job = hosts.start("one,two", *PATIENT, "--node-timeout", "3", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          f"echo begun; until [ -e {go} ]; do sleep 0.1; done; echo done")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        paused = hosts.jobs()
+        for pid in paused:
+            send(pid, signal.SIGSTOP)
+        time.sleep(5)  # an agent bears silence for 4 s
+        own = [pid for pid in paused if command_line(pid).startswith(f"{acc}\0".encode())]
+        pauses = {pid: pauses_of(pid) for pid in own}
+        for pid in own:
+            send(pid, signal.SIGCONT)
+        hosts.until("they wait again", lambda: all(pauses_of(pid) > pauses[pid] for pid in own))
+        for pid in paused:
+            send(pid, signal.SIGCONT)
+        go.touch()
+        out, err = job.communicate(timeout=60)
+        assert job.returncode == 0 and out == "done\ndone\n", (job.returncode, out, err)
+
+
+@case
 def a_lost_connection_ends_the_job(acc):
     with Sshd(acc) as hosts:
         job = hosts.start("one,two", *PATIENT, "--node-timeout", "3", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
@@ -456,6 +480,12 @@ def do(hosts, job, fault, host):
 
 def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0]
+
+
+def pauses_of(pid):
+    """How often the process has waited for something."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1])
 
 
 def random_faults(acc, count, seed=7):

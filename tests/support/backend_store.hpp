@@ -23,7 +23,7 @@ struct BackendStore {
   BackendStore() { connect(peer); }
   void connect(StoreClient& client) const {
     client.connect(
-        address, std::chrono::steady_clock::now() + std::chrono::seconds(30), [](const std::string&) {},
+        address, RunningClock::now() + std::chrono::seconds(30), [](const std::string&) {},
         [](const auto&) {});
   }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <stdexcept>
+#include <thread>
 
 namespace acc::test {
 
@@ -16,6 +18,18 @@ void drive(boost::asio::io_context& loop, Condition reached) {
   while (!reached()) {
     if (loop.run_one_until(limit) == 0) throw std::runtime_error("what was waited for did not come");
   }
+}
+
+/// Returns after `time` in which the loop, with timers that wait, did not run: as if this process were
+/// stopped.
+inline void stand_still(boost::asio::io_context& loop, std::chrono::milliseconds time) {
+  bool over = false;
+  boost::asio::steady_timer begins(loop, std::chrono::milliseconds(1));
+  begins.async_wait([&](const boost::system::error_code&) {
+    std::this_thread::sleep_for(time);
+    over = true;
+  });
+  drive(loop, [&] { return over; });
 }
 
 }  // namespace acc::test

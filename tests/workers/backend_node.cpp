@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/c10d_backend.hpp"
 #include "acc/rendezvous/static_backend.hpp"
 #include "acc/store/client.hpp"
@@ -63,7 +64,7 @@ class Node {
       store.port = server_->port();
     }
     say({{"event", "store"}, {"port", store.port}, {"workers_port", workers_.port()}});
-    client_.connect(store, std::chrono::steady_clock::now() + std::chrono::seconds(60), {},
+    client_.connect(store, acc::RunningClock::now() + std::chrono::seconds(60), {},
                     [](const std::optional<acc::Error>& error) {
                       if (error) throw acc::Error(*error);
                     });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/store/client.hpp"
 #include "support/drive.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 using acc::launcher::StoreClient;
 using acc::launcher::StoreOutcome;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 using Texts = std::vector<std::string>;
 
 constexpr milliseconds kLong = std::chrono::seconds(30);
@@ -117,7 +117,7 @@ int main(int argc, char** argv) try {
   StoreClient b(loop);
   const acc::launcher::StoreAddress address = {argv[1], static_cast<std::uint16_t>(std::stoi(argv[2]))};
   for (StoreClient* client : {&a, &b}) {
-    client->connect(address, steady_clock::now() + kLong, {}, [](const auto& error) {
+    client->connect(address, acc::RunningClock::now() + kLong, {}, [](const auto& error) {
       if (error) throw std::runtime_error(error->what());
     });
   }

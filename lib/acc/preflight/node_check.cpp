@@ -16,6 +16,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/preflight/node_json.hpp"
 #include "acc/store/client.hpp"
@@ -61,7 +62,7 @@ NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& li
   StoreClient store(loop);
   NodeCheckResult result = failed("the store of the job did not answer");
   store.connect(
-      {job.round.master_addr, job.round.master_port}, std::chrono::steady_clock::now() + limits.step,
+      {job.round.master_addr, job.round.master_port}, RunningClock::now() + limits.step,
       [](const std::string&) {},
       [&](std::optional<Error> error) {
         if (error) {

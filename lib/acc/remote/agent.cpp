@@ -14,7 +14,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <csignal>
@@ -29,6 +28,7 @@
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
@@ -43,7 +43,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::posix::stream_descriptor;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 // Output is read no faster than ssh takes it.
 constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
@@ -115,8 +114,8 @@ class HostAgent {
   asio::io_context loop_{1};
   stream_descriptor in_{loop_};
   stream_descriptor out_{loop_};
-  asio::steady_timer alive_{loop_};
-  asio::steady_timer last_output_{loop_};
+  RunningTimer alive_{loop_};
+  RunningTimer last_output_{loop_};
   std::array<char, std::size_t{64} << 10U> in_buffer_ = {};
   FrameReader frames_{false};
   FrameReader log_frames_{false};
@@ -128,7 +127,7 @@ class HostAgent {
   std::vector<std::shared_ptr<JobStream>> streams_ = {};
   /// Those that wait until the queue is shorter.
   std::vector<std::shared_ptr<JobStream>> stalled_ = {};
-  steady_clock::time_point heard_ = steady_clock::now();
+  RunningClock::time_point heard_ = RunningClock::now();
   bool paused_ = false;
   bool lost_ = false;
   bool done_ = false;
@@ -149,7 +148,7 @@ int HostAgent::run() {
 void HostAgent::read_input() {
   in_.async_read_some(asio::buffer(in_buffer_), [this](error_code error, std::size_t size) {
     if (error) return done_ ? void() : lose_client("its input ended");
-    heard_ = steady_clock::now();
+    heard_ = RunningClock::now();
     paused_ = false;
     try {
       for (const Frame& frame : frames_.feed({in_buffer_.data(), size})) on_frame(frame);
@@ -350,9 +349,9 @@ void HostAgent::write_queue() {
 // Heartbeats show each side that the other is there: a cable that is cut ends no connection.
 void HostAgent::keep_alive() {
   const auto silence = spec_->silence;
-  if (!paused_ && steady_clock::now() - heard_ > silence) return lose_client("it was silent");
+  if (!paused_ && RunningClock::now() - heard_ > silence) return lose_client("it was silent");
   if (!done_) send(FrameKind::heartbeat);
-  alive_.expires_after(silence / 4);
+  alive_.expires_after(std::min<std::chrono::milliseconds>(silence / 4, std::chrono::seconds(1)));
   alive_.async_wait([this](error_code error) {
     if (!error) keep_alive();
   });

@@ -9,7 +9,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <cstring>
 #include <functional>
@@ -19,6 +18,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/printable.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
@@ -31,7 +31,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxConnecting = 32;
 // How much longer than the grace period of the workers the hosts have to end by themselves.
@@ -46,7 +45,7 @@ struct HostRun {
   JobHost host = {};
   HostState state = HostState::waiting;
   std::shared_ptr<HostConnection> connection = {};
-  steady_clock::time_point began = {};
+  RunningClock::time_point began = {};
   HostReady ready = {};
   /// Why it cannot start the job.
   std::vector<Problem> problems = {};
@@ -104,8 +103,8 @@ class Client {
   OutputSink out_;
   std::optional<OutputSink> err_ = {};
   asio::signal_set signals_;
-  asio::steady_timer beat_;
-  asio::steady_timer grace_;
+  RunningTimer beat_;
+  RunningTimer grace_;
   std::vector<HostRun> hosts_ = {};
   std::array<std::size_t, kHostStates> in_state_ = {};
   /// The first that still waits.
@@ -201,7 +200,7 @@ void Client::connect_some() {
 void Client::connect(std::size_t index) {
   HostRun& run = hosts_[index];
   set_state(run, HostState::connecting);
-  run.began = steady_clock::now();
+  run.began = RunningClock::now();
   run.connection = std::make_shared<HostConnection>(
       loop_, HostConnection::Events{.on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
                                     .on_end = [this, index] { on_end(index); },
@@ -309,11 +308,13 @@ void Client::start() {
 }
 
 void Client::lose(HostRun& run) {
-  // ssh looks for silence, too, and may notice it first.
-  const bool silent = run.silent || steady_clock::now() - run.connection->heard() > job_.silence;
+  // ssh looks for silence, too, and may notice it first; by its LogLevel it says so or not.
+  const std::string told = printable(trim(run.connection->errors()));
+  const bool silent = run.silent || ended_by_silence(told) ||
+                      (told.empty() && run.connection->silence_of_ssh() > job_.silence);
   const std::string reason =
       silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
-             : printable(trim(run.connection->errors()));
+             : told;
   say(log::Level::error,
       fmt::format("{}: the connection is lost{}{}", run.host.name, reason.empty() ? "" : ": " + reason,
                   job_.survives_loss ? "; the job goes on without it" : ""));
@@ -356,7 +357,7 @@ void Client::signal_hosts(int signal) {
 
 // Heartbeats; and what has been silent for too long is ended.
 void Client::beat() {
-  const auto now = steady_clock::now();
+  const auto now = RunningClock::now();
   for (HostRun& run : hosts_) {
     if (!run.connection || run.state == HostState::ended) continue;
     run.connection->send(FrameKind::heartbeat);
@@ -422,9 +423,6 @@ void Client::pause() {
     if (run.connection) run.connection->send(FrameKind::pause);
   }
   ::raise(SIGSTOP);
-  for (HostRun& run : hosts_) {
-    if (run.connection) run.connection->restart_silence();
-  }
 }
 
 void Client::report_lost_output() {

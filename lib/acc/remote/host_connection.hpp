@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/remote/frames.hpp"
@@ -60,9 +61,16 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   /// What came before the greeting of the agent.
   const std::string& preamble() const { return frames_.preamble(); }
   /// When the last bytes came.
-  std::chrono::steady_clock::time_point heard() const { return heard_; }
+  RunningClock::time_point heard() const { return heard_; }
+  /// For how long nothing has come, as ssh counts it: also while this process stood still.
+  std::chrono::steady_clock::duration silence_of_ssh() const {
+    return std::chrono::steady_clock::now() - heard_by_ssh_;
+  }
   /// After a time in which nothing could be read here.
-  void restart_silence() { heard_ = std::chrono::steady_clock::now(); }
+  void restart_silence() {
+    heard_ = RunningClock::now();
+    heard_by_ssh_ = std::chrono::steady_clock::now();
+  }
 
  private:
   void wait_for_frames();
@@ -85,7 +93,8 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   std::string errors_ = {};
   std::string queue_ = {};
   std::string writing_ = {};
-  std::chrono::steady_clock::time_point heard_ = {};
+  RunningClock::time_point heard_ = {};
+  std::chrono::steady_clock::time_point heard_by_ssh_ = {};
   bool stalled_ = false;
 };
 

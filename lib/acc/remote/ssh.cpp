@@ -88,6 +88,10 @@ std::vector<std::string> agent_command(const RemoteShell& shell, const std::stri
   return command;
 }
 
+bool ended_by_silence(const std::string& errors) {
+  return has(errors, "not responding");
+}
+
 ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& shell,
                           std::chrono::milliseconds limit) {
   const std::string tool = is_this_machine(failed.host, shell.own) ? "acc agent" : shell.words.front();

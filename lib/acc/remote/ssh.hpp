@@ -36,6 +36,9 @@ bool is_this_machine(const std::string& host, const OwnNames& own);
 /// The command that starts the agent of a host, for execve.
 std::vector<std::string> agent_command(const RemoteShell& shell, const std::string& host);
 
+/// Whether ssh says that it ended since the other side was silent.
+bool ended_by_silence(const std::string& errors);
+
 /// How a connection ended before the agent answered.
 struct FailedConnection {
   std::string host = {};

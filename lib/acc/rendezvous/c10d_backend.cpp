@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <utility>
 
@@ -16,7 +15,6 @@ namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
-using std::chrono::steady_clock;
 using Status = C10dMachine::Status;
 
 // What torchrun writes while there is no state yet: base64 of "canimadam".
@@ -44,8 +42,9 @@ RendezvousState decode(const std::string& text) {
   return read_rendezvous_state(*pickle);
 }
 
-C10dMachine::Now both_clocks() {
-  return {.steady = steady_clock::now(),
+C10dMachine::Now now_on_all_clocks() {
+  return {.running = RunningClock::now(),
+          .steady = std::chrono::steady_clock::now(),
           .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
 }
 
@@ -65,7 +64,7 @@ struct C10dBackend::Impl : StoreMeeting {
       : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { on_store_lost(); }),
         options(std::move(the_options)),
         machine(for_agents(options.machine, options.agents)) {
-    machine.next_round(both_clocks());
+    machine.next_round(now_on_all_clocks());
   }
 
   void nodes_changed();
@@ -75,7 +74,7 @@ struct C10dBackend::Impl : StoreMeeting {
   void on_state(StoreOutcome outcome, const std::string& text);
   void advance(const RendezvousState& read);
   void write(const RendezvousState& state);
-  void poll_later(steady_clock::time_point next);
+  void poll_later(RunningClock::time_point next);
   void on_status(const RendezvousState& state, Status status);
 
   void fail_as_closed();
@@ -163,7 +162,7 @@ void C10dBackend::Impl::on_state(StoreOutcome outcome, const std::string& text) 
 
 void C10dBackend::Impl::advance(const RendezvousState& read) {
   again = false;
-  C10dMachine::Step step = machine.step(read, both_clocks());
+  C10dMachine::Step step = machine.step(read, now_on_all_clocks());
   if (step.write) return write(step.state);
   busy = false;
   poll_later(step.next);
@@ -180,8 +179,8 @@ void C10dBackend::Impl::write(const RendezvousState& state) {
                     }));
 }
 
-void C10dBackend::Impl::poll_later(steady_clock::time_point next) {
-  timer.expires_at(std::min(next, steady_clock::now() + options.poll_interval));
+void C10dBackend::Impl::poll_later(RunningClock::time_point next) {
+  timer.expires_at(std::min(next, RunningClock::now() + options.poll_interval));
   timer.async_wait(guard([this](const auto& error) {
     if (!error) poll();
   }));
@@ -237,7 +236,7 @@ void C10dBackend::Impl::request_round() {
   exchange.reset();
   round.reset();
   notified = Notified::nothing;
-  machine.next_round(both_clocks());
+  machine.next_round(now_on_all_clocks());
   take_in();
 }
 

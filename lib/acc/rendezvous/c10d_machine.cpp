@@ -49,7 +49,7 @@ void C10dMachine::next_round(Now now) {
   }
   joined_.reset();
   wants_round_ = true;
-  join_deadline_ = now.steady + settings_.join_timeout;
+  join_deadline_ = now.running + settings_.join_timeout;
 }
 
 C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
@@ -59,11 +59,11 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   Step step = {.state = alive};
   RendezvousState& state = step.state;
   // A spare waits without a limit; it begins when a place may be free.
-  if (spare_) join_deadline_ = now.steady + settings_.join_timeout;
+  if (spare_) join_deadline_ = now.running + settings_.join_timeout;
   if (!state.closed) {
     leave(state);
     const bool in_round = state.complete && anyone_in(state);
-    const bool too_late = wants_round_ && now.steady >= join_deadline_;
+    const bool too_late = wants_round_ && now.running >= join_deadline_;
     const bool leaves_others = closing_ && state.complete && !in_round;
     if (leaves_others || (too_late && !in_round)) {
       for (const auto& [at, node] : in_order_) drop(state, node);
@@ -76,7 +76,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   }
   if (!step.write) {
     step.status = update_status(state, now);
-    step.next = wants_round_ ? join_deadline_ : SteadyTime::max();
+    step.next = wants_round_ ? join_deadline_ : RunningTime::max();
     if (wants_round_ && !state.complete && state.deadline) {
       step.next = std::min(step.next, deadline_seen_ + settings_.last_call);
     }
@@ -98,20 +98,20 @@ void C10dMachine::observe(const RendezvousState& read, Now now) {
   for (const auto& [node, value] : read.last_heartbeats) {
     const auto [heartbeat, is_new] = heartbeats_.try_emplace(node);
     if (!is_new && heartbeat->second.value == value) continue;
-    heartbeat->second = {.value = value, .seen = now.steady, .ahead = value - now.wall};
+    heartbeat->second = {.value = value, .seen = now, .ahead = value - now.wall};
   }
   ahead_ = {};
   for (const auto& [node, heartbeat] : heartbeats_) {
     if (!own_.contains(node)) ahead_ = std::max(ahead_, heartbeat.ahead - kAheadLost);
   }
-  if (read.deadline != deadline_) deadline_seen_ = now.steady;
+  if (read.deadline != deadline_) deadline_seen_ = now.running;
   deadline_ = read.deadline;
 }
 
 RendezvousState C10dMachine::without_dead(RendezvousState state, Now now) const {
   const auto timeout = settings_.keep_alive_interval * settings_.keep_alive_max_attempt;
   for (const auto& [node, heartbeat] : heartbeats_) {
-    if (now.steady - heartbeat.seen < timeout) continue;
+    if (now.running - heartbeat.seen.running < timeout) continue;
     if (!own_.contains(node)) drop(state, node);
   }
   return state;
@@ -152,18 +152,19 @@ void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   } else if (!state.deadline) {
     state.deadline = kStartsNow;
   } else if (state.wait_list.empty() && state.deadline == deadline_ &&
-             now.steady - deadline_seen_ >= settings_.last_call) {
+             now.running - deadline_seen_ >= settings_.last_call) {
     complete(state);
   }
 }
 
+// For the others, a pause of this process is silence: what is due is written at once after it.
 bool C10dMachine::own_heartbeat_due(const RendezvousState& state, Now now) const {
   return std::ranges::any_of(own_, [&](const auto& entry) {
     const RendezvousNode& node = entry.first;
     if (!mentions(state, node)) return false;
     const auto heartbeat = heartbeats_.find(node);
     return heartbeat == heartbeats_.end() ||
-           now.steady - heartbeat->second.seen >= settings_.keep_alive_interval;
+           now.steady - heartbeat->second.seen.steady >= settings_.keep_alive_interval;
   });
 }
 
@@ -189,7 +190,7 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
   const auto is_spare = [&](const auto& entry) { return state.redundancy_list.contains(entry.first); };
   spare_ = std::ranges::all_of(own_, is_spare);
   if (spare_) return Status::spare;
-  return now.steady >= join_deadline_ ? Status::timed_out : Status::joining;
+  return now.running >= join_deadline_ ? Status::timed_out : Status::joining;
 }
 
 bool C10dMachine::anyone_in(const RendezvousState& state) const {

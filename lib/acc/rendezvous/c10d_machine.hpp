@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/rendezvous_state.hpp"
 
 namespace acc::launcher {
@@ -15,7 +16,7 @@ namespace acc::launcher {
 /// the state as it was read goes in, the state to write comes out.
 ///
 /// Another launcher's node is dead when its heartbeat has not changed for torchrun's keep-alive timeout,
-/// measured by the local monotonic clock. So a skew between the machines' wall clocks does not matter here;
+/// measured by the local RunningClock. So a skew between the machines' wall clocks does not matter here;
 /// nor does it to the others, since no time that is written is much older than what a live node has written.
 class C10dMachine {
  public:
@@ -31,8 +32,9 @@ class C10dMachine {
     bool times_have_zone = true;
   };
 
-  /// The same moment on both clocks.
+  /// The same moment on each clock.
   struct Now {
+    RunningClock::time_point running = {};
     std::chrono::steady_clock::time_point steady = {};
     WallTime wall = {};
   };
@@ -55,7 +57,7 @@ class C10dMachine {
     bool write = false;
     Status status = Status::idle;
     /// When to call step() again even if nobody has written.
-    std::chrono::steady_clock::time_point next = {};
+    RunningClock::time_point next = {};
   };
 
   explicit C10dMachine(const Settings& settings);
@@ -76,10 +78,10 @@ class C10dMachine {
   std::size_t nodes() const { return own_.size(); }
 
  private:
-  using SteadyTime = std::chrono::steady_clock::time_point;
+  using RunningTime = RunningClock::time_point;
   struct Heartbeat {
     WallTime value = {};
-    SteadyTime seen = {};                  // when `value` was first read, ...
+    Now seen = {};                         // when `value` was first read, ...
     std::chrono::microseconds ahead = {};  // ... and how far it was ahead of our wall clock
   };
 
@@ -106,10 +108,10 @@ class C10dMachine {
   std::size_t joined_nodes_ = 0;             // ... its size, ...
   bool joined_alone_ = false;                // ... and whether no others are in it
   bool skips_last_call_ = false;             // only own nodes can come back
-  SteadyTime join_deadline_ = {};
+  RunningTime join_deadline_ = {};
   std::map<RendezvousNode, Heartbeat> heartbeats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read ...
-  SteadyTime deadline_seen_ = {};          // ... and when it was first read
+  RunningTime deadline_seen_ = {};         // ... and when it was first read
   std::chrono::microseconds ahead_ = {};   // how far the times of others are ahead of our wall clock
 };
 

@@ -15,8 +15,6 @@
 namespace acc::launcher {
 namespace {
 
-using std::chrono::steady_clock;
-
 constexpr auto kReminderInterval = std::chrono::seconds(10);
 
 }  // namespace
@@ -190,7 +188,7 @@ void ClusterNode::on_dropped(const std::string& why) {
 
 void ClusterNode::begin_looking(bool closed, const std::string& why) {
   node_.last_round.lose_coordinator(parse_place(node_.coordinator_place, ""), closed);
-  if (!node_.wants_round) node_.join_deadline = steady_clock::now() + node_.settings.join_timeout;
+  if (!node_.wants_round) node_.join_deadline = RunningClock::now() + node_.settings.join_timeout;
   look_for_job(CoordinatorLost::First::all, {}, why);
 }
 
@@ -314,7 +312,7 @@ void ClusterNode::end_round(const std::string& why) {
 }
 
 void ClusterNode::begin_join_timeout() {
-  node_.join_deadline = steady_clock::now() + node_.settings.join_timeout;
+  node_.join_deadline = RunningClock::now() + node_.settings.join_timeout;
   remind_later();
 }
 
@@ -325,7 +323,7 @@ void ClusterNode::set_spare(bool spare) {
 }
 
 void ClusterNode::remind_later() {
-  reminder_.expires_at(std::min(steady_clock::now() + kReminderInterval, node_.join_deadline));
+  reminder_.expires_at(std::min(RunningClock::now() + kReminderInterval, node_.join_deadline));
   reminder_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (!error && node_.wants_round && !node_.over) remind();
   }));
@@ -333,7 +331,7 @@ void ClusterNode::remind_later() {
 
 void ClusterNode::remind() {
   using std::chrono::seconds;
-  const auto now = steady_clock::now();
+  const auto now = RunningClock::now();
   const std::string missing = state_->missing();
   if (now >= node_.join_deadline) {
     const auto waited = std::chrono::duration_cast<seconds>(node_.settings.join_timeout);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/coordinator_lost.hpp"
 #include "acc/rendezvous/node_state.hpp"
@@ -77,7 +77,7 @@ class ClusterNode : public Rendezvous {
 
   NodeContext node_;
   CallbackGuard guard_ = {};
-  boost::asio::steady_timer reminder_;
+  RunningTimer reminder_;
   bool leaving_ = false;
   /// A round runs without this node: no timeout counts.
   bool is_spare_ = false;

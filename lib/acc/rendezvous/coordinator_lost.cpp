@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "acc/base/log.hpp"
+#include "acc/base/running_clock.hpp"
 
 namespace acc::launcher {
 
@@ -101,7 +102,7 @@ void CoordinatorLost::ask_store() {
   client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
   const auto failed = [this](const std::string& why) { node_.last_try = node_.endpoint() + ": " + why; };
   client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port},
-                   std::chrono::steady_clock::now() + kRetryInterval, guard_(failed),
+                   RunningClock::now() + kRetryInterval, guard_(failed),
                    guard_([this](const std::optional<Error>& error) {
                      if (error) return ask_later();
                      client_->get(coordinator_key(node_.plan.run_id),

@@ -66,8 +66,8 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
   auto client = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
   const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
   client->connect(
-      {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
-      [](const std::string&) {}, [](const std::optional<Error>&) {});
+      {own, server_->port()}, RunningClock::now() + plan.rendezvous.read_timeout, [](const std::string&) {},
+      [](const std::optional<Error>&) {});
   store_ = std::move(client);
   make_coordinator(succession, node_port);
 }
@@ -233,8 +233,7 @@ void Host::serve_round() {
 
 void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> gone) {
   alone_ = std::move(gone);
-  agents_until_ =
-      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
+  agents_until_ = RunningClock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
   timeout_.expires_after(timeout);
   timeout_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -257,7 +256,7 @@ void Host::check_alone() {
 // torchrun's agents poll this store every second, and read there that the job has ended. One connection is
 // our own client's.
 bool Host::agents_remain() const {
-  return server_ && server_->connections() > 1 && std::chrono::steady_clock::now() < agents_until_;
+  return server_ && server_->connections() > 1 && RunningClock::now() < agents_until_;
 }
 
 void Host::check_alone_later() {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/coordinator.hpp"
 #include "acc/rendezvous/node_connection.hpp"
@@ -77,10 +78,10 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
-  boost::asio::steady_timer survivors_;
-  boost::asio::steady_timer timeout_;
+  RunningTimer survivors_;
+  RunningTimer timeout_;
   boost::asio::steady_timer poll_;
-  std::chrono::steady_clock::time_point agents_until_ = {};
+  RunningClock::time_point agents_until_ = {};
   std::function<void()> alone_ = {};
   bool backend_closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/introduction.hpp"
 
 namespace acc::launcher {
@@ -98,9 +99,8 @@ void Succeeding::look_later() {
 void Succeeding::look_at_endpoint() {
   client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
   client_->connect(
-      {node_.settings.endpoint_host, node_.settings.endpoint_port},
-      std::chrono::steady_clock::now() + kRetryInterval, [](const std::string&) {},
-      guard_([this](const std::optional<Error>& failed) {
+      {node_.settings.endpoint_host, node_.settings.endpoint_port}, RunningClock::now() + kRetryInterval,
+      [](const std::string&) {}, guard_([this](const std::optional<Error>& failed) {
         if (failed || node_.over) return introduce_to_next_member();
         client_->get(coordinator_key(node_.plan.run_id),
                      guard_([this](StoreOutcome, const std::optional<std::string>& text) {

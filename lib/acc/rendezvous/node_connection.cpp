@@ -152,8 +152,7 @@ void NodeConnection::write() {
 }
 
 void NodeConnection::wait() {
-  heartbeat_due_ = Clock::now() + heartbeat_;
-  timer_.expires_at(heartbeat_due_);
+  timer_.expires_after(heartbeat_);
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error && self->open_) self->check_silence();
   });
@@ -161,8 +160,6 @@ void NodeConnection::wait() {
 
 void NodeConnection::check_silence() {
   const auto now = Clock::now();
-  // If this process itself was stopped, what others sent meanwhile has not been read yet.
-  if (now - heartbeat_due_ > heartbeat_) count_silence_from(now);
   if (now - last_bytes_ > timeout_) {
     if (closing_) return end();
     return fail({"silent for " + seconds_text(timeout_), false});

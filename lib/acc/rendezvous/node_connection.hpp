@@ -3,12 +3,12 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/store/handshakes.hpp"
 
@@ -44,7 +44,7 @@ struct ConnectionLoss {
 /// A connection between two nodes of `acc`: messages both ways, and heartbeats in between. Silence for longer
 /// than `timeout` ends it; until then TCP may repair it. The buffer of a message grows as its bytes arrive.
 class NodeConnection : public PendingConnection, public std::enable_shared_from_this<NodeConnection> {
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunningClock;
 
  public:
   /// Longest message of a node of the job, and of others.
@@ -106,7 +106,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void fail(const ConnectionLoss& loss);
 
   boost::asio::ip::tcp::socket socket_;
-  boost::asio::steady_timer timer_;
+  RunningTimer timer_;
   std::chrono::milliseconds timeout_ = {};
   SilenceReports reports_;
   std::chrono::milliseconds heartbeat_;
@@ -124,7 +124,6 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   std::string sending_ = {};
   std::string queued_ = {};
   Clock::time_point last_bytes_ = {};
-  Clock::time_point heartbeat_due_ = {};
   bool open_ = true;
   bool writing_ = false;
   bool closing_ = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/callback_guard.hpp"
 #include "acc/rendezvous/etcd_coordinator_key.hpp"
@@ -80,7 +81,7 @@ struct NodeContext {
   bool in_round = false;
   /// Only leave() may follow.
   bool over = false;
-  std::chrono::steady_clock::time_point join_deadline = {};
+  RunningClock::time_point join_deadline = {};
   std::string last_try = "none yet";
 };
 

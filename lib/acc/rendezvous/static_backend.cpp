@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/store_meeting.hpp"
 
@@ -16,7 +16,6 @@ namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
-using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxNamed = 8;
 
@@ -43,13 +42,13 @@ struct StaticBackend::Impl : StoreMeeting {
   const std::string prefix = "/" + options.run_id + "/";
   std::map<int, OwnNode> own = {};  // by rank
   std::map<int, bool> counted = {};
-  steady_clock::time_point deadline = {};
+  RunningClock::time_point deadline = {};
   bool wanted = false;
 };
 
 void StaticBackend::Impl::request_round() {
   wanted = true;
-  deadline = steady_clock::now() + options.join_timeout;
+  deadline = RunningClock::now() + options.join_timeout;
   ask_soon();
 }
 
@@ -80,7 +79,7 @@ void StaticBackend::Impl::ask_for_ranks() {
   exchange.reset();
   if (own.empty()) return;
   count_in();
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - RunningClock::now());
   RankExchange::Options ask = {.prefix = prefix,
                                .group_size = options.num_nodes,
                                .timeout = std::max(left, std::chrono::milliseconds(0))};

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/callback_guard.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/rendezvous/torch_agents.hpp"
@@ -46,7 +47,7 @@ struct StoreMeeting {
   boost::asio::io_context& loop;
   Store& store;
   Events events;
-  boost::asio::steady_timer timer;
+  RunningTimer timer;
   boost::asio::steady_timer gather_timer;
   bool gathering = false;
   /// Wraps the store's callbacks, since the store may outlive this.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/running_clock.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -88,7 +89,7 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
 RankExchange::RankExchange(const Store& store, Options options, Done done)
     : options_(std::move(options)),
       done_(std::move(done)),
-      store_(store.open_again(std::chrono::steady_clock::now() + options_.timeout,
+      store_(store.open_again(RunningClock::now() + options_.timeout,
                               [this](const auto& error) { connected(error); })) {}
 
 void RankExchange::connected(const std::optional<Error>& error) {
@@ -167,7 +168,7 @@ void RankExchange::finish(std::optional<Error> error, std::map<int, AssignedRank
 ExitBarrier::ExitBarrier(const Store& store, Options options, std::function<void(bool)> done)
     : options_(std::move(options)),
       done_(std::move(done)),
-      store_(store.open_again(std::chrono::steady_clock::now() + options_.timeout, [this](const auto& error) {
+      store_(store.open_again(RunningClock::now() + options_.timeout, [this](const auto& error) {
         if (error) return finish(false);
         connected();
       })) {}

@@ -20,7 +20,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 using Answered = std::function<void(StoreOutcome, Reply)>;
 
@@ -61,7 +60,7 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
   std::shared_ptr<Dialer> dialer = {};
   State state = State::connecting;
   tcp::socket socket;
-  asio::steady_timer timer;
+  RunningTimer timer;
   std::uint64_t timeout_id = 0;  // ignores expired timers of earlier operations
   ReplyParser parser = {};
   std::deque<Operation> waiting = {};
@@ -211,7 +210,7 @@ StoreClient::~StoreClient() {
   close();
 }
 
-void StoreClient::connect(const StoreAddress& address, steady_clock::time_point deadline,
+void StoreClient::connect(const StoreAddress& address, RunningClock::time_point deadline,
                           std::function<void(const std::string&)> failed,
                           std::function<void(std::optional<Error>)> connected) {
   impl_->address = address;
@@ -248,7 +247,7 @@ Problem StoreClient::loss() const {
           .hint = "look at the node that hosts it"};
 }
 
-std::unique_ptr<Store> StoreClient::open_again(steady_clock::time_point deadline,
+std::unique_ptr<Store> StoreClient::open_again(RunningClock::time_point deadline,
                                                std::function<void(std::optional<Error>)> opened) const {
   auto store = std::make_unique<StoreClient>(impl_->loop, impl_->request_timeout);
   store->connect(impl_->address, deadline, {}, std::move(opened));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/store/dialer.hpp"
 #include "acc/store/store.hpp"
 
@@ -34,13 +35,13 @@ class StoreClient : public Store {
   /// Tries to connect until `deadline`; calls `failed` with the reason of each failed attempt, and
   /// `connected` with nullopt when a store answers, else with an Error{rendezvous} with address and reason.
   /// Operations may be started before.
-  void connect(const StoreAddress& address, std::chrono::steady_clock::time_point deadline,
+  void connect(const StoreAddress& address, RunningClock::time_point deadline,
                std::function<void(const std::string& why)> failed,
                std::function<void(std::optional<Error>)> connected);
 
   void on_closed(std::function<void()> closed) override;
   Problem loss() const override;
-  std::unique_ptr<Store> open_again(std::chrono::steady_clock::time_point deadline,
+  std::unique_ptr<Store> open_again(RunningClock::time_point deadline,
                                     std::function<void(std::optional<Error>)> opened) const override;
 
   void close() override;

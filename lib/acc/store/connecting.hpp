@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/store/resolver.hpp"
 
 namespace acc::launcher {
@@ -44,8 +45,8 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   boost::asio::io_context& loop_;
   Resolver resolver_;
-  boost::asio::steady_timer timer_;  // of the whole
-  boost::asio::steady_timer next_;   // until another address is tried
+  RunningTimer timer_;              // of the whole
+  boost::asio::steady_timer next_;  // until another address is tried
   std::vector<boost::asio::ip::tcp::endpoint> endpoints_ = {};
   // One for each endpoint that was tried.
   std::vector<boost::asio::ip::tcp::socket> sockets_ = {};

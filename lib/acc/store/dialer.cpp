@@ -17,7 +17,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kMaxPause{2000};
@@ -39,7 +38,7 @@ std::string to_string(const StoreAddress& address) {
 
 Dialer::Dialer(asio::io_context& loop) : loop_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
 
-void Dialer::start(StoreAddress address, steady_clock::time_point deadline, Failed failed, Done done) {
+void Dialer::start(StoreAddress address, RunningClock::time_point deadline, Failed failed, Done done) {
   address_ = std::move(address);
   deadline_ = deadline;
   next_pause_ = kFirstPause;
@@ -60,7 +59,7 @@ void Dialer::cancel() {
 
 void Dialer::start_attempt() {
   const std::uint64_t attempt = ++attempt_;
-  const auto now = steady_clock::now();
+  const auto now = RunningClock::now();
   timeout_.expires_at(std::min(deadline_, now + kAttemptTimeout));
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(
@@ -98,13 +97,13 @@ void Dialer::failed(std::string why) {
   socket_.close(ignored);
   if (failed_) failed_(why);
   if (!done_) return;
-  const auto now = steady_clock::now();
+  const auto now = RunningClock::now();
   if (now >= deadline_) return finish(std::nullopt, why);
   pause_.expires_at(std::min(deadline_, now + next_pause_));
   next_pause_ = std::min(next_pause_ * 3 / 2, kMaxPause);
   pause_.async_wait([self = shared_from_this(), attempt = attempt_, why = std::move(why)](const error_code&) {
     if (self->stale(attempt)) return;
-    if (steady_clock::now() >= self->deadline_) return self->finish(std::nullopt, why);
+    if (RunningClock::now() >= self->deadline_) return self->finish(std::nullopt, why);
     self->start_attempt();
   });
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/store/connecting.hpp"
 
 namespace acc::launcher {
@@ -38,7 +38,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   explicit Dialer(boost::asio::io_context& loop);
 
   /// Calls `failed` after each failed attempt and `done` once, never during the call.
-  void start(StoreAddress address, std::chrono::steady_clock::time_point deadline, Failed failed, Done done);
+  void start(StoreAddress address, RunningClock::time_point deadline, Failed failed, Done done);
   /// No handler is called after this.
   void cancel();
 
@@ -53,10 +53,10 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   boost::asio::io_context& loop_;
   std::shared_ptr<Connecting> connecting_ = {};
   boost::asio::ip::tcp::socket socket_;
-  boost::asio::steady_timer timeout_;  // of one attempt
-  boost::asio::steady_timer pause_;
+  RunningTimer timeout_;  // of one attempt
+  RunningTimer pause_;
   StoreAddress address_ = {};
-  std::chrono::steady_clock::time_point deadline_ = {};
+  RunningClock::time_point deadline_ = {};
   std::chrono::milliseconds next_pause_ = {};
   Failed failed_ = {};
   Done done_ = {};

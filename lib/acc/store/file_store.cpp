@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -24,7 +23,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 // Bytes of the file read at once.
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
@@ -58,13 +56,13 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   bool perform(const Operation& operation);
   bool refresh(int fd);
   bool retry_later();
-  void poll(const std::vector<std::string>& keys, steady_clock::time_point deadline, const Done& handler);
+  void poll(const std::vector<std::string>& keys, RunningClock::time_point deadline, const Done& handler);
   void on_lost(const std::string& why);
 
   asio::io_context& loop;
   std::filesystem::path file;
   Options options;
-  asio::steady_timer timer;
+  RunningTimer timer;
   std::function<void()> closed = {};
 
   std::deque<Operation> queue = {};
@@ -72,7 +70,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   bool ended = false;
   bool is_lost = false;
   std::string reason = {};
-  std::optional<steady_clock::time_point> blocked_since = {};
+  std::optional<RunningClock::time_point> blocked_since = {};
 
   FileLog known = {};
   off_t position = 0;  // up to which `known` has read the file
@@ -150,7 +148,7 @@ bool FileStore::Impl::refresh(int fd) {
 }
 
 bool FileStore::Impl::retry_later() {
-  const auto now = steady_clock::now();
+  const auto now = RunningClock::now();
   if (!blocked_since) blocked_since = now;
   if (now - *blocked_since >= options.timeout) {
     throw Error({.kind = ErrorKind::rendezvous,
@@ -200,7 +198,7 @@ Problem FileStore::loss() const {
           .hint = "all nodes need a file that they can read and write"};
 }
 
-std::unique_ptr<Store> FileStore::open_again(steady_clock::time_point /*deadline*/,
+std::unique_ptr<Store> FileStore::open_again(RunningClock::time_point /*deadline*/,
                                              std::function<void(std::optional<Error>)> opened) const {
   auto store = std::make_unique<FileStore>(impl_->loop, impl_->file, impl_->options);
   store->check({}, [impl = store->impl_.get(), opened = std::move(opened)](StoreOutcome outcome, bool) {
@@ -284,10 +282,10 @@ void FileStore::delete_key(std::string key, Handler<bool> handler) {
 }
 
 void FileStore::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
-  impl_->poll(keys, steady_clock::now() + timeout, handler);
+  impl_->poll(keys, RunningClock::now() + timeout, handler);
 }
 
-void FileStore::Impl::poll(const std::vector<std::string>& keys, steady_clock::time_point deadline,
+void FileStore::Impl::poll(const std::vector<std::string>& keys, RunningClock::time_point deadline,
                            const Done& handler) {
   const auto all_here = std::make_shared<bool>(false);
   const auto exists = [](const FileLog& log) {
@@ -301,8 +299,8 @@ void FileStore::Impl::poll(const std::vector<std::string>& keys, steady_clock::t
        .done =
            [this, keys, deadline, handler, all_here](StoreOutcome outcome) {
              if (outcome != StoreOutcome::done || *all_here) return handler(outcome);
-             if (steady_clock::now() >= deadline) return handler(StoreOutcome::timed_out);
-             const auto pause = std::make_shared<asio::steady_timer>(loop, options.poll_interval);
+             if (RunningClock::now() >= deadline) return handler(StoreOutcome::timed_out);
+             const auto pause = std::make_shared<RunningTimer>(loop, options.poll_interval);
              pause->async_wait([self = shared_from_this(), pause, keys, deadline, handler](const auto&) {
                if (!self->ended) self->poll(keys, deadline, handler);
              });

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/store/store.hpp"
 
 namespace boost::asio {
@@ -40,7 +41,7 @@ class FileStore : public Store {
   void on_closed(std::function<void()> closed) override;
   void close() override;
   Problem loss() const override;
-  std::unique_ptr<Store> open_again(std::chrono::steady_clock::time_point deadline,
+  std::unique_ptr<Store> open_again(RunningClock::time_point deadline,
                                     std::function<void(std::optional<Error>)> opened) const override;
 
   void multi_set(Pairs pairs, Done handler = {}) override;

@@ -4,7 +4,6 @@
 namespace acc::launcher {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 void Store::set(std::string key, std::string value, Done handler) {
   Pairs pairs;
@@ -21,13 +20,13 @@ void Store::get(std::string key, Handler<std::optional<std::string>> handler) {
 
 void Store::get_when_present(std::vector<std::string> keys, milliseconds timeout,
                              Handler<std::vector<std::string>> handler) {
-  const auto deadline = steady_clock::now() + timeout;
+  const auto deadline = RunningClock::now() + timeout;
   auto again = [this, keys, deadline, handler = std::move(handler)](StoreOutcome outcome) {
     if (outcome != StoreOutcome::done) return handler(outcome, {});
     multi_get(keys, [this, keys, deadline, handler](StoreOutcome got, Values values) {
       if (got != StoreOutcome::done || values)
         return handler(got, values.value_or(std::vector<std::string>()));
-      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+      const auto left = std::chrono::ceil<milliseconds>(deadline - RunningClock::now());
       if (left <= milliseconds(0)) return handler(StoreOutcome::timed_out, {});
       get_when_present(keys, left, handler);
     });

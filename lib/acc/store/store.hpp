@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/running_clock.hpp"
 
 namespace acc::launcher {
 
@@ -46,7 +47,7 @@ class Store {
   virtual Problem loss() const = 0;
   /// A second connection to the same store, so that waits do not delay other operations. Calls `opened` with
   /// nullopt when it can be used, else with an Error{rendezvous}, by `deadline` at the latest.
-  virtual std::unique_ptr<Store> open_again(std::chrono::steady_clock::time_point deadline,
+  virtual std::unique_ptr<Store> open_again(RunningClock::time_point deadline,
                                             std::function<void(std::optional<Error>)> opened) const = 0;
 
   virtual void set(std::string key, std::string value, Done handler = {});

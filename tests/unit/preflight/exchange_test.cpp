@@ -75,7 +75,7 @@ class Node {
       });
     };
     store.connect(
-        {"127.0.0.1", port}, std::chrono::steady_clock::now() + 30s, [](const std::string&) {},
+        {"127.0.0.1", port}, RunningClock::now() + 30s, [](const std::string&) {},
         [&](std::optional<Error> error) {
           if (!error)
             asio::co_spawn(loop,

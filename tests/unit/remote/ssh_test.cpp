@@ -10,6 +10,7 @@ using acc::ErrorKind;
 using acc::OwnNames;
 using acc::launcher::agent_command;
 using acc::launcher::ConnectionProblem;
+using acc::launcher::ended_by_silence;
 using acc::launcher::Exited;
 using acc::launcher::ExitStatus;
 using acc::launcher::explain;
@@ -60,6 +61,11 @@ TEST_CASE("ssh: this machine is not reached through it", "[remote]") {
   // Another user, or an address, may be meant.
   CHECK(agent_command(shell_of({}), "me@here") != direct);
   CHECK(agent_command(shell_of({}), "127.0.0.1") != direct);
+}
+
+TEST_CASE("ssh: says that the other side was silent", "[remote]") {
+  CHECK(ended_by_silence("Timeout, server b not responding.\r\n"));
+  CHECK_FALSE(ended_by_silence("client_loop: send disconnect: Broken pipe\r\n"));
 }
 
 TEST_CASE("ssh: its failures are named with the host and a way out", "[remote]") {

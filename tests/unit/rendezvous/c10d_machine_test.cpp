@@ -25,18 +25,23 @@ RendezvousNode node(const std::string& addr) {
 
 const WallTime kMidday = std::chrono::sys_days(std::chrono::year(2026) / 11 / 21) + hours(12);
 
-// Machines at one backend, with one steady clock and separate wall clocks.
+// Machines at one backend, with one steady clock and separate wall clocks; their processes stand still
+// together.
 struct RendezvousBackend {
   RendezvousState state = {};
-  C10dMachine::Now now = {.steady = {}, .wall = kMidday};
+  C10dMachine::Now now = {.wall = kMidday};
 
   void pass(milliseconds time) {
+    now.running += time;
+    stand_still(time);
+  }
+  void stand_still(milliseconds time) {
     now.steady += time;
     now.wall += time;
   }
   // Calls step() until the machine has nothing to write.
   Status settle(C10dMachine& machine, std::chrono::microseconds clock_error = {}) {
-    const C10dMachine::Now its_now = {now.steady, now.wall + clock_error};
+    const C10dMachine::Now its_now = {now.running, now.steady, now.wall + clock_error};
     for (int i = 0; i < 10; ++i) {
       const C10dMachine::Step step = machine.step(state, its_now);
       if (!step.write) return step.status;
@@ -110,7 +115,7 @@ TEST_CASE("c10d_machine: with enough nodes the last call begins, and ends", "[re
   C10dMachine machine = machine_of({"a", "b"}, 2, 4, backend);
   CHECK(backend.settle(machine) == Status::joining);
   CHECK(backend.state.deadline == kMidday + seconds(30));
-  CHECK(machine.step(backend.state, backend.now).next == backend.now.steady + seconds(30));
+  CHECK(machine.step(backend.state, backend.now).next == backend.now.running + seconds(30));
   backend.pass(seconds(29));
   CHECK(backend.settle(machine) == Status::joining);
   backend.pass(seconds(1));
@@ -158,6 +163,18 @@ TEST_CASE("c10d_machine: a heartbeat is due every interval, for all own nodes at
   CHECK(backend.settle(machine) == Status::in_round);
   CHECK(backend.state.last_heartbeats.at(node("a")) == backend.now.wall);
   CHECK(backend.state.last_heartbeats.at(node("b")) == backend.now.wall);
+}
+
+TEST_CASE("c10d_machine: after a pause no node is dead, and its own heartbeat is due at once",
+          "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 2, 3, backend);
+  backend.foreign_joins(node("b"));
+  backend.settle(machine);
+  backend.stand_still(seconds(700));
+  CHECK(backend.settle(machine) == Status::joining);
+  CHECK(backend.state.participants.contains(node("b")));
+  CHECK(backend.state.last_heartbeats.at(node("a")) == backend.now.wall);
 }
 
 TEST_CASE("c10d_machine: no node is dead because of clock skew", "[rendezvous]") {

@@ -406,6 +406,17 @@ TEST_CASE("cluster_node: the timeout names the missing nodes", "[rendezvous]") {
   CHECK(over.text.starts_with("the nodes of the job did not meet within 0 s: 1 of 2 nodes are here: "));
 }
 
+TEST_CASE("cluster_node: time in which the node stood still is not of the join timeout", "[rendezvous]") {
+  Cluster cluster(GENERATE(RendezvousKind::static_, RendezvousKind::c10d), 2, 2);
+  // The first second of a pause goes unnoticed.
+  cluster.plan.rendezvous.join_timeout = 3s;
+  Node& first = cluster.add();
+  test::stand_still(cluster.loop, 3200ms);
+  cluster.add();
+  cluster.until([&] { return first.ready() || first.over(); });
+  CHECK_FALSE(first.over());
+}
+
 TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
@@ -482,8 +493,7 @@ std::uint16_t node_port(Cluster& cluster) {
   StoreClient client(cluster.loop);
   std::optional<std::string> messages;
   client.connect(
-      {"127.0.0.1", cluster.port.port()}, std::chrono::steady_clock::now() + 10s, [](const auto&) {},
-      [](const auto&) {});
+      {"127.0.0.1", cluster.port.port()}, RunningClock::now() + 10s, [](const auto&) {}, [](const auto&) {});
   client.get(coordinator_key("job7"), [&](StoreOutcome, const auto& value) { messages = value; });
   cluster.until([&] { return messages.has_value(); });
   return static_cast<std::uint16_t>(std::stoi(*messages));

@@ -5,6 +5,7 @@
 #include <boost/asio/write.hpp>
 
 #include "support/catch.hpp"
+#include "support/drive.hpp"
 
 namespace node_connection_test {
 
@@ -104,8 +105,6 @@ TEST_CASE(
   Pair pair;
   Side one;
   std::vector<Silence> sent_to;
-  // If the timer is late by a heartbeat, a quarter of `first`, the count begins anew: it was not the other
-  // side's silence.
   constexpr auto kFirst = 200ms;
   one.start(std::move(pair.near), 60s, {.first = kFirst, .interval = 50ms});
   one.connection->on_silence([&](const Silence& silence) { sent_to.push_back(silence); });
@@ -119,6 +118,16 @@ TEST_CASE(
   REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
   CHECK(sent_to.back().over);
   CHECK(one.losses.empty());
+}
+
+TEST_CASE("node_connection: the other side is not silent while this process stands still", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 400ms);
+  test::stand_still(pair.loop, 500ms);
+  pair.loop.poll();
+  CHECK(one.losses.empty());
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
 }
 
 TEST_CASE("node_connection: reports the first bytes", "[rendezvous]") {

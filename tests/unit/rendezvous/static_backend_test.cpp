@@ -111,6 +111,18 @@ TEST_CASE("static_backend: reports missing nodes even before it is connected", "
   CHECK(agent.missing == std::vector<std::string>{"waiting for node 1"});
 }
 
+TEST_CASE("static_backend: time in which this process stood still is not of the join timeout",
+          "[rendezvous]") {
+  BackendStore store;
+  Agent agent(store, 2, std::chrono::seconds(3));  // the first second of a pause may go unnoticed
+  agent.backend->add(node(0, 1));
+  store.until([&] { return !agent.missing.empty(); });
+  acc::test::stand_still(store.loop, std::chrono::milliseconds(3200));
+  agent.backend->add(node(1, 1));
+  store.until([&] { return agent.rounds_heard == 1 || !agent.error.empty(); });
+  CHECK(agent.error.empty());
+}
+
 TEST_CASE("static_backend: gives up after the join timeout", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 3, std::chrono::milliseconds(50));

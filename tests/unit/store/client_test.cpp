@@ -19,12 +19,12 @@ namespace client_test {
 namespace {
 
 namespace asio = boost::asio;
+using acc::RunningClock;
 using acc::launcher::StoreClient;
 using acc::launcher::StoreOutcome;
 using acc::launcher::StoreServer;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 constexpr milliseconds kLong = std::chrono::seconds(30);
 
@@ -35,7 +35,7 @@ struct Fixture {
 
   Fixture() { connect(client); }
   void connect(StoreClient& a_client) {
-    a_client.connect({"127.0.0.1", server.port()}, steady_clock::now() + kLong, {},
+    a_client.connect({"127.0.0.1", server.port()}, RunningClock::now() + kLong, {},
                      [](const auto& error) { CHECK_FALSE(error.has_value()); });
   }
 
@@ -202,7 +202,7 @@ TEST_CASE("client: operations before the connection fail with it", "[store]") {
   const std::uint16_t port = bound.local_endpoint().port();
   StoreClient client(loop);
   std::vector<std::string> calls;
-  client.connect({"127.0.0.1", port}, steady_clock::now() + milliseconds(1), {},
+  client.connect({"127.0.0.1", port}, RunningClock::now() + milliseconds(1), {},
                  [&](const auto& error) { calls.emplace_back(error->what()); });
   client.add("/n", 1, [&](StoreOutcome outcome, std::int64_t) {
     if (outcome == StoreOutcome::closed) calls.emplace_back("add");
@@ -219,7 +219,7 @@ TEST_CASE("client: a wake-up for a missing key is checked", "[store]") {
   Scripted server(loop);
   server.greet();
   StoreClient client(loop);
-  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, RunningClock::now() + kLong, {},
                  [](const auto&) {});
   acc::test::drive(loop, [&] { return client.connected(); });
   std::vector<std::string> got;
@@ -247,7 +247,7 @@ TEST_CASE("client: a store that does not reply is lost", "[store]") {
   Scripted server(loop);
   server.greet();
   StoreClient client(loop, milliseconds(20));
-  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, RunningClock::now() + kLong, {},
                  [](const auto&) {});
   bool lost = false;
   client.on_closed([&] { lost = true; });
@@ -260,7 +260,7 @@ TEST_CASE("client: an unrequested byte ends the connection", "[store]") {
   Scripted server(loop);
   server.greet();
   StoreClient client(loop);
-  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, RunningClock::now() + kLong, {},
                  [](const auto&) {});
   bool lost = false;
   client.on_closed([&] { lost = true; });

@@ -15,11 +15,11 @@ namespace dialer_test {
 namespace {
 
 namespace asio = boost::asio;
+using acc::RunningClock;
 using acc::launcher::Dialer;
 using acc::launcher::StoreAddress;
 using acc::launcher::StoreServer;
 using asio::ip::tcp;
-using std::chrono::steady_clock;
 
 struct Dialed {
   bool done = false;
@@ -32,7 +32,7 @@ std::shared_ptr<Dialer> dial(asio::io_context& loop, const StoreAddress& address
                              std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
   auto dialer = std::make_shared<Dialer>(loop);
   dialer->start(
-      address, steady_clock::now() + timeout,
+      address, RunningClock::now() + timeout,
       [&dialed](const std::string& why) { dialed.failed.push_back(why); },
       [&dialed](auto socket, const std::string& why) {
         dialed.done = true;
@@ -75,6 +75,17 @@ TEST_CASE("dialer: tries again until the store is there, and says why it was not
   StoreServer server(loop, {.port = port});
   acc::test::drive(loop, [&] { return dialed.done; });
   CHECK(dialed.found);
+}
+
+TEST_CASE("dialer: time in which this process stood still is not of the deadline", "[store]") {
+  asio::io_context loop;
+  const tcp::acceptor acceptor = bound(loop);
+  Dialed dialed;
+  dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed, std::chrono::seconds(1));
+  acc::test::drive(loop, [&] { return !dialed.failed.empty(); });
+  acc::test::stand_still(loop, std::chrono::milliseconds(1200));
+  acc::test::drive(loop, [&] { return dialed.done || dialed.failed.size() > 2; });
+  CHECK_FALSE(dialed.done);
 }
 
 TEST_CASE("dialer: gives up at the deadline with the last reason", "[store]") {

@@ -19,12 +19,12 @@ namespace file_store_test {
 namespace {
 
 namespace asio = boost::asio;
+using acc::RunningClock;
 using acc::launcher::FileStore;
 using acc::launcher::Store;
 using acc::launcher::StoreOutcome;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using std::chrono::steady_clock;
 
 struct Fixture {
   acc::test::TemporaryFolder folder = {};
@@ -164,7 +164,7 @@ TEST_CASE("file_store: a file that is replaced, or cannot be opened, is lost", "
 TEST_CASE("file_store: opened again it is the same store", "[store]") {
   Fixture f;
   std::optional<std::optional<acc::Error>> opened;
-  const auto again = f.store.open_again(steady_clock::now() + seconds(60),
+  const auto again = f.store.open_again(RunningClock::now() + seconds(60),
                                         [&](const std::optional<acc::Error>& error) { opened = error; });
   acc::test::drive(f.loop, [&] { return opened.has_value(); });
   CHECK_FALSE(opened->has_value());

@@ -22,8 +22,8 @@ TEST_CASE("store: TCP and file answer alike", "[store]") {
     store = std::make_unique<acc::launcher::FileStore>(loop, folder.path() / "store");
   } else {
     auto client = std::make_unique<acc::launcher::StoreClient>(loop);
-    client->connect({"127.0.0.1", server.port()}, std::chrono::steady_clock::now() + std::chrono::seconds(30),
-                    {}, [](const auto&) {});
+    client->connect({"127.0.0.1", server.port()}, acc::RunningClock::now() + std::chrono::seconds(30), {},
+                    [](const auto&) {});
     store = std::move(client);
   }
   std::vector<std::string> results;
@@ -36,7 +36,7 @@ TEST_CASE("store: TCP and file answer alike", "[store]") {
   acc::test::drive(loop, [&] { return results.size() == 3; });
   CHECK(results == std::vector<std::string>{"(none)", "set", "1"});
 
-  const auto again = store->open_again(std::chrono::steady_clock::now() + std::chrono::seconds(30),
+  const auto again = store->open_again(acc::RunningClock::now() + std::chrono::seconds(30),
                                        [&](const auto& error) { add_result(error ? "failed" : "opened"); });
   again->get_when_present(
       {"/a", "/b"}, std::chrono::seconds(60),
