@@ -204,6 +204,19 @@ def nothing_of_the_watch_is_left():
     assert run(["--num_processes", "1", "--preload", "names", "script.py"]) == (0, "True True\n", "")
 
 
+def functions_that_a_module_replaces_are_kept():
+    pathlib.Path("replaces.py").write_text(
+        "import os, random, tempfile\nusual = random.seed\n"
+        "def seed(*arguments): print('seed', *arguments); usual(*arguments)\n"
+        "random.seed, tempfile.mkdtemp = seed, lambda: 'mine'\ndel os.urandom\n")
+    pathlib.Path("script.py").write_text(
+        "import os, random, tempfile, replaces\nrandom.seed(3)\n"
+        "print(random.random(), tempfile.mkdtemp(), hasattr(os, 'urandom'))\n")
+    cold = run(["--num_processes", "1", "script.py"])
+    assert cold == (0, "seed 3\n0.23796462709189137 mine False\n", "")
+    assert run(["--num_processes", "1", "--preload", "replaces", "script.py"]) == cold
+
+
 def a_module_may_have_an_older_finder():
     pathlib.Path("older.py").write_text(
         "import sys\nclass Finder:\n    def find_module(self, name, path=None): pass\nsys.meta_path.insert(0, Finder())\n")
@@ -282,7 +295,7 @@ def descendants(pid):
 def main():
     cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs, seeds_are_kept,
              streams_of_modules_are_kept,
-             nothing_of_the_watch_is_left, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret,
+             nothing_of_the_watch_is_left, functions_that_a_module_replaces_are_kept, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret,
              a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
     names = sys.argv[2:]
     if names[:1] == ["--same"]:

@@ -158,8 +158,8 @@ def is_done_by_user():
 
 
 class Chance:
-    """The random numbers that a module has for all: `state` and `seed_anew` are functions of it, and `seeds` are the names of
-    those by which a program sets them."""
+    """The random numbers that a module has for all: `state` is a function of it, `seed_anew` draws a seed, and `seeds` are the
+    names of the functions by which a program sets them."""
 
     def __init__(self, module, state, seed_anew, seeds):
         self.module = module
@@ -195,7 +195,7 @@ class Watch:
             return usual(*arguments, **options)
 
         setattr(owner, name, watched)
-        self.usual.append((owner, name, usual))
+        self.usual.append((owner, name, usual, watched))
 
     def begin(self):
         self.replace(os, "urandom", lambda *_: self.note("takes random bytes from the system"))
@@ -210,9 +210,10 @@ class Watch:
     def end(self):
         sys.meta_path.remove(self)
         usual_of = {}
-        for owner, name, usual in self.usual:
-            usual_of[id(vars(owner)[name])] = usual
-            setattr(owner, name, usual)
+        for owner, name, usual, watched in self.usual:
+            usual_of[id(watched)] = usual
+            if vars(owner).get(name) is watched:  # else a module has put its own function there, or removed it
+                setattr(owner, name, usual)
         # Modules have taken some over: what is not found by its name cannot be pickled. A lazy module stays one.
         for module in filter(lambda module: isinstance(module, types.ModuleType), list(sys.modules.values())):
             names = object.__getattribute__(module, "__dict__")
@@ -256,7 +257,7 @@ class Watch:
         self.chances[chance.module.__name__] = chance
 
     def watch_random(self, module):
-        chance = Chance(module, lambda module: module.getstate(), lambda module: module.seed(), ("seed", "setstate"))
+        chance = Chance(module, lambda module: module.getstate(), module.seed, ("seed", "setstate"))
         self.watch_seeds(chance, module)
         self.replace(module.Random, "seed", lambda generator, a=None, *_: a is None and self.note("takes a seed from the system"))
 
@@ -265,13 +266,13 @@ class Watch:
             name, keys, *rest = module.get_state()
             return (name, keys.tobytes(), *rest)
 
-        self.watch_seeds(Chance(module, state, lambda module: module.seed(), ("seed", "set_state")), module)
+        self.watch_seeds(Chance(module, state, module.seed, ("seed", "set_state")), module)
 
     def watch_torch(self, module):
         def state(module):
             return module.default_generator.get_state().tolist()
 
-        chance = Chance(module, state, lambda module: module.default_generator.seed(), ("manual_seed", "set_rng_state", "seed"))
+        chance = Chance(module, state, module.default_generator.seed, ("manual_seed", "set_rng_state", "seed"))
         self.watch_seeds(chance, module, module.random)
 
     def watch_tempfile(self, module):
@@ -456,7 +457,7 @@ def seed_anew(watch):
     """What a new Python takes from chance, unless the imports have set it; `random` seeds itself after a fork."""
     for name, chance in watch.chances.items():
         if not chance.seeded:
-            chance.seed_anew(chance.module)
+            chance.seed_anew()
         elif name == "random":
             chance.module.setstate(chance.last)
     if "multiprocessing.process" in sys.modules:
