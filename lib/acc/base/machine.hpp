@@ -14,9 +14,9 @@ namespace acc {
 /// The resources of this machine, as data.
 struct Machine {
   std::string hostname = "localhost";
-  /// Online CPUs, whatever the affinity: what torchrun's `cpu` and `auto` count.
+  /// Online CPUs, whatever the affinity.
   int online_cpus = 1;
-  /// CPUs that this process may run on (affinity mask).
+  /// CPUs that this process may run on (affinity mask): what `cpu` and `auto` count, as in torchrun 2.15.
   int allowed_cpus = 1;
   /// All GPUs of the machine in NVML's order, whatever CUDA_VISIBLE_DEVICES says.
   std::vector<Gpu> gpus = {};

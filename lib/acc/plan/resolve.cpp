@@ -125,16 +125,25 @@ void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
   if (!is_handler(file)) plan.event_log = file;
 }
 
+// The devices in the mask `name` that the job may use: those that gpu_ids select, else those that are
+// inherited.
+std::optional<std::string> offered_devices(const LaunchInputs& inputs, const Settings& settings,
+                                           const LaunchPlan& plan, const std::string& name) {
+  if (auto selected = plan.environment.find(name)) return selected;
+  const auto inherited = inputs.environment.find(name);
+  if (!plan.environment.contains("CUDA_VISIBLE_DEVICES")) return inherited;
+  return select_devices(settings.text("gpu_ids"), name, inherited, settings.origin("gpu_ids"));
+}
+
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
   const bool isolate = settings.truth("isolate_gpus");
   // ROCm takes its own variable first, and so does torchrun 2.15.
   plan.masks_hip = !inputs.environment.get("HIP_VISIBLE_DEVICES").empty();
   const std::string name = plan.masks_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
-  const auto mask = plan.environment.find(name);
+  const std::optional<std::string> offered = offered_devices(inputs, settings, plan, name);
   // torchrun's --virtual-local-rank does not count the GPUs.
   const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
-  const std::optional<std::string> offered = mask ? mask : inputs.environment.find(name);
   if (!plan.virtual_local_rank && !isolate) {
     if (plan.nproc_per_node > 1 && offered && offered->find("MIG-") != std::string::npos)
       plan.notes.push_back(

@@ -184,6 +184,23 @@ TEST_CASE("resolve: HIP_VISIBLE_DEVICES comes before CUDA_VISIBLE_DEVICES, and w
   }
 }
 
+TEST_CASE("resolve: gpu_ids select of the devices in HIP_VISIBLE_DEVICES, too", "[plan]") {
+  for (const char* flag : {"--virtual-local-rank", "--isolate-gpus"}) {
+    LaunchInputs given =
+        inputs({flag, "--gpu_ids", "2,0", "--num_processes", "2", "train.py"}, Dialect::launch, 8);
+    given.environment.set("HIP_VISIBLE_DEVICES", "4,5,6");
+    const LaunchPlan plan = resolve(given);
+    CHECK(plan.device_of_rank == std::vector<std::string>{"6", "4"});
+    const Environment first = worker_environment(plan, 0, {.round = expected_round(plan)});
+    CHECK(first.get("HIP_VISIBLE_DEVICES") == "6");
+    CHECK(first.get("CUDA_VISIBLE_DEVICES") == "6");
+    given.environment.set("HIP_VISIBLE_DEVICES", "4");
+    CHECK(error_of([&] {
+            resolve(given);
+          }).starts_with("--gpu_ids: there is no device 2 in HIP_VISIBLE_DEVICES='4', which acc inherited"));
+  }
+}
+
 TEST_CASE("resolve: a name that the prefix template does not know is noted", "[plan]") {
   const auto notes = [](const std::string& line_template) {
     return resolve(inputs({"--log-line-prefix-template", line_template, "train.py"}, Dialect::torchrun))
