@@ -60,13 +60,11 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
     const JobView& job = one.job;
     const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
     const std::string node = job.rendezvous.empty() ? "" : "  node " + job.rendezvous;
-    std::string head =
+    const std::string head =
         fmt::format("{}  run id {}  up {}  restarts {} of {}{}  {}", job.id, job.run_id,
                     short_duration(uptime), job.attempt, job.max_restarts, node, join(job.command, " "));
-    head = printable(head);
-    head.resize(std::min<std::size_t>(head.size(), static_cast<std::size_t>(width)));
     if (!text.empty()) text += "\n";
-    text += head + "\n";
+    text += cut_characters(printable(head), static_cast<std::size_t>(width)) + "\n";
     std::vector<Row> rows = {{"RANK", "LOCAL", "PID", "STATE", "UP", "CPU%", "MEMORY", "THREADS", "GPU"}};
     for (std::size_t i = 0; i < job.ranks.size(); ++i) rows.push_back(row_of(job.ranks[i], one.ranks.at(i)));
     text += aligned(rows, width);

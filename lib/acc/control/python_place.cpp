@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -115,7 +116,8 @@ std::optional<PythonPlace> place_of_traceback(std::string_view text) {
 }
 
 std::string to_string(const PythonPlace& place) {
-  return place.call.empty() ? "at " + place.line : fmt::format("in {} at {}", place.call, place.line);
+  const std::string at = "at " + printable(place.line);
+  return place.call.empty() ? at : fmt::format("in {} {}", printable(place.call), at);
 }
 
 std::string shorten_python_stacks(std::string_view dump) {

@@ -29,7 +29,7 @@ std::optional<PythonPlace> place_of_main_thread(std::string_view dump);
 /// The place where the last traceback in `text` was raised. Absent if there is none.
 std::optional<PythonPlace> place_of_traceback(std::string_view text);
 
-/// `in all_reduce at train.py:4`, `at train.py:6`.
+/// `in all_reduce at train.py:4`, `at train.py:6`; printable().
 std::string to_string(const PythonPlace& place);
 
 /// The dump with the names of library files as Python imports them: `torch/_tensor.py`.

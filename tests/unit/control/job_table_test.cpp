@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/job_table.hpp"
 
+#include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
 namespace job_table_test {
@@ -42,8 +43,15 @@ TEST_CASE("job_table: a block per job, a line per rank", "[control]") {
         "  RANK  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"
         "  0     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
         "  1     1      13   exit code 0  -      -     -        -        -\n");
-  CHECK(job_table({training(), training()}, now, 31).find("\n\ntrain-10  run id none  up 2h07m\n") !=
+  CHECK(job_table({training(), training()}, now, 31).find("\n\ntrain-10  run id none  up 2h07\u2026\n") !=
         std::string::npos);
+}
+
+TEST_CASE("job_table: a narrow terminal cuts no character in two", "[control]") {
+  JobUsage usage = training();
+  usage.job.command = {"python", "\u8a13\u7df4\u8a13\u7df4.py"};
+  const auto now = std::chrono::system_clock::time_point(1000s);
+  for (const int width : {58, 59, 60, 61, 62}) CHECK(is_utf8(job_table({usage}, now, width)));
 }
 
 TEST_CASE("job_table: shows the state of the rendezvous", "[control]") {

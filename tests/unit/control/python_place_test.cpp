@@ -83,6 +83,16 @@ TEST_CASE("python_place: the rank that did not call is named first, with two ran
   CHECK(find_stragglers({}, {{1, "exit code 0"}}).text.empty());
 }
 
+TEST_CASE("python_place: names of another program move no cursor", "[control]") {
+  const std::string text =
+      "Traceback (most recent call last):\n  File \"/home/me/a\x1b[2Jb.py\", line 5, in f\n";
+  const auto place = place_of_traceback(text);
+  REQUIRE(place);
+  CHECK(to_string(*place) == "at a\\x1b[2Jb.py:5");
+  const PythonPlace called = {.line = "train.py:5", .call = "g\x1b[2J"};
+  CHECK(to_string(called) == "in g\\x1b[2J at train.py:5");
+}
+
 TEST_CASE("python_place: of ranks in different calls the fewest are first", "[control]") {
   const PythonPlace sum = {.line = "train.py:4", .call = "all_reduce", .waits = true};
   const PythonPlace copy = {.line = "train.py:8", .call = "broadcast", .waits = true};
