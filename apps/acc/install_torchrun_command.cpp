@@ -63,26 +63,30 @@ void refuse_to_lose_one(const Place& place) {
   }
 }
 
-// A copy where a link is not possible: of another user's file, or on a file system without them.
-void keep(const Place& place) {
+// As a copy, made at `temporary`, where a link is not possible: of another user's file, or on a file system
+// without links.
+void keep(const Place& place, const fs::path& temporary) {
   std::error_code no_link;
   fs::create_hard_link(place.torchrun, place.kept, no_link);
   if (!no_link) return;
   if (fs::is_directory(fs::symlink_status(place.torchrun)))
     throw fs::filesystem_error("is a folder", place.torchrun, no_link);
-  fs::copy(place.torchrun, place.kept, fs::copy_options::copy_symlinks);
+  fs::copy(place.torchrun, temporary, fs::copy_options::copy_symlinks);
+  fs::rename(temporary, place.kept);
 }
 
 // There is a torchrun at each moment, the old one or acc.
 void replace_torchrun(const Place& place) {
   const fs::path link = place.acc.parent_path() / fmt::format(".torchrun.{}", ::getpid());
+  const fs::path copy = fs::path(link).concat(".copy");
   try {
     fs::create_symlink(place.acc.filename(), link);
-    if (is_there(place.torchrun) && !is_there(place.kept)) keep(place);
+    if (is_there(place.torchrun) && !is_there(place.kept)) keep(place, copy);
     fs::rename(link, place.torchrun);
   } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
     fs::remove(link, ignored);
+    fs::remove(copy, ignored);
     throw Error({.kind = ErrorKind::system,
                  .what = "cannot be replaced: " + error.code().message(),
                  .where = place.torchrun.string()});

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import pty
+import resource
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,19 @@ def a_torchrun_of_another_user_is_kept_as_a_copy(place):
     assert os.access(place.kept, os.X_OK)
 
 
+def a_copy_that_fails_leaves_nothing(place):
+    if os.geteuid() != 0:
+        return
+    place.put(FOREIGN + 100_000 * "#")
+    for folder in (place.bin, place.bin.parent, place.bin.parent.parent):
+        folder.chmod(0o777)
+    # Python ignores SIGXFSZ, and so does the child: its write fails.
+    done = place.run("--yes", user=65534, group=65534, extra_groups=[], restore_signals=False,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)))
+    assert done.returncode == 1 and f"{place.torchrun}: cannot be replaced: " in done.stderr, done
+    assert place.files() == ["acc", "torchrun"] and place.torchrun.stat().st_size > 100_000
+
+
 def a_link_is_kept_as_a_link(place):
     place.torchrun.symlink_to("/nowhere/torchrun")
     place.do("--yes")
@@ -157,7 +171,8 @@ def a_folder_that_cannot_be_written_is_told(place):
 
 
 TESTS = [nothing_is_done_without_yes, a_torchrun_is_put_beside_acc_and_removed, it_follows_the_rules_of_torchrun,
-         a_foreign_torchrun_is_kept_and_put_back, a_torchrun_of_another_user_is_kept_as_a_copy, a_link_is_kept_as_a_link,
+         a_foreign_torchrun_is_kept_and_put_back, a_torchrun_of_another_user_is_kept_as_a_copy, a_copy_that_fails_leaves_nothing,
+         a_link_is_kept_as_a_link,
          the_torchrun_of_another_pytorch_is_not_lost,
          a_torchrun_that_path_does_not_find_is_told, a_terminal_is_asked, a_folder_that_cannot_be_written_is_told]
 
