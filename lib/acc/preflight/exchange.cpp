@@ -125,6 +125,18 @@ Pairs blocked_pairs(const std::vector<ConnectionCheck>& connections) {
   return blocked;
 }
 
+// What a node has published; absent if it has not, or is of another version of acc.
+template <typename Decode>
+auto readable(const std::optional<std::string>& value, const Decode& decode)
+    -> std::optional<decltype(decode(*value))> {
+  if (!value) return std::nullopt;
+  try {
+    return decode(*value);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 // For rank 0.
 NodeCheckResult full_result(const Observations& seen, const std::vector<Finding>& findings) {
   NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty()};
@@ -167,7 +179,7 @@ class Exchange {
     if (!pairs) co_return lost("who can connect to whom");
     if (takes_part) co_await measure_all(Json::parse(*pairs).get<Pairs>());
     if (rank() == 0) co_await collect_transfers();
-    const auto verdict = co_await of_first(names_.findings(), measuring_time());
+    const auto verdict = co_await of_first(names_.findings(), limits_.measuring);
     if (!verdict) co_return lost("what was found");
     store_.set(names_.read(rank()), "");
     const std::vector<Finding> findings = decode_findings(*verdict);
@@ -178,9 +190,6 @@ class Exchange {
   int rank() const { return job_.round.machine_rank; }
   int num_nodes() const { return job_.round.num_machines; }
   milliseconds connect_time() const { return kConnect * (1 + num_nodes() / kParallel); }
-  // With two directions, and a partner that is late.
-  static milliseconds measuring_time() { return std::chrono::seconds(10); }
-
   // Waits for what rank 0 publishes after it has waited itself.
   asio::awaitable<std::optional<std::string>> of_first(std::string key, milliseconds work) {
     const Keys keys(1, key);
@@ -212,11 +221,14 @@ class Exchange {
     const auto values = co_await of_all(&KeyNames::health, limits_.self);
     seen_.num_nodes = num_nodes();
     std::vector<PeerAddress> peers;
-    for (const auto& value : values) {
-      if (!value) continue;
-      const std::size_t token = probe_.token().size();
-      const NodeHealth& node = seen_.nodes.emplace_back(decode_health(value->substr(token)));
-      peers.push_back({node.rank, node.address, node.port, value->substr(0, token)});
+    const std::size_t token = probe_.token().size();
+    for (int one = 0; one < num_nodes(); ++one) {
+      const auto& value = values.at(static_cast<std::size_t>(one));
+      const auto node =
+          readable(value, [&](const std::string& text) { return decode_health(text.substr(token)); });
+      if (!node || node->rank != one) continue;
+      seen_.nodes.push_back(*node);
+      peers.push_back({one, node->address, node->port, value->substr(0, token)});
     }
     store_.set(names_.peers(), encode(peers));
   }
@@ -258,11 +270,22 @@ class Exchange {
     return peer;
   }
 
-  asio::awaitable<void> collect_connections() {
-    for (const auto& value : co_await of_all(&KeyNames::connections, connect_time())) {
-      if (!value) continue;
-      for (ConnectionCheck& one : decode_connections(*value)) seen_.connections.push_back(std::move(one));
+  // Adds what each node reports to `all`, and those that took part and do not report to the silent ones.
+  template <typename One>
+  void add_reports(const std::vector<std::optional<std::string>>& values,
+                   std::vector<One> (*decode)(std::string_view), std::vector<One>& all) {
+    for (const PeerAddress& peer : peers_) {
+      auto reported = readable(values.at(static_cast<std::size_t>(peer.rank)), decode);
+      if (reported)
+        std::ranges::move(*reported, std::back_inserter(all));
+      else if (std::ranges::find(seen_.silent, peer.rank) == seen_.silent.end())
+        seen_.silent.push_back(peer.rank);
     }
+  }
+
+  asio::awaitable<void> collect_connections() {
+    add_reports(co_await of_all(&KeyNames::connections, connect_time()), decode_connections,
+                seen_.connections);
     store_.set(names_.blocked(), to_text(Json(blocked_pairs(seen_.connections))));
   }
 
@@ -281,10 +304,7 @@ class Exchange {
   }
 
   asio::awaitable<void> collect_transfers() {
-    for (const auto& value : co_await of_all(&KeyNames::transfers, measuring_time())) {
-      if (!value) continue;
-      for (Transfer& one : decode_transfers(*value)) seen_.transfers.push_back(std::move(one));
-    }
+    add_reports(co_await of_all(&KeyNames::transfers, limits_.measuring), decode_transfers, seen_.transfers);
     seen_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     store_.set(names_.findings(), launcher::encode(judge(seen_)));
   }

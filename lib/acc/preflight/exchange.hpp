@@ -33,6 +33,8 @@ struct ExchangeLimits {
   std::chrono::milliseconds self = std::chrono::seconds(20);
   /// Beyond the time that a step takes by itself.
   std::chrono::milliseconds step = std::chrono::seconds(10);
+  /// For the transfers of a node whose partner does not come to either direction, or is late.
+  std::chrono::milliseconds measuring = std::chrono::seconds(20);
 };
 
 /// Judges a job of one node, which asked itself for so long.
@@ -40,8 +42,8 @@ NodeCheckResult check_alone(NodeHealth own, std::chrono::duration<double> took);
 
 /// Checks all nodes of the round, together: each calls it, with the time at which it began, and publishes in
 /// the store of the round what it has found out (`own`) and measured. Rank 0 collects it, judges and
-/// publishes the findings; at the end it removes all keys from the store. Whoever does not come in time is
-/// missing in the findings.
+/// publishes the findings; at the end it removes all keys from the store. Whoever does not come in time, or
+/// sends something else than this version of acc, is named in them.
 boost::asio::awaitable<NodeCheckResult> check_together(boost::asio::io_context& loop, Store& store,
                                                        const NodeCheckJob& job, NodeHealth own,
                                                        ExchangeLimits limits,

@@ -93,6 +93,9 @@ class Judge {
       error(Check::presence, rank, "took no part in the preflight",
             "start acc with --preflight on every node, in the same version");
     }
+    for (const int rank : seen_.silent)
+      error(Check::presence, rank, "did not report what it measured",
+            "see whether acc, or the machine, stands still there or is overloaded");
     for (const NodeHealth& node : seen_.nodes) {
       if (node.unanswered.empty()) continue;
       error(Check::answer, node.rank, join(node.unanswered, " and ") + " did not answer in time",

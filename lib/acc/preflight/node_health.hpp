@@ -82,6 +82,8 @@ struct Observations {
   /// Nodes of the round, and what those report that answered, in the order of their ranks.
   int num_nodes = 1;
   std::vector<NodeHealth> nodes = {};
+  /// The ranks of those among them that did not report what they measured.
+  std::vector<int> silent = {};
   /// Of more than 64 nodes only those that failed, and one of each node.
   std::vector<ConnectionCheck> connections = {};
   std::vector<Transfer> transfers = {};

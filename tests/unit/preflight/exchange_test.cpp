@@ -15,6 +15,7 @@
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
 #include "support/observations.hpp"
+#include "support/store_client.hpp"
 
 namespace exchange_test {
 
@@ -66,7 +67,7 @@ class Node {
  private:
   void run(std::uint16_t port, ExchangeLimits limits) {
     asio::io_context loop(1);
-    StoreClient store(loop);
+    launcher::StoreClient store(loop);
     const auto done = [&](const std::exception_ptr&, NodeCheckResult found) {
       result_ = std::move(found);
       store.num_keys([&](StoreOutcome, std::int64_t count) {
@@ -169,6 +170,27 @@ TEST_CASE("exchange: a node that does not come is named, and the others go on", 
         "the preflight failed: node 1: took no part in the preflight; the table is on node 0");
   CHECK(json::parse(first.result().json)["connections"].size() == 2);
   CHECK_FALSE(last.result().passed);
+}
+
+TEST_CASE("exchange: a node of another version of acc is named, and the others go on", "[preflight]") {
+  const StoreOfJob store;
+  auto other = acc::test::StoreClient::greeted(store.port());
+  other.set("/acc/preflight/0/health/1", GENERATE("", "{}", "a token of thirty-two characters{\"rank\":1}"));
+  Node first(store.port(), node_here(0), 2);
+  CHECK(first.result().summary ==
+        "the preflight failed: node 1: took no part in the preflight; the table is on node 0");
+}
+
+TEST_CASE("exchange: a node that does not report what it measured is named", "[preflight]") {
+  const StoreOfJob store;
+  NodeHealth own = node_here(1);
+  own.address = "127.0.0.300";
+  auto silent = acc::test::StoreClient::greeted(store.port());
+  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(own));
+  silent.set("/acc/preflight/0/connections/1", "[]");
+  Node first(store.port(), node_here(0), 2, {.step = 100ms, .measuring = 100ms});
+  CHECK_FALSE(first.result().passed);
+  CHECK(first.result().text.find("error: node1: did not report what it measured") != std::string::npos);
 }
 
 TEST_CASE("exchange: without rank 0 a node says what it waited for", "[preflight]") {

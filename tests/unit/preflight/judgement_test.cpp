@@ -67,6 +67,12 @@ const std::vector<Case> kCases = {
      Check::answer,
      {1},
      "node1: the disk of /tmp did not answer in time"},
+    {"a node does not report",
+     [](Observations& seen) { seen.silent = {1}; },
+     Severity::error,
+     Check::presence,
+     {1},
+     "node1: did not report what it measured"},
     {"a resolver does not answer",
      [](Observations& seen) {
        seen.nodes[1].unanswered = {"the resolver for node0", "the resolver for node1"};
