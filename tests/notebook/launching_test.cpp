@@ -383,6 +383,32 @@ TEST_CASE("launching: failed workers are started again while restarts are left",
         "rank 1: std::runtime_error: not yet");
 }
 
+TEST_CASE("launching: what a worker returned before a restart is not its result", "[launching]") {
+  int pids[2] = {};
+  REQUIRE(::pipe(pids) == 0);
+  const Descriptor read_end(pids[0]);
+  const Descriptor write_end(pids[1]);
+  // Rank 0 returns once, and ends without a result when it is started again.
+  const auto restarted = [&] {
+    const bool again = Environment::of_process().get("TORCHELASTIC_RESTART_COUNT") == "1";
+    if (own_rank() == 0) {
+      if (again) ::_exit(0);
+      const pid_t own = ::getpid();
+      REQUIRE(::write(write_end.get(), &own, sizeof own) == sizeof own);
+    } else if (!again) {
+      pid_t other = 0;
+      REQUIRE(::read(read_end.get(), &other, sizeof other) == sizeof other);
+      const Descriptor ended(static_cast<int>(::syscall(SYS_pidfd_open, other, 0)));
+      pollfd event = {ended.get(), POLLIN, 0};
+      if (ended) ::poll(&event, 1, kPatienceMs);
+      throw std::runtime_error("again");
+    }
+    return own_rank();
+  };
+  CHECK(error_of([&] { notebook_launcher(restarted, {.num_processes = 2, .max_restarts = 1}); }) ==
+        "local rank 0: ended before its function returned, with exit code 0");
+}
+
 TEST_CASE("launching: log_dir keeps each worker's output, and error file", "[launching]") {
   const TemporaryFolder folder;
   const std::string error = error_of([&] {

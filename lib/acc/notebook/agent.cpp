@@ -95,10 +95,11 @@ LaunchReport run_launcher(const NotebookJob& job) {
                  .ended = job.caller_ended,
                  .start = [&](const ProcessLauncher& launcher, boost::asio::io_context& loop,
                               const launcher::WorkerStart& worker) {
+                   const SharedText& result = job.results.at(static_cast<std::size_t>(worker.local_rank));
+                   result.write("");  // what it returned before a restart
                    return launcher.fork(loop.get_executor(), [&] {
                      close_all_but(of_caller);
-                     return run_worker(job.function,
-                                       job.results.at(static_cast<std::size_t>(worker.local_rank)));
+                     return run_worker(job.function, result);
                    });
                  }});
 }

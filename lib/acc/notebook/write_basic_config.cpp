@@ -29,7 +29,8 @@ std::optional<fs::path> write_basic_config(std::string_view mixed_precision, con
   launcher::parse_setting(*launcher::find_setting("mixed_precision"), precision, "mixed_precision");
   const Environment environment = Environment::of_process();
   const fs::path file = save_location.empty() ? default_location(environment) : save_location;
-  if (fs::exists(file)) {
+  std::error_code unreadable;  // then it cannot be written either, which says why
+  if (fs::exists(file, unreadable)) {
     std::fputs(("There is a configuration at " + file.string() + " already; it was kept.\n").c_str(), stdout);
     return std::nullopt;
   }

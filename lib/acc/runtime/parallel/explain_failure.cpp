@@ -32,21 +32,37 @@ std::string seconds(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
-std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
-}
-
 std::string other_process(const CollectiveContext& context) {
   return context.size == 2 ? fmt::format("rank {}", 1 - context.rank) : "another process";
 }
 
+// Ranks of which the same is said.
+struct RanksAt {
+  std::string text = {};
+  std::vector<int> ranks = {};
+};
+
+void add_rank(std::vector<RanksAt>& groups, int rank, std::string text) {
+  const auto same = std::ranges::find(groups, text, &RanksAt::text);
+  RanksAt& group = same == groups.end() ? groups.emplace_back(RanksAt{.text = std::move(text)}) : *same;
+  group.ranks.push_back(rank);
+}
+
+// "; rank 2 is in forward; ranks 4, 5 are in backward"
+std::string groups_text(const std::vector<RanksAt>& groups) {
+  std::string text;
+  for (const auto& [place, ranks] : groups)
+    text += fmt::format("; {} {} {}", ranks_text(ranks), ranks.size() == 1 ? "is" : "are", place);
+  return text;
+}
+
 // "; rank 2 is in forward, 3 calls behind"
 std::string places_text(const PeerReport& peers) {
-  std::string text;
+  std::vector<RanksAt> groups;
   for (const auto& [rank, calls_behind, place] : peers.late)
-    text += fmt::format("; rank {} is {}, {} call{} behind", rank, place, calls_behind,
-                        calls_behind == 1 ? "" : "s");
-  return text;
+    add_rank(groups, rank,
+             fmt::format("{}, {} call{} behind", place, calls_behind, calls_behind == 1 ? "" : "s"));
+  return groups_text(groups);
 }
 
 // "; rank 2 is in comparison of parameters, since 'head.weight' was frozen": those that are somewhere else
@@ -55,11 +71,11 @@ std::string other_places_text(const CollectiveContext& context) {
   if (!context.peers) return "";
   const std::map<int, std::string>& places = context.peers->places;
   const auto own = places.find(context.rank);
-  std::string text;
+  std::vector<RanksAt> groups;
   for (const auto& [rank, place] : places) {
-    if (own == places.end() || place != own->second) text += fmt::format("; rank {} is {}", rank, place);
+    if (own == places.end() || place != own->second) add_rank(groups, rank, place);
   }
-  return text;
+  return groups_text(groups);
 }
 
 std::vector<int> late_ranks(const PeerReport& peers) {
@@ -94,6 +110,16 @@ std::string timeout_text(const CollectiveContext& context) {
 }
 
 }  // namespace
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kMaxShown = 16;
+  const std::size_t shown = std::min(ranks.size(), kMaxShown);
+  std::string text =
+      fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
+                  fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (ranks.size() > shown) text += fmt::format(" and {} more", ranks.size() - shown);
+  return text;
+}
 
 std::string first_line(std::string_view text) {
   text = trim(text.substr(0, text.find('\n')));

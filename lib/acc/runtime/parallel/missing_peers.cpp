@@ -29,17 +29,26 @@ std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
     return fmt::format("acc: rank {} of {} has waited {} s for {} (the store is at {}:{})\n", worker.rank,
                        worker.world_size, waited.count(), whom, worker.master_addr, worker.master_port);
   };
-  if (!joined) return line("rank 0, whose store does not answer");
+  if (!joined) {
+    return line(worker.use_agent_store ? "the launcher's store, which does not answer"
+                                       : "rank 0, whose store does not answer");
+  }
   if (missing.empty()) return "";
   for (const int rank : *joined) {
     if (rank < worker.rank) return "";
   }
-  constexpr std::size_t kMaxShown = 16;
-  const std::size_t shown = std::min(missing.size(), kMaxShown);
-  std::string whom = fmt::format("rank{} {}", missing.size() == 1 ? "" : "s",
-                                 fmt::join(missing.begin(), missing.begin() + static_cast<int>(shown), ", "));
-  if (missing.size() > shown) whom += fmt::format(" and {} more", missing.size() - shown);
-  return line(whom);
+  return line(ranks_text(missing));
+}
+
+std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < worker.world_size; ++rank) {
+    const bool serves = rank == 0 && !worker.use_agent_store;
+    if (!serves && !has_joined(rank)) continue;
+    ranks.push_back(rank);
+    if (rank < worker.rank) break;
+  }
+  return ranks;
 }
 
 JoinWatch::JoinWatch(const WorkerEnv& worker, std::function<Store()> open_store)
@@ -59,12 +68,7 @@ JoinWatch::~JoinWatch() {
 
 std::optional<std::vector<int>> JoinWatch::joined() try {
   if (!store_) store_ = open_store_();
-  std::vector<int> ranks;
-  for (int rank = 0; rank < worker_.world_size; ++rank) {
-    const bool serves = rank == 0 && !worker_.use_agent_store;
-    if (serves || store_->check({joined_key(rank)})) ranks.push_back(rank);
-  }
-  return ranks;
+  return joined_ranks(worker_, [this](int rank) { return store_->check({joined_key(rank)}); });
 } catch (const std::exception&) {
   store_.reset();
   return std::nullopt;

@@ -33,6 +33,10 @@ std::string joined_key(int rank);
 std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
                         const std::optional<std::vector<int>>& joined);
 
+/// The ranks that have joined, in order, up to the first below the own one, which writes the notice: so each
+/// process asks the store a few questions, not one about each of thousands.
+std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined);
+
 /// While this object exists, a process that waits for the others of its job writes to standard error every
 /// ten seconds for which ranks it waits.
 class JoinWatch {

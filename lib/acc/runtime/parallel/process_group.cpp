@@ -157,11 +157,21 @@ at::ScalarType type_of_sums(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
 
+// Another process has gone past a comparison.
+struct DifferentCalls : std::runtime_error {
+  DifferentCalls() : std::runtime_error("the processes do not make the same calls") {}
+};
+
 // Whether LibTorch or Gloo threw it about a collective operation, whatever it says.
 bool is_of_other_processes(const std::exception& error) {
   return dynamic_cast<const c10::DistError*>(&error) != nullptr ||
          dynamic_cast<const detail::MemoryFailure*>(&error) != nullptr ||
          std::string_view(error.what()).find("/gloo/") != std::string_view::npos;
+}
+
+bool can_be_of_other_processes(const std::exception& error) {
+  return is_of_other_processes(error) || dynamic_cast<const c10::Error*>(&error) != nullptr ||
+         dynamic_cast<const DifferentCalls*>(&error) != nullptr;
 }
 
 // Tensors are sent as bytes, since Gloo does not support all types.
@@ -207,6 +217,8 @@ struct ProcessGroup::Impl {
       if (dynamic_cast<const Error*>(&error) != nullptr &&
           dynamic_cast<const detail::MemoryFailure*>(&error) == nullptr)
         throw;
+      // One of the program, in its own backward or forward, is not about the other processes.
+      if (!can_be_of_other_processes(error)) throw;
       const std::string text = message_of(error);
       detail::CollectiveContext context{.rank = group->getRank(),
                                         .size = group->getSize(),
@@ -257,8 +269,7 @@ struct ProcessGroup::Impl {
       const detail::PeerPosition own = peer_check->own_position();
       const std::string kind = own.place.substr(0, own.place.find(','));
       for (const auto& [rank, other] : peer_check->positions()) {
-        if (other.calls >= own.calls && !other.place.starts_with(kind))
-          throw std::runtime_error("the processes do not make the same calls");
+        if (other.calls >= own.calls && !other.place.starts_with(kind)) throw DifferentCalls();
       }
     }
   }

@@ -24,6 +24,11 @@ TEST_CASE("join_watch: it names the ranks that have not joined, or the store tha
   CHECK(acc::detail::join_notice(worker(1, 2), seconds(10), std::nullopt) ==
         "acc: rank 1 of 2 has waited 10 s for rank 0, whose store does not answer (the store is at "
         "node0:29500)\n");
+  acc::WorkerEnv with_agent_store = worker(0, 2);
+  with_agent_store.use_agent_store = true;
+  CHECK(acc::detail::join_notice(with_agent_store, seconds(10), std::nullopt) ==
+        "acc: rank 0 of 2 has waited 10 s for the launcher's store, which does not answer (the store is at "
+        "node0:29500)\n");
   CHECK(acc::detail::join_notice(worker(0, 100), seconds(10), std::vector<int>{0}) ==
         "acc: rank 0 of 100 has waited 10 s for ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 "
         "and 83 more (the store is at node0:29500)\n");
@@ -33,6 +38,21 @@ TEST_CASE("join_watch: only the lowest rank that has joined writes", "[runtime]"
   CHECK(acc::detail::join_notice(worker(2, 4), seconds(10), std::vector<int>{0, 2}).empty());
   CHECK_FALSE(acc::detail::join_notice(worker(1, 4), seconds(10), std::vector<int>{1, 2}).empty());
   CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0, 1}).empty());
+}
+
+TEST_CASE("join_watch: who does not write asks no more than who does", "[runtime]") {
+  acc::WorkerEnv last = worker(3999, 4000);
+  last.use_agent_store = true;
+  int questions = 0;
+  const auto joined = acc::detail::joined_ranks(last, [&](int rank) {
+    ++questions;
+    return rank >= 2;
+  });
+  CHECK(questions == 3);
+  CHECK(acc::detail::join_notice(last, seconds(10), joined).empty());
+  CHECK(acc::detail::joined_ranks(worker(1, 4), [](int) -> bool { throw 0; }) == std::vector<int>{0});
+  CHECK(acc::detail::joined_ranks(worker(0, 4), [](int rank) { return rank == 2; }) ==
+        std::vector<int>{0, 2});
 }
 
 }  // namespace missing_peers_test

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <stdexcept>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -85,6 +86,19 @@ TEST_CASE("process_group: writing to a process that has ended is an error, and d
   CHECK(::write(ends[0], "x", 1) == -1);
   CHECK(errno == EPIPE);
   ::close(ends[0]);
+}
+
+TEST_CASE("process_group: an exception of the program's own backward is not taken for a lost process",
+          "[runtime]") {
+  acc::ProcessGroup group({.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
+  const auto throws = [&](const char* text) {
+    group.with_explained_errors("backward", [&] { throw std::runtime_error(text); });
+  };
+  CHECK_THROWS_WITH(throws("the reward server timed out"), "the reward server timed out");
+  CHECK_THROWS_WITH(throws("10.0.0.7:80: Connection refused"), "10.0.0.7:80: Connection refused");
+  CHECK_THROWS_AS(
+      throws("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer"),
+      acc::Error);
 }
 
 TEST_CASE("process_group: a program's own SIGPIPE handler is kept", "[runtime]") {
