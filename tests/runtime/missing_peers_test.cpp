@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "runtime/job.hpp"
 #include "support/catch.hpp"
@@ -29,6 +31,16 @@ TEST_CASE("missing_peers: all others name a process that dies in backward", "[.d
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank " + std::to_string(rank()) + ", backward");
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
+}
+
+TEST_CASE("missing_peers: the launcher's store answers for a process that has ended", "[.ends]") {
+  job().wait_for_everyone();
+  if (rank() == 1) std::_Exit(0);
+  const acc::WorkerEnv& worker = job().worker();
+  c10d::TCPStoreOptions options;
+  options.port = worker.master_port;
+  c10d::PrefixStore store("default_pg", c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options));
+  CHECK(store.get_to_str("acc/peer_check/1") == "ended");
 }
 
 TEST_CASE("missing_peers: all name what one process alone has changed in its model", "[.changes]") {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "acc/base/environment.hpp"
 
@@ -32,6 +33,11 @@ struct WorkerEnv {
 
   bool operator==(const WorkerEnv&) const = default;
 };
+
+/// Part of keys in the launcher's store that announce an end, as of processes that others wait for: when the
+/// connection that has set `a/acc/at_end/b` ends, the store sets `a/b` to the same value, unless it is set.
+/// Other stores keep it as any other key.
+inline constexpr std::string_view kAtEnd = "acc/at_end/";
 
 /// The variables of `worker`, named as in torchrun.
 Environment to_environment(const WorkerEnv& worker);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "acc/base/worker_env.hpp"
+
 namespace acc::launcher {
 
 Service::Outcome Service::carry_out(ClientId client, Writer writer, Work& work, Replies& replies,
@@ -26,6 +28,9 @@ Service::Outcome Service::carry_out(ClientId client, Writer writer, Work& work, 
 void Service::leave(ClientId client) {
   waits_.cancel(client);
   end_turns(client, {});
+  const auto keys = at_end_.equal_range(client);
+  for (auto key = keys.first; key != keys.second; ++key) set_at_end(key->second);
+  at_end_.erase(keys.first, keys.second);
 }
 
 // Carries out requests of at most one key at once.
@@ -42,7 +47,7 @@ Service::Outcome Service::begin(ClientId client, Writer writer, Request& request
     case Op::add:
     case Op::compare_set:
     case Op::delete_key:
-      return change(writer, request, replies);
+      return change(client, writer, request, replies);
     case Op::get:
       replies.add_value(data_.get(request.keys.front()));
       return Outcome::done;
@@ -100,7 +105,7 @@ void Service::finish(ClientId client, Op op, Replies& replies) {
   if (op == Op::wait && waits_.all_added(client)) replies.add_byte(kStopWaiting);
 }
 
-Service::Outcome Service::change(Writer writer, Request& request, Replies& replies) {
+Service::Outcome Service::change(ClientId client, Writer writer, Request& request, Replies& replies) {
   const std::string& key = request.keys.front();
   if (!may_write(writer, key, request.values.empty() ? 0 : request.values.back().size()))
     return Outcome::refused;
@@ -126,6 +131,8 @@ Service::Outcome Service::change(Writer writer, Request& request, Replies& repli
       break;
     default:
       data_.set(key, std::move(request.values.front()), writer);
+      // Of members alone: they are as many as the job has processes.
+      if (writer == Writer::member && key.find(kAtEnd) != std::string::npos) at_end_.emplace(client, key);
   }
   written(key);
   return Outcome::done;
@@ -188,6 +195,17 @@ void Service::written(const std::string& key) {
   waits_.appeared(key);
   if (!waits_.anyone_blocked(key)) return;
   if (const auto count = data_.number(key)) waits_.counted(key, *count);
+}
+
+// Moves the value to the key without kAtEnd, unless that exists.
+void Service::set_at_end(const std::string& key) {
+  const KeyValue::Value value = data_.get(key);
+  std::string target = key;
+  target.erase(target.find(kAtEnd), kAtEnd.size());
+  data_.erase(key);
+  if (!value || data_.get(target)) return;
+  data_.set(target, *value);
+  written(target);
 }
 
 // A client that was woken for a queue, and then does not pop it, loses its turn.

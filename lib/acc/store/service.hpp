@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +46,8 @@ class Service {
   Outcome carry_out(ClientId client, Writer writer, Work& work, Replies& replies,
                     std::size_t max_keys = SIZE_MAX);
 
-  /// `client` has disconnected: removes its waits; the keys that it set stay.
+  /// `client` has disconnected: removes its waits. The keys that it set stay, and those that it set for its
+  /// end (kAtEnd) appear.
   void leave(ClientId client);
 
   /// Cleans up at most `max_keys` keys of cancelled waits. Returns whether there are more.
@@ -66,7 +68,7 @@ class Service {
 
  private:
   Outcome begin(ClientId client, Writer writer, Request& request, Replies& replies);
-  Outcome change(Writer writer, Request& request, Replies& replies);
+  Outcome change(ClientId client, Writer writer, Request& request, Replies& replies);
   Outcome handle_barrier(ClientId client, Writer writer, const Request& request, Replies& replies);
   Outcome handle_queue(Writer writer, Request& request, Replies& replies);
   Outcome handle_key(ClientId client, Writer writer, Work& work, Replies& replies);
@@ -74,11 +76,13 @@ class Service {
   Outcome list_keys(Work& work, Replies& replies, std::size_t max_keys) const;
   bool may_write(Writer writer, std::string_view key, std::size_t value_bytes) const;
   void written(const std::string& key);
+  void set_at_end(const std::string& key);
   void end_turns(ClientId client, const std::string& popped);
 
   std::size_t max_stranger_bytes_;
   KeyValue data_;
   Waits waits_;
+  std::multimap<ClientId, std::string> at_end_;
 };
 
 }  // namespace acc::launcher

@@ -287,6 +287,23 @@ TEST_CASE("service: a client that left is not woken", "[store]") {
   CHECK(store.service.waiting() == 0);
 }
 
+TEST_CASE("service: what a client has set for its end appears when it leaves, unless it is there",
+          "[store]") {
+  Store store;
+  store.ask(kUs, set("/a/acc/at_end/b", "ended"));
+  store.ask(kUs, set("/a/acc/at_end/c", "ended"));
+  store.ask(kUs, set("/a/c", "17"));
+  store.ask(kThem, wait({"/a/b", "/a/c"}));
+  CHECK(store.ask(kOthers, get("/a/b")) == text(""));
+  store.service.leave(kOthers);
+  CHECK(store.woken().empty());
+  store.service.leave(kUs);
+  CHECK(store.woken() == Clients{kThem});
+  CHECK(store.ask(kThem, get("/a/b")) == text("ended"));
+  CHECK(store.ask(kThem, get("/a/c")) == text("17"));
+  CHECK(store.service.keys() == 2);
+}
+
 TEST_CASE("service: each push wakes one of those who wait", "[store]") {
   Store store;
   store.ask(kUs, wait({"q"}));

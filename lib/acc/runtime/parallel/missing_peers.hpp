@@ -70,7 +70,8 @@ struct PeerPosition {
 
 /// Finds the processes that are missing when a collective fails. Every process has a PeerCheck, whose thread
 /// polls the store once a second. When another process checks its peers, the thread answers with the number
-/// of collectives that this process has begun and where it is, even while the program itself hangs.
+/// of collectives that this process has begun and where it is, even while the program itself hangs. Of one
+/// that ends the launcher's store answers.
 class PeerCheck {
  public:
   /// `store` must not be used elsewhere. `calls` returns the number of collectives begun; the thread calls
@@ -83,8 +84,9 @@ class PeerCheck {
   /// Sets where this process is, such as `in backward`.
   void set_place(std::string place);
 
-  /// Asks all processes and waits for their answers, a few seconds at most. Returns nothing if the store is
-  /// gone. Later calls return the first result, since processes that notice a lost one end as well.
+  /// Asks all processes and waits until they answer or have ended, a few seconds at most. Returns nothing if
+  /// the store is gone. Later calls return the first result, since processes that notice a lost one end as
+  /// well.
   const std::optional<PeerReport>& report();
 
   /// Asks all processes, as often as it is called, and returns where those are that answer within seconds.
