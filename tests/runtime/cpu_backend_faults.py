@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_backend_faults.py kills|stops|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective
+"""cpu_backend_faults.py kills|stops|suspends|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective
 operations on some processes that share memory.
 
 kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the others report that another process was
 lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others
-report, after their timeout, that there is no answer. namespaces: the last rank has namespaces of its own for processes,
+report, after their timeout, that there is no answer. suspends: all are suspended for longer than their timeout, as by
+Slurm, go on afterwards, and then it is as kills. namespaces: the last rank has namespaces of its own for processes,
 mounts and IPC, as a container has, and its own /dev/shm: they still share memory. machines: as kills, but the ranks are
 in two network namespaces, as on two machines; before that PROGRAM's [.machines] passes there. Between machines Gloo carries the
 data, and it forgets a send that it has just begun when the receiver is killed: then the timeout ends the operation."""
@@ -21,6 +22,7 @@ import time
 MODE, PROGRAM, PROCESSES = sys.argv[1], sys.argv[2], int(sys.argv[3])
 ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "5")) if MODE in ("kills", "machines") else 1
 LIMIT = 100  # seconds
+TIMEOUT = {"stops": 2, "suspends": 2, "machines": 10}.get(MODE, 60)  # of an operation
 SKIPPED = 77
 OWN_NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "sh", "-c",
                   'mount -t tmpfs tmpfs /dev/shm && exec "$0" "$@"']
@@ -64,7 +66,7 @@ class Rank:
     def __init__(self, rank, port, case="[.endless]"):
         place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES,
                  "MASTER_ADDR": MACHINES[0].address if MACHINES else "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
-                 "ACC_TEST_TIMEOUT": {"stops": 2, "machines": 10}.get(MODE, 60)}
+                 "ACC_TEST_TIMEOUT": TIMEOUT}
         around = OWN_NAMESPACES if MODE == "namespaces" and rank == PROCESSES - 1 else []
         if MACHINES:
             around = MACHINES[rank * 2 // PROCESSES].enter
@@ -103,6 +105,14 @@ def end(ranks):
         rank.process.wait()
 
 
+def suspend(ranks):
+    for rank in ranks:
+        rank.process.send_signal(signal.SIGSTOP)
+    time.sleep(2 * TIMEOUT)  # the clock of the timeout goes on
+    for rank in ranks:
+        rank.process.send_signal(signal.SIGCONT)
+
+
 def one_round():
     port = free_port()
     ranks = [Rank(rank, port) for rank in range(PROCESSES)]
@@ -113,6 +123,8 @@ def one_round():
         if MODE != "namespaces":
             expect_memory_without_a_name(ranks[0].process.pid)
         victim = chance.randrange(PROCESSES)
+        if MODE == "suspends":
+            suspend(ranks)
         time.sleep(chance.uniform(0, 0.05))  # any moment
         began = time.monotonic()
         ranks[victim].process.send_signal(signal.SIGSTOP if MODE == "stops" else signal.SIGKILL)

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/text.hpp"
@@ -104,11 +105,43 @@ std::string answer_key(std::int64_t question, int rank) {
   return fmt::format("acc/where/{}/{}", question, rank);
 }
 
+// Whether the work is over, also as a failure, after `time` in which this process runs: a process that is
+// suspended meanwhile loses one of many short waits.
+bool is_over_within(c10d::Work& work, std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kShortWait{200};
+  for (; time.count() > 0; time -= kShortWait) {
+    try {
+      work.wait(kShortWait);
+      return true;
+    } catch (const std::exception&) {
+      if (work.isCompleted()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool others_are_elsewhere(const PeerPosition& own, const std::map<int, PeerPosition>& others, int size) {
+  const std::string kind = own.place.substr(0, own.place.find(','));
+  return others.size() == static_cast<std::size_t>(size) &&
+         std::ranges::any_of(others, [&](const auto& other) {
+           return other.second.calls >= own.calls && !other.second.place.starts_with(kind);
+         });
+}
+
+void wait_or_find_others_elsewhere(c10d::Work& work, const std::function<bool()>& others_are_elsewhere) {
+  for (std::chrono::seconds patience{3}; !is_over_within(work, patience); patience *= 2) {
+    // What had arrived while this process was suspended gets its turn before this is believed.
+    if (others_are_elsewhere() && !is_over_within(work, std::chrono::seconds(1))) throw DifferentCalls();
+  }
+}
 
 PeerCheck::PeerCheck(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                      std::function<std::uint64_t()> calls)
     : store_(std::move(store)), rank_(rank), size_(size), calls_(std::move(calls)) {
+  // For the end of this process, or of its group: whoever asks then need not wait.
+  store_->set(std::string(kAtEnd) + answer_key(rank), "ended");
   const BlockedSignals blocked;
   thread_ = std::thread([this] { answer_when_asked(); });
 }
@@ -140,8 +173,6 @@ const std::optional<PeerReport>& PeerCheck::report() {
 
 PeerPosition PeerCheck::own_position() {
   const std::scoped_lock lock(mutex_);
-  // For the end of this process, or of its group: whoever asks then need not wait.
-  store_->set(std::string(kAtEnd) + answer_key(rank), "ended");
   return {.calls = calls_(), .place = place_};
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,6 +19,10 @@
 
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/parallel/explain_failure.hpp"
+
+namespace c10d {
+class Work;
+}
 
 namespace acc::detail {
 
@@ -66,6 +71,21 @@ class JoinWatch {
 struct PeerPosition {
   std::uint64_t calls = 0;  ///< The number of collectives that it has begun.
   std::string place = {};   ///< Such as `in forward`.
+};
+
+/// Whether one of `size` processes has gone past the comparison in which this one, at `own`, waits: it has
+/// begun as many collectives, and is not in a comparison of this kind. Only if all have answered: one that
+/// has not may be suspended, and keep this process waiting though another has got its part.
+bool others_are_elsewhere(const PeerPosition& own, const std::map<int, PeerPosition>& others, int size);
+
+/// Returns when the comparison is over or has failed. Throws DifferentCalls when it is not over after three
+/// seconds, or 6, 12, ... (the others may be late), and `others_are_elsewhere` says so. Time in which this
+/// process is suspended does not count.
+void wait_or_find_others_elsewhere(c10d::Work& work, const std::function<bool()>& others_are_elsewhere);
+
+/// Another process has gone past a comparison.
+struct DifferentCalls : std::runtime_error {
+  DifferentCalls() : std::runtime_error("the processes do not make the same calls") {}
 };
 
 /// Finds the processes that are missing when a collective fails. Every process has a PeerCheck, whose thread

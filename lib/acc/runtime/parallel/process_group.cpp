@@ -157,11 +157,6 @@ at::ScalarType type_of_sums(at::ScalarType type) {
   return type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
 }
 
-// Another process has gone past a comparison.
-struct DifferentCalls : std::runtime_error {
-  DifferentCalls() : std::runtime_error("the processes do not make the same calls") {}
-};
-
 // Whether LibTorch or Gloo threw it about a collective operation, whatever it says.
 bool is_of_other_processes(const std::exception& error) {
   return dynamic_cast<const c10::DistError*>(&error) != nullptr ||
@@ -171,7 +166,7 @@ bool is_of_other_processes(const std::exception& error) {
 
 bool can_be_of_other_processes(const std::exception& error) {
   return is_of_other_processes(error) || dynamic_cast<const c10::Error*>(&error) != nullptr ||
-         dynamic_cast<const DifferentCalls*>(&error) != nullptr;
+         dynamic_cast<const detail::DifferentCalls*>(&error) != nullptr;
 }
 
 // Tensors are sent as bytes, since Gloo does not support all types.
@@ -254,24 +249,14 @@ struct ProcessGroup::Impl {
     return detail::explain_collective_failure(text, context)->what();
   }
 
-  // Returns when the comparison is over or has failed, and throws when another process has gone past it: Gloo
-  // would wait for it until the timeout.
+  // Over Gloo a comparison of which the others do not know would wait for them until the timeout.
   void wait_or_find_others_elsewhere(c10d::Work& work) const {
-    // More and more of it: the others may be late.
-    for (std::chrono::seconds patience{3}; peer_check; patience *= 2) {
-      try {
-        work.wait(patience);
-        return;
-      } catch (const std::exception&) {
-        if (work.isCompleted()) return;
-      }
+    if (!peer_check) return;
+    detail::wait_or_find_others_elsewhere(work, [this] {
       const QuietLog quiet;
       const detail::PeerPosition own = peer_check->own_position();
-      const std::string kind = own.place.substr(0, own.place.find(','));
-      for (const auto& [rank, other] : peer_check->positions()) {
-        if (other.calls >= own.calls && !other.place.starts_with(kind)) throw DifferentCalls();
-      }
-    }
+      return detail::others_are_elsewhere(own, peer_check->positions(), group->getSize());
+    });
   }
 
   // In `function` LibTorch does nothing but communicate, so all its exceptions are about the other processes.

@@ -29,6 +29,8 @@ constexpr std::chrono::nanoseconds kContinueAfter = 1ms;
 constexpr std::chrono::nanoseconds kHurryAfter = 50us;
 // How soon a rank that sleeps notices the end of another process.
 constexpr std::chrono::nanoseconds kMaxSleep = 10ms;
+// A sleep that is longer by this was one of the whole process: it was suspended.
+constexpr std::chrono::nanoseconds kSuspended = 500ms;
 constexpr std::size_t kCacheLine = Segment::kCacheLine;
 constexpr int kMaxSpins = 400;
 constexpr int kYields = 4;
@@ -439,6 +441,9 @@ void MemoryGroup::sleep(Lock& lock, Clock::time_point give_up) {
   lock.lock();
   asleep_ = false;
   own_bell_.waiting_for.store(RankBell::kNobody);
+  if (const auto too_long = Clock::now() - now - max_time; too_long > kSuspended) {
+    for (Operation& operation : operations_) operation.deadline += too_long;
+  }
   if (!failure_ && !operations_.empty()) look_for_lost_ranks(own_bell_.rings == rings);
 }
 

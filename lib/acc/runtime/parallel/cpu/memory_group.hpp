@@ -37,9 +37,10 @@ struct Collective {
   int root = 0;                                  ///< broadcast: whose data.
   c10::ScalarType type = c10::ScalarType::Byte;  ///< all_reduce: of the elements.
   Combination combination =
-      Combination::sum;                    ///< all_reduce: how they are combined, in the order of the ranks.
-  bool average = false;                    ///< all_reduce: divides the sum by the number of ranks.
-  std::chrono::milliseconds timeout = {};  ///< From the call until it fails.
+      Combination::sum;  ///< all_reduce: how they are combined, in the order of the ranks.
+  bool average = false;  ///< all_reduce: divides the sum by the number of ranks.
+  /// From the call until it fails, without the time in which this process is suspended.
+  std::chrono::milliseconds timeout = {};
   /// Called when it is done, or has failed, on a thread of the group or the one that waits.
   std::function<void(std::exception_ptr)> done = {};
 };
