@@ -6,6 +6,7 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <map>
 #include <stdexcept>
@@ -106,6 +107,32 @@ at::Tensor gathered_columns(acc::Accelerator& accelerator, acc::DataLoader<Colum
 }
 
 }  // namespace
+
+TEST_CASE("loaders: rank 0 says that a loader which was not prepared is read as a whole", "[ranks]") {
+  struct Warnings : c10::WarningHandler {
+    void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+    std::vector<std::string> texts;
+  };
+  acc::Accelerator accelerator = accelerator_with({});
+  const c10::WarningUtils::WarnAlways each;
+  Warnings warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  const auto read = [](auto loader) {
+    for (const auto& batch : loader) static_cast<void>(batch);
+  };
+  const acc::TensorDataset data(at::arange(8));
+  read(accelerator.prepare(acc::DataLoader(data, {.batch_size = 2})));
+  const auto sampler = std::make_shared<acc::DistributedSampler>(8);
+  read(acc::DataLoader(data, {.batch_size = 2, .sampler = sampler}));
+  CHECK(warnings.texts.empty());
+  read(acc::DataLoader(data, {.batch_size = 2}));
+  if (accelerator.process_index() != 0 || !accelerator.distributed()) {
+    CHECK(warnings.texts.empty());
+  } else {
+    REQUIRE(warnings.texts.size() == 1);
+    CHECK(warnings.texts.front().starts_with("a loader that was not prepared is read as a whole"));
+  }
+}
 
 TEST_CASE("loaders: when rank 0 reads for all, gather_for_metrics returns each sample once", "[ranks]") {
   const int samples = GENERATE(1, 7, 8, 23, 24);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/loader_plan.hpp"
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/process/joined_job.hpp"
 #include "acc/runtime/random.hpp"
 
 namespace acc {
@@ -27,6 +29,14 @@ void require_consistent(std::optional<std::size_t> dataset_size, const DataLoade
   if (options.batch_size == 0) refuse("batch_size", "must be at least 1");
   if (options.num_workers > 0 && options.prefetch_factor == 0)
     refuse("prefetch_factor", "must be at least 1");
+}
+
+// Where rank 0 reads, the others usually do so as well, each the same.
+void note_reading_all() {
+  const detail::JobPlace job = detail::joined_job();
+  if (job.size == 1 || job.rank != 0) return;
+  TORCH_WARN_ONCE("a loader that was not prepared is read as a whole by each of the ", job.size,
+                  " processes that reads it; accelerator.prepare(loader) gives each a part");
 }
 
 // Distributed samplers get seed 0, as torch's DistributedSampler: all processes must use the same order even
@@ -113,6 +123,7 @@ std::size_t LoaderPlan::size() const {
 }
 
 LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
+  if (shard_.count == 1 && !(sampler_ && sampler_->distributed())) note_reading_all();
   const LoaderPosition from = std::exchange(next_, LoaderPosition{.epoch = next_.epoch + 1});
   LoaderPass pass{.number = ++passes_,
                   .epoch = from.epoch,

@@ -8,6 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/cuda/device_choice.hpp"
 #include "acc/runtime/on_load.hpp"
+#include "acc/runtime/process/joined_job.hpp"
 #include "acc/runtime/process/record.hpp"
 
 namespace acc {
@@ -41,6 +42,11 @@ namespace detail {
 
 bool has_joined_job() {
   return live_states > 0 || !joined.expired();
+}
+
+JobPlace joined_job() {
+  const auto group = joined.lock();
+  return group ? JobPlace{.rank = group->rank(), .size = group->size()} : JobPlace();
 }
 
 LiveState::LiveState() {
