@@ -15,6 +15,7 @@ namespace {
 
 CheckpointFile weights_file(std::size_t index, NamedTensors weights, bool safe) {
   if (safe) {
+    require_writable(weights);
     return {.name = numbered_file("model", index, ".safetensors"),
             .content = Safetensors{.tensors = std::move(weights), .metadata = {{"format", "pt"}}}};
   }

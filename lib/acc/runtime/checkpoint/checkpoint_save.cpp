@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/safetensors.hpp"
 
 namespace acc::detail {
 
@@ -52,6 +54,9 @@ CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& 
 void CheckpointSave::collect(const CheckpointContent& content, const SavingProcesses& processes,
                              const SaveCheckpointOptions& options) {
   const bool writes = processes.writes_shared(options.save_on_each_node);
+  for (const torch::nn::Module* model : content.models) {
+    for (const auto& [name, tensor] : ordered_state_of(*model)) require_utf8_name(name);
+  }
   std::vector<NamedTensors> weights;
   std::vector<PtValue> optimizers;
   if (options.in_shards) {

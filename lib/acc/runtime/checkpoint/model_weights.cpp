@@ -68,6 +68,40 @@ std::vector<Problem> compare_shapes(const NamedTensors& wanted, const NamedTenso
   return problems;
 }
 
+// Also if elements are NaN in both.
+bool same_values(const at::Tensor& a, const at::Tensor& b) {
+  const auto bytes = [](const at::Tensor& tensor) {
+    return tensor.contiguous().reshape({-1}).view(at::kByte);
+  };
+  return a.equal(b) || (a.sizes() == b.sizes() && bytes(a).equal(bytes(b)));
+}
+
+// The values that the model would get depend on the order of the names, in PyTorch too.
+std::vector<Problem> compare_ties(const NamedTensors& wanted, const NamedTensors& given,
+                                  const std::string& where) {
+  std::vector<Problem> problems;
+  std::multimap<const c10::StorageImpl*, std::string> names;
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = given.find(name);
+    if (found == given.end()) continue;
+    const auto value_of = [&, type = tensor.scalar_type()](const std::string& one) {
+      return given.at(one).to(type);
+    };
+    const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    const auto in_storage = names.equal_range(storage);
+    for (auto other = in_storage.first; other != in_storage.second; ++other) {
+      if (!same_memory(wanted.at(other->second), tensor) ||
+          same_values(value_of(other->second), value_of(name)))
+        continue;
+      problems.push_back({fmt::format("tensors '{}' and '{}' differ, and the model has one weight for both",
+                                      other->second, name),
+                          where, "leave one of them out, or give the model two weights"});
+    }
+    names.emplace(storage, name);
+  }
+  return problems;
+}
+
 bool all_prefixed(const NamedTensors& tensors) {
   return std::ranges::all_of(tensors, [](const auto& item) { return item.first.starts_with(kDdpPrefix); });
 }
@@ -108,6 +142,7 @@ IncompatibleKeys fitting_keys(const NamedTensors& own, const NamedTensors& state
   IncompatibleKeys keys = compare(own, state);
   std::vector<Problem> problems = compare_shapes(own, state, where.string());
   if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
+  if (problems.empty()) problems = compare_ties(own, state, where.string());
   if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
   return keys;
 }
@@ -346,6 +381,7 @@ std::string shard_index(const std::vector<WeightShard>& shards) {
 }  // namespace detail
 
 void detail::write_weights(const OrderedTensors& state, const fs::path& folder, std::uint64_t max_bytes) {
+  require_writable({state.begin(), state.end()});
   const std::vector<WeightShard> shards = plan_shards(state, max_bytes);
   WeightsReplacement weights(folder);
   for (const WeightShard& shard : shards) write_model_file(shard.tensors, weights.temporary() / shard.name);

@@ -13,24 +13,31 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/printable.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/safetensors.hpp"
 
 namespace acc {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 12> kTypes = {{
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 17> kTypes = {{
     {"F64", at::kDouble},
     {"I64", at::kLong},
+    {"U64", at::kUInt64},
+    {"C64", at::kComplexFloat},
     {"F32", at::kFloat},
     {"I32", at::kInt},
+    {"U32", at::kUInt32},
     {"F16", at::kHalf},
     {"BF16", at::kBFloat16},
     {"I16", at::kShort},
+    {"U16", at::kUInt16},
     {"I8", at::kChar},
     {"U8", at::kByte},
     {"BOOL", at::kBool},
     {"F8_E4M3", at::kFloat8_e4m3fn},
     {"F8_E5M2", at::kFloat8_e5m2},
+    {"F8_E8M0", at::kFloat8_e8m0fnu},
 }};
 
 at::ScalarType scalar_type_of(const TensorInfo& tensor, const std::filesystem::path& file) {
@@ -59,7 +66,10 @@ std::string_view name_of(at::ScalarType type, const std::string& tensor) {
   const auto* found = std::ranges::find(kTypes, type, [](const auto& pair) { return pair.second; });
   if (found != kTypes.end()) return found->first;
   throw Error({.what = fmt::format("{} cannot be written to a safetensors file", c10::toString(type)),
-               .where = fmt::format("tensor '{}'", tensor)});
+               .where = fmt::format("tensor '{}'", tensor),
+               .hint =
+                   "convert it, as in tensor.to(at::kComplexFloat); or save_state with safe_serialization "
+                   "= false keeps it as it is"});
 }
 
 using Entry = std::pair<std::string, at::Tensor>;
@@ -101,7 +111,26 @@ Safetensors read_safetensors(const std::filesystem::path& file) {
   return content;
 }
 
+namespace detail {
+
+void require_utf8_name(const std::string& tensor) {
+  if (is_utf8(tensor)) return;
+  throw Error({.what = "the name is not UTF-8, which names in files must be",
+               .where = fmt::format("tensor '{}'", printable(tensor)),
+               .hint = "register the parameter or its module under another name"});
+}
+
+void require_writable(const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    require_utf8_name(name);
+    name_of(tensor.scalar_type(), name);
+  }
+}
+
+}  // namespace detail
+
 void write_safetensors(const std::filesystem::path& file, const Safetensors& content) {
+  detail::require_writable(content.tensors);
   const std::vector<Entry> entries = in_file_order(content.tensors);
   const std::string header = format_safetensors_header(header_of(entries, content));
   std::vector<std::string_view> parts{header};

@@ -24,8 +24,18 @@ struct Safetensors {
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 /// Replaces `file` atomically. Tensors of any device, stride and supported type. Throws Error{usage} naming
-/// a tensor whose type the format lacks, Error{system} when the file cannot be written; the old one is then
-/// untouched.
+/// a tensor whose type the format lacks, such as complex128, or whose name is not UTF-8, Error{system} when
+/// the file cannot be written; the old one is then untouched.
 void write_safetensors(const std::filesystem::path& file, const Safetensors& content);
+
+namespace detail {
+
+/// Throws Error{usage} for a name that is not UTF-8: Python could not read the file.
+void require_utf8_name(const std::string& tensor);
+
+/// Throws what write_safetensors throws before it writes.
+void require_writable(const NamedTensors& tensors);
+
+}  // namespace detail
 
 }  // namespace acc

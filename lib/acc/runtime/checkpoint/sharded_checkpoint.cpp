@@ -20,6 +20,7 @@
 #include "acc/formats/dcp_ranges.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/pt_archive.hpp"
+#include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/process/operations.hpp"
 
@@ -314,7 +315,10 @@ void write_sharded_files(FolderReplacement& checkpoint, const fs::path& subfolde
   const fs::path folder = checkpoint.temporary() / subfolder;
   ShardFile file(processes.index);
   fill_together(checkpoint, processes, [&] {
-    for (const TensorRange& range : state.ranges) file.add(path_of(range), range);
+    for (const TensorRange& range : state.ranges) {
+      require_utf8_name(dcp_name(path_of(range)));
+      file.add(path_of(range), range);
+    }
     if (processes.is_main()) file.add(DcpPath(), PtValue(state.objects));
     fs::create_directories(folder);
     file.write(folder);

@@ -178,6 +178,18 @@ TEST_CASE("checkpoint: when the disk is full the old one is kept, and nothing of
   CHECK(loaded.net->weight.equal(saved));
 }
 
+TEST_CASE("checkpoint: a parameter's name that is not UTF-8 is an error before anything is written",
+          "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  torch::nn::Module net;
+  net.register_parameter("gr\xfc\xdf", at::ones({2}));
+  const bool safe = GENERATE(true, false);
+  CHECK(acc::test::error_of([&] {
+          acc::save_checkpoint(folder / "c", {.models = {&net}}, {}, {.safe_serialization = safe});
+        }).starts_with("tensor 'gr\\xfc\\xdf': the name is not UTF-8"));
+  CHECK(fs::is_empty(folder));
+}
+
 TEST_CASE("checkpoint: a missing or incomplete folder is an error of one line", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder() / "checkpoint";
   Training training;

@@ -6,6 +6,8 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "acc/base/error.hpp"
@@ -116,6 +118,47 @@ TEST_CASE("model_file: a tied weight is saved once and loaded under all its name
   Tied loaded;
   acc::load_state(loaded, written, file);
   CHECK(loaded.weight.equal(saved.weight));
+}
+
+TEST_CASE("model_file: a tied weight with two different values is an error, and nothing is loaded",
+          "[runtime]") {
+  struct Tied : torch::nn::Module {
+    Tied() : weight(register_parameter("in", at::ones({2}))) { register_parameter("out", weight); }
+    at::Tensor weight;
+  };
+  Tied net;
+  const at::Tensor nan = acc::test::numbers({2, std::nan("")}, {2}, at::kFloat);
+  CHECK(acc::test::error_of([&] {
+          acc::load_state(net, {{"in", at::ones({2}) * 2}, {"out", at::ones({2}) * 3}}, "f");
+        }) ==
+        "f: tensors 'in' and 'out' differ, and the model has one weight for both (leave one of them out, or "
+        "give the model two weights)");
+  CHECK(net.weight.equal(at::ones({2})));
+  acc::load_state(net, {{"in", nan}, {"out", nan.clone()}}, "f");
+  CHECK(net.weight[0].item<float>() == 2);
+}
+
+TEST_CASE(
+    "model_file: a name that is not UTF-8 or a type that the format lacks is one error, and nothing is "
+    "written",
+    "[runtime]") {
+  const auto folder = acc::test::temporary_folder();
+  struct Odd : torch::nn::Module {
+    Odd(const std::string& name, at::ScalarType type) { register_parameter(name, at::ones({2}).to(type)); }
+  };
+  const Odd latin("gr\xfc\xdf", at::kFloat);
+  const Odd complex("phase", at::kComplexDouble);
+  const std::string not_utf8 = "tensor 'gr\\xfc\\xdf': the name is not UTF-8, which names in files must be";
+  for (const auto& save : {std::function<void(const Odd&)>(
+                               [&](const Odd& net) { acc::save_model_file(net, folder / "m.safetensors"); }),
+                           std::function<void(const Odd&)>(
+                               [&](const Odd& net) { acc::save_weights(net, folder / "w", 1U << 20U); })}) {
+    CHECK(acc::test::error_of([&] { save(latin); }).starts_with(not_utf8));
+    CHECK(acc::test::error_of([&] {
+            save(complex);
+          }).starts_with("tensor 'phase': ComplexDouble cannot be written to a safetensors file"));
+  }
+  CHECK(std::filesystem::is_empty(folder));
 }
 
 namespace {

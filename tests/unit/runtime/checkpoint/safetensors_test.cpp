@@ -46,7 +46,7 @@ std::string entry(const std::string& rest) {
 TEST_CASE("safetensors: every type, shape and text is read back unchanged", "[runtime]") {
   acc::Safetensors written{.metadata = {{"format", "pt"}, {"odd \"text\"", "line\nend"}}};
   for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
-                                    at::kShort, at::kChar, at::kByte, at::kBool}) {
+                                    at::kShort, at::kChar, at::kByte, at::kBool, at::kComplexFloat}) {
     written.tensors[std::string("layer.") + c10::toString(type)] = numbers({0, 1, 2, 3, 4, 5}, {2, 3}, type);
   }
   written.tensors["scalar"] = numbers({7}, {}, at::kFloat);
@@ -80,11 +80,26 @@ TEST_CASE("safetensors: writing to a tensor that was read does not change the fi
 TEST_CASE("safetensors: a type that the format lacks is an error that names the tensor", "[runtime]") {
   try {
     acc::write_safetensors(new_file(),
-                           {.tensors = {{"z", numbers({1}, {1}, at::kFloat).to(at::kComplexFloat)}}});
+                           {.tensors = {{"z", numbers({1}, {1}, at::kFloat).to(at::kComplexDouble)}}});
     FAIL("no error");
   } catch (const acc::Error& error) {
-    CHECK(std::string(error.what()) == "tensor 'z': ComplexFloat cannot be written to a safetensors file");
+    CHECK(std::string(error.what()) ==
+          "tensor 'z': ComplexDouble cannot be written to a safetensors file (convert it, as in "
+          "tensor.to(at::kComplexFloat); or save_state with safe_serialization = false keeps it as it is)");
   }
+}
+
+TEST_CASE("safetensors: unsigned and complex numbers have Python's dtypes", "[runtime]") {
+  const auto file = new_file();
+  acc::NamedTensors written;
+  for (const at::ScalarType type : {at::kUInt16, at::kUInt32, at::kUInt64, at::kComplexFloat})
+    written[c10::toString(type)] = numbers({1}, {1}, at::kFloat).to(type);
+  acc::write_safetensors(file, {.tensors = written});
+  const std::string text = acc::read_file(file);
+  for (const char* dtype : {"U16", "U32", "U64", "C64"})
+    CHECK(text.find(std::string("\"dtype\":\"") + dtype + '"') != std::string::npos);
+  for (const auto& [name, tensor] : acc::read_safetensors(file).tensors)
+    CHECK(tensor.scalar_type() == written.at(name).scalar_type());
 }
 
 TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is read", "[runtime]") {

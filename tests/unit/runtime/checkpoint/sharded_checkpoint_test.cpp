@@ -100,6 +100,15 @@ TEST_CASE("sharded checkpoint: ranges that leave a gap or overlap are not saved"
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
+TEST_CASE("sharded checkpoint: a name that is not UTF-8 is not saved", "[runtime]") {
+  const TemporaryFolder folder;
+  CHECK(error_of([&] {
+          acc::save_sharded(folder.path() / "c", {.ranges = {acc::whole_range({"gr\xfc"}, at::zeros({1}))}},
+                            {});
+        }).starts_with("tensor 'gr\\xfc': the name is not UTF-8"));
+  CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE("sharded checkpoint: all that does not fit is named before anything changes", "[runtime]") {
   const TemporaryFolder folder;
   const fs::path place = folder.path() / "c";
