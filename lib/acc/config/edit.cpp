@@ -208,6 +208,7 @@ std::string edited_text(std::string_view text, const Value& wanted, const RowOf&
 std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file) {
   const Value wanted = written_values(values);
+  require_utf8(wanted, "config");
   try {
     std::string edited = edited_text(text, wanted, rows_of(wanted), file);
     if (written_values(parse_config(edited, file).values) == wanted) return edited;

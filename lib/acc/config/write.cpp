@@ -8,8 +8,6 @@
 
 namespace acc::launcher {
 
-namespace {
-
 void require_utf8(const Value& value, const std::string& name) {
   if (value.is_string() && !is_utf8(value.get<std::string>())) {
     throw Error({.kind = ErrorKind::config,
@@ -19,8 +17,6 @@ void require_utf8(const Value& value, const std::string& name) {
   if (!value.is_structured()) return;
   for (const auto& [key, item] : value.items()) require_utf8(item, value.is_object() ? key : name);
 }
-
-}  // namespace
 
 Value written_values(const ConfigValues& values) {
   Value mapping = Value::object();

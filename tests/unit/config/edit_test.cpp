@@ -3,6 +3,7 @@
 
 #include "acc/config/assign.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace edit_test {
@@ -83,6 +84,13 @@ TEST_CASE("edit: JSON stays JSON, in its order", "[config]") {
             {"num_processes=4", "debug=true"}, "c.json") ==
         "{\n  \"num_processes\": 4,\n  \"distributed_type\": \"FSDP\",\n  \"fsdp_config\": {\n"
         "    \"fsdp_version\": 1\n  },\n  \"debug\": true\n}\n");
+}
+
+TEST_CASE("edit: a text that is not UTF-8 is refused", "[config]") {
+  const std::string file = GENERATE("c.yaml", "c.json");
+  const std::string text = "{\"distributed_type\": \"MULTI_CPU\", \"num_processes\": 2}\n";
+  CHECK(acc::test::error_of([&] { set(text, {"main_process_ip=\xff"}, file); }) ==
+        "main_process_ip: is not UTF-8, and cannot be written in a config file");
 }
 
 TEST_CASE("edit: a file is changed in place, and made where there is none", "[config]") {
