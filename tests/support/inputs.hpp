@@ -43,6 +43,7 @@ inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialec
   };
   result.full_host_name = [] { return "node0"; };
   result.exchange = [](const Environment&, int, const std::string&) { return std::nullopt; };
+  result.count_task_nodes = [](const Environment&) { return std::nullopt; };
   result.look_up = [](const std::string& host) -> HostLookup {
     const std::map<std::string, std::vector<std::string>> names = {{"localhost", {"127.0.0.1"}},
                                                                    {"node0", {"127.0.1.1"}},

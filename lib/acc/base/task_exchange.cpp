@@ -55,18 +55,33 @@ class Pmi1 {
   explicit Pmi1(int fd) : fd_(fd) {}
 
   FirstTask exchange(int rank, const std::string& text) {
-    ask("cmd=init pmi_version=1 pmi_subversion=1");
-    const std::string job = word(ask("cmd=get_my_kvsname"), "kvsname");
+    const std::string job = begin();
     if (rank == 0) ask(fmt::format("cmd=put kvsname={} key={} value={}", job, kKey, text));
     ask("cmd=barrier_in");
     FirstTask first = {word(ask(fmt::format("cmd=get kvsname={} key={}", job, kKey)), "value"), job};
-    first.num_nodes =
-        nodes_of_mapping(word(answer_to(fmt::format("cmd=get kvsname={} key={}", job, kMapping)), "value"));
+    first.num_nodes = num_nodes(job);
     ask("cmd=finalize");
     return first;
   }
 
+  std::optional<int> count_nodes() {
+    const std::optional<int> nodes = num_nodes(begin());
+    ask("cmd=finalize");
+    return nodes;
+  }
+
  private:
+  // Returns the name of the job.
+  std::string begin() {
+    ask("cmd=init pmi_version=1 pmi_subversion=1");
+    return word(ask("cmd=get_my_kvsname"), "kvsname");
+  }
+
+  std::optional<int> num_nodes(const std::string& job) {
+    return nodes_of_mapping(
+        word(answer_to(fmt::format("cmd=get kvsname={} key={}", job, kMapping)), "value"));
+  }
+
   std::string answer_to(const std::string& command) {
     const std::string line = command + "\n";
     if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
@@ -195,16 +210,28 @@ FirstTask exchange_with_pmix(const PmixLibrary& library, int rank, std::string t
   return result;
 }
 
+std::optional<Pmi1> pmi1_of(const Environment& environment) {
+  const auto fd = parse_integer(environment.get("PMI_FD"));
+  if (!fd || *fd < 0 || *fd >= 1'000'000) return std::nullopt;
+  return Pmi1(static_cast<int>(*fd));
+}
+
 }  // namespace
 
 std::optional<FirstTask> exchange_first_task(const Environment& environment, int rank,
                                              const std::string& text) {
-  if (const auto fd = parse_integer(environment.get("PMI_FD")); fd && *fd >= 0 && *fd < 1'000'000)
-    return Pmi1(static_cast<int>(*fd)).exchange(rank, text);
+  if (auto pmi1 = pmi1_of(environment)) return pmi1->exchange(rank, text);
   if (!environment.contains("PMIX_NAMESPACE")) return std::nullopt;
   const PmixLibrary library;
   if (!library) return std::nullopt;
   return exchange_with_pmix(library, rank, text);
+}
+
+std::optional<int> count_task_nodes(const Environment& environment) try {
+  auto pmi1 = pmi1_of(environment);
+  return pmi1 ? pmi1->count_nodes() : std::nullopt;
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 }  // namespace acc

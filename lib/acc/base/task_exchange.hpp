@@ -25,4 +25,8 @@ struct FirstTask {
 std::optional<FirstTask> exchange_first_task(const Environment& environment, int rank,
                                              const std::string& text);
 
+/// The number of nodes that have tasks of an MPI job, which this task alone asks its launcher: PMI-1 on the
+/// connection PMI_FD. Absent: it does not tell. To be called once, and not besides exchange_first_task().
+std::optional<int> count_task_nodes(const Environment& environment);
+
 }  // namespace acc

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "acc/base/error.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/usage_error.hpp"
@@ -100,18 +101,14 @@ class EngineQuestion {
   /// The tasks of MPI tell each other what the environment does not: where rank 0 runs, which run this is,
   /// and to one that is alone on its node, whether all are.
   void exchange() {
-    const Environment& environment = inputs_.environment;
-    const bool told = settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd" ||
-                      settings_.given("main_process_ip") ||
-                      (environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT"));
-    const bool exchanges = engine_.family == EngineFamily::mpi || engine_.family == EngineFamily::other;
-    if (told || !exchanges || (engine_.master_addr && engine_.run_id)) return;
-    const auto first = inputs_.exchange(environment, engine_.rank->value, own_address());
-    if (!first) return;
-    const std::string origin = "rank 0 of " + engine_.name;
-    if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
-    if (!engine_.run_id) set_run_id(engine_, first->job, origin);
-    if (!first->num_nodes || *first->num_nodes >= engine_.size->value || engine_.several_per_node) return;
+    if (engine_.family != EngineFamily::mpi && engine_.family != EngineFamily::other) return;
+    std::optional<int> num_nodes;
+    if (!knows_address()) {
+      num_nodes = ask_first();
+    } else if (!engine_.several_per_node && has_worker_per_gpu()) {
+      num_nodes = inputs_.count_task_nodes(inputs_.environment);
+    }
+    if (!num_nodes || *num_nodes >= engine_.size->value || engine_.several_per_node) return;
     engine_.several_per_node = true;
     engine_.num_nodes.reset();
     engine_.node_rank.reset();
@@ -137,6 +134,31 @@ class EngineQuestion {
   }
 
  private:
+  bool knows_address() const {
+    const Environment& environment = inputs_.environment;
+    return settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd" ||
+           settings_.given("main_process_ip") ||
+           (environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT")) ||
+           (engine_.master_addr && engine_.run_id);
+  }
+
+  // Whether this process starts several workers if it is a node. One worker is the same as a task's, and may
+  // want to speak to MPI itself: Hydra ends the conversation with the first that does.
+  bool has_worker_per_gpu() const {
+    return !is_given("nproc_per_node") && !is_given("num_processes") && !settings_.truth("use_cpu") &&
+           visible_gpus(inputs_.machine, inputs_.environment).size() > 1;
+  }
+
+  // Returns the number of nodes, if it is told.
+  std::optional<int> ask_first() {
+    const auto first = inputs_.exchange(inputs_.environment, engine_.rank->value, own_address());
+    if (!first) return std::nullopt;
+    const std::string origin = "rank 0 of " + engine_.name;
+    if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
+    if (!engine_.run_id) set_run_id(engine_, first->job, origin);
+    return first->num_nodes;
+  }
+
   bool is_given(std::string_view name) const { return launcher::is_given(inputs_, settings_, name); }
 
   // The setting with the number of machines; empty: it is not given.

@@ -67,6 +67,9 @@ struct LaunchInputs {
   /// Called only for tasks of MPI, all of which wait in it for each other.
   std::function<std::optional<FirstTask>(const Environment&, int, const std::string&)> exchange =
       exchange_first_task;
+  /// Called only for a task of MPI that looks alone on its node and would start several workers there, when
+  /// the tasks need no exchange.
+  std::function<std::optional<int>(const Environment&)> count_task_nodes = acc::count_task_nodes;
   /// Called only for a pod of an Indexed Job: the name of this host with its domain.
   std::function<std::string()> full_host_name = acc::full_host_name;
 };

@@ -124,6 +124,25 @@ TEST_CASE("task_exchange: PMI's mapping tells the number of nodes", "[base]") {
   CHECK(exchange_first_task(hydra.environment(), 1, "x")->num_nodes == nodes);
 }
 
+TEST_CASE("task_exchange: one task alone can ask for the number of nodes", "[base]") {
+  auto answers = kAnswers;
+  answers["cmd=get kvsname=kvs_17_0 key=PMI_process_mapping"] =
+      "cmd=get_result rc=0 value=(vector,(0,1,2),(1,1,1))";
+  std::vector<std::string> asked;
+  {
+    const Hydra hydra(answers);
+    CHECK(acc::count_task_nodes(hydra.environment()) == 2);
+    asked = hydra.asked();
+  }
+  CHECK(asked == std::vector<std::string>{"cmd=init pmi_version=1 pmi_subversion=1", "cmd=get_my_kvsname",
+                                          "cmd=get kvsname=kvs_17_0 key=PMI_process_mapping",
+                                          "cmd=finalize"});
+  answers.erase("cmd=get_my_kvsname");
+  const Hydra hydra(answers);
+  CHECK_FALSE(acc::count_task_nodes(hydra.environment()));
+  CHECK_FALSE(acc::count_task_nodes({}));
+}
+
 TEST_CASE("task_exchange: without PMI and PMIx there is nobody to ask", "[base]") {
   CHECK_FALSE(exchange_first_task({}, 0, "x"));
   CHECK_FALSE(exchange_first_task({{"PMI_FD", "none"}}, 0, "x"));

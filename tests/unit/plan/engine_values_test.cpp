@@ -363,6 +363,38 @@ TEST_CASE("engine_values: a task that is alone on its node is a worker as those 
   CHECK(worker(plan).get("WORLD_SIZE") == "3");
 }
 
+TEST_CASE("engine_values: so is one that is told where the tasks meet, and asks its launcher alone",
+          "[plan]") {
+  const bool by_flag = GENERATE(true, false);
+  Environment task = {
+      {"PMI_RANK", "2"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}};
+  if (!by_flag) task.overlay({{"MASTER_ADDR", "10.0.0.2"}, {"MASTER_PORT", "4711"}});
+  const std::vector<std::string> words =
+      by_flag ? std::vector<std::string>{"--master-addr", "10.0.0.2", "train.py"}
+              : std::vector<std::string>{"train.py"};
+  LaunchInputs inputs = started_by(task, words, Dialect::launch, 4);
+  const std::optional<int> nodes = GENERATE(std::optional(2), std::optional(3), std::optional<int>());
+  inputs.count_task_nodes = [&](const Environment&) { return nodes; };
+  const LaunchPlan plan = resolve(inputs);
+  CHECK(plan.task.has_value() == (nodes == 2));
+  CHECK(plan.nproc_per_node == (nodes == 2 ? 1 : 4));
+  CHECK(plan.settings["main_process_ip"].value == "10.0.0.2");
+}
+
+TEST_CASE("engine_values: with one worker a task leaves its launcher to the worker", "[plan]") {
+  const Environment task = {{"PMI_RANK", "2"},        {"PMI_SIZE", "3"},           {"MPI_LOCALRANKID", "0"},
+                            {"MPI_LOCALNRANKS", "1"}, {"MASTER_ADDR", "10.0.0.2"}, {"MASTER_PORT", "4711"}};
+  const auto& [words, gpus] =
+      GENERATE(table<std::vector<std::string>, int>({{{"train.py"}, 0},
+                                                     {{"train.py"}, 1},
+                                                     {{"--cpu", "train.py"}, 4},
+                                                     {{"--nproc_per_node", "1", "train.py"}, 4},
+                                                     {{"--num_processes", "3", "train.py"}, 4}}));
+  LaunchInputs inputs = started_by(task, words, Dialect::launch, gpus);
+  inputs.count_task_nodes = [](const Environment&) -> std::optional<int> { throw std::logic_error("asked"); };
+  CHECK(resolve(inputs).nproc_per_node == 1);
+}
+
 TEST_CASE("engine_values: where only one of several nodes would run, nothing is started", "[plan]") {
   const Environment script = engine_environment("slurm_batch_script.env");
   CHECK(
