@@ -11,8 +11,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -53,6 +56,17 @@ std::vector<int> count_to(int end) {
 at::TensorOptions here(at::ScalarType type = at::kFloat) {
   return at::TensorOptions(job().device()).dtype(type);
 }
+
+// An object that may refuse to be written.
+struct Secret {
+  bool is_kept = false;
+
+  friend void to_json(nlohmann::json& json, const Secret& secret) {
+    if (secret.is_kept) throw std::runtime_error("is kept");
+    json = false;
+  }
+  friend void from_json(const nlohmann::json& json, Secret& secret) { json.get_to(secret.is_kept); }
+};
 
 at::Tensor mine(double times = 1) {
   return at::full({}, rank() * times, here());
@@ -146,6 +160,21 @@ TEST_CASE("accelerator: objects of any number and length are gathered, and one i
   const Object object{{"rank", {static_cast<double>(rank()), std::numeric_limits<double>::infinity()}}};
   CHECK(job().broadcast_object(object, 1).at("rank") ==
         std::vector<double>{1, std::numeric_limits<double>::infinity()});
+}
+
+TEST_CASE("accelerator: an object that one process cannot send is an error on all, and the job continues",
+          "[ranks]") {
+  const std::vector<Secret> own{{.is_kept = rank() == 1}};
+  for (const auto& send : {std::function<void()>([&] { job().gather_object(own); }),
+                           std::function<void()>([&] { job().broadcast_object(own.front(), 1); })}) {
+    if (rank() == 1) {
+      CHECK_THROWS_WITH(send(), "is kept");
+    } else {
+      CHECK(error_of(send).find(": rank 1 could not send its object; its own error names the cause") !=
+            std::string::npos);
+    }
+  }
+  CHECK(job().gather_object(std::vector<int>{rank()}).size() == static_cast<std::size_t>(size()));
 }
 
 TEST_CASE("accelerator: the main process finishes before the others begin", "[ranks][one_machine]") {

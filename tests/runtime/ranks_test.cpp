@@ -56,6 +56,30 @@ TEST_CASE("ranks: different shapes or types are the same error on every rank, an
   CHECK(job().gather(at::ones({1}, here())).numel() == size());
 }
 
+TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every rank, and the job continues",
+          "[ranks]") {
+  const at::Tensor whole = at::ones({2, 2}, here());
+  const auto said = [&](const at::Tensor& unsendable, const std::function<void(const at::Tensor&)>& call) {
+    return std::string(error_of([&] { call(rank() == 1 ? unsendable : whole); }).what());
+  };
+  const auto gather = [](const at::Tensor& tensor) { job().gather(tensor); };
+  const auto reduce = [](const at::Tensor& tensor) { job().reduce(tensor); };
+  const auto broadcast = [](const at::Tensor& tensor) { job().broadcast(tensor); };
+  const auto pad = [](const at::Tensor& tensor) { job().pad_across_processes(tensor); };
+  const std::string undefined = ": rank 1 gives an undefined tensor, which cannot be sent";
+  CHECK(said({}, gather) == "gather" + undefined);
+  CHECK(said({}, reduce) == "reduce" + undefined);
+  CHECK(said({}, broadcast) == "broadcast" + undefined);
+  CHECK(said({}, pad) == "pad_across_processes" + undefined);
+  CHECK(said(whole.to_sparse(), gather) == "gather: rank 1 gives a sparse tensor, which cannot be sent");
+  CHECK(said(at::ones(std::vector<std::int64_t>(17, 1), here()), gather) ==
+        "gather: rank 1 gives a tensor with more than 16 dimensions, which cannot be sent");
+  CHECK(std::string(error_of([] { job().broadcast(at::ones({1}, here()), rank() == 1 ? 99 : 0); }).what())
+            .find("rank 0 calls broadcast (from rank 0), rank 1 calls broadcast (from rank 99)") !=
+        std::string::npos);
+  CHECK(job().gather(at::ones({1}, here())).numel() == size());
+}
+
 TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument alone", "[ranks]") {
   const at::Tensor own = at::full({2}, rank() + 1, here(at::kDouble));
   CHECK(job().reduce(own)[0].item<double>() == size() * (size() + 1) / 2.0);

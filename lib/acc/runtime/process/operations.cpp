@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <optional>
 
 #include "acc/base/error.hpp"
 
@@ -123,6 +125,29 @@ const std::int64_t* numbers_of(const at::Tensor& all, std::int64_t rank) {
   return all.const_data_ptr<std::int64_t>() + rank * kNumbers;
 }
 
+// Why a tensor cannot be sent. The form of such a tensor is kUnsendable and the reason.
+enum class Obstacle : std::int64_t { undefined, not_dense, dimensions };
+constexpr std::int64_t kUnsendable = -1;
+
+std::optional<Obstacle> obstacle_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return Obstacle::undefined;
+  if (tensor.layout() != at::kStrided) return Obstacle::not_dense;
+  if (tensor.dim() > kMaxDimensions) return Obstacle::dimensions;
+  return std::nullopt;
+}
+
+std::string obstacle_text(std::int64_t obstacle) {
+  switch (static_cast<Obstacle>(obstacle)) {
+    case Obstacle::undefined:
+      return "an undefined tensor";
+    case Obstacle::not_dense:
+      return "a sparse tensor";
+    case Obstacle::dimensions:
+      break;
+  }
+  return fmt::format("a tensor with more than {} dimensions", kMaxDimensions);
+}
+
 // Exchanges the numbers of all processes, whose form is written already, and returns them in rank order.
 // Throws when the calls differ.
 at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
@@ -166,8 +191,20 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
 at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64_t count,
                           const char* must_give, ProcessGroup& group) {
   at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
-  write_form(tensor, numbers.mutable_data_ptr<std::int64_t>() + kCallSize, name_of(call));
+  auto* const own = numbers.mutable_data_ptr<std::int64_t>() + kCallSize;
+  if (const auto obstacle = obstacle_of(tensor)) {
+    own[0] = kUnsendable;
+    own[1] = static_cast<std::int64_t>(*obstacle);
+  } else {
+    write_form(tensor, own, name_of(call));
+  }
   const at::Tensor all = exchange(call, numbers, group);
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::int64_t* const form = numbers_of(all, rank) + kCallSize;
+    if (form[0] != kUnsendable) continue;
+    throw Error({.what = fmt::format("rank {} gives {}, which cannot be sent", rank, obstacle_text(form[1])),
+                 .where = name_of(call)});
+  }
   const auto form = [&](std::int64_t rank) { return form_text(numbers_of(all, rank) + kCallSize); };
   require_same(all, kCallSize, count, [&](std::int64_t rank) {
     return Error({.what = fmt::format("every process must give {}, but rank 0 gives {} and rank {} gives {}",
@@ -181,11 +218,22 @@ void require_same_form(const Call& call, const at::Tensor& tensor, ProcessGroup&
   exchange_forms(call, tensor, kFormSize, "the same shape and type", group);
 }
 
-// The same for objects, of which each process gives a number, of texts or bytes. Returns all numbers.
-at::Tensor exchange_counts(const Call& call, std::size_t count, ProcessGroup& group) {
+// The same for objects, of which each process gives a number, of texts or bytes. Returns all numbers. Throws
+// `failure` here and an Error on the others when there is one.
+at::Tensor exchange_counts(const Call& call, std::size_t count, ProcessGroup& group,
+                           const std::exception_ptr& failure) {
   at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
-  numbers[kCallSize] = static_cast<std::int64_t>(count);
-  return exchange(call, numbers, group).select(1, kCallSize);
+  numbers[kCallSize] = failure ? kUnsendable : static_cast<std::int64_t>(count);
+  const at::Tensor counts = exchange(call, numbers, group).select(1, kCallSize);
+  if (failure) std::rethrow_exception(failure);
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (counts[rank].item<std::int64_t>() != kUnsendable) continue;
+    throw Error(
+        {.kind = ErrorKind::system,
+         .what = fmt::format("rank {} could not send its object; its own error names the cause", rank),
+         .where = name_of(call)});
+  }
+  return counts;
 }
 
 void require_rank(int from, const ProcessGroup& group, const char* where) {
@@ -234,36 +282,37 @@ std::string text_of(const at::Tensor& bytes, std::int64_t size) {
 }  // namespace
 
 at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group, const std::string& structure) {
-  const at::Tensor rows = tensor.dim() == 0 ? tensor.detach().reshape({1}) : tensor.detach();
-  if (group == nullptr) return rows;
+  const bool is_number = tensor.defined() && tensor.dim() == 0;
+  const at::Tensor rows = is_number ? tensor.reshape({1}) : tensor;
+  if (group == nullptr) return rows.detach();
   require_same_form({.operation = Call::Operation::gather, .structure = structure}, rows, *group);
-  return group->all_gather(rows).flatten(0, 1);
+  return group->all_gather(rows.detach()).flatten(0, 1);
 }
 
 at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group,
                          const std::string& structure) {
   if (op == ReduceOp::none) op = ReduceOp::sum;
-  at::Tensor result = tensor.detach();
+  at::Tensor result;
   if (group == nullptr) {
     // The mean of integers is a float tensor, also on one process.
-    result = op == ReduceOp::mean ? result.div(1) : result.clone();
+    result = op == ReduceOp::mean ? tensor.detach().div(1) : tensor.detach().clone();
   } else {
     require_same_form({.operation = Call::Operation::reduce,
                        .argument = static_cast<std::int64_t>(op),
                        .structure = structure},
                       tensor, *group);
-    result = reduce_all(result, op, *group);
+    result = reduce_all(tensor.detach(), op, *group);
   }
   return scale == 1 ? result : result * scale;
 }
 
 at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group,
                             const std::string& structure) {
-  at::Tensor result = tensor.detach().clone();
-  if (group == nullptr) return result;
-  require_rank(from, *group, "broadcast");
+  if (group == nullptr) return tensor.detach().clone();
   require_same_form({.operation = Call::Operation::broadcast, .argument = from, .structure = structure},
                     tensor, *group);
+  require_rank(from, *group, "broadcast");
+  at::Tensor result = tensor.detach().clone();
   group->broadcast(result, from);
   return result;
 }
@@ -290,7 +339,9 @@ void require_no_tensors(const std::string& structure, ProcessGroup* group) {
   if (group != nullptr) exchange({.structure = structure}, at::zeros({kNumbers}, at::kLong), *group);
 }
 
-std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group) {
+std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group,
+                                      const std::exception_ptr& failure) {
+  if (group == nullptr && failure) std::rethrow_exception(failure);
   if (group == nullptr) return texts;
   // Three collectives: the number of texts of each process, their lengths, and all bytes.
   std::string own;
@@ -300,7 +351,7 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
     own_lengths.push_back(static_cast<std::int64_t>(text.size()));
   }
   const at::Tensor counts =
-      exchange_counts({.operation = Call::Operation::gather_object}, texts.size(), *group);
+      exchange_counts({.operation = Call::Operation::gather_object}, texts.size(), *group, failure);
   at::Tensor lengths = at::zeros({counts.max().item<std::int64_t>()}, at::kLong);
   std::ranges::copy(own_lengths, lengths.mutable_data_ptr<std::int64_t>());
   lengths = group->all_gather(lengths);
@@ -318,11 +369,13 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
   return all;
 }
 
-std::string broadcast_text(std::string_view text, int from, ProcessGroup* group) {
+std::string broadcast_text(std::string_view text, int from, ProcessGroup* group,
+                           const std::exception_ptr& failure) {
+  if (group == nullptr && failure) std::rethrow_exception(failure);
   if (group == nullptr) return std::string(text);
-  require_rank(from, *group, "broadcast_object");
   const at::Tensor sizes = exchange_counts({.operation = Call::Operation::broadcast_object, .argument = from},
-                                           text.size(), *group);
+                                           text.size(), *group, failure);
+  require_rank(from, *group, "broadcast_object");
   const std::int64_t size = sizes[from].item<std::int64_t>();
   at::Tensor bytes = bytes_of(text, size);
   group->broadcast(bytes, from);

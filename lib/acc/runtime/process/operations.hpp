@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <string>
@@ -50,6 +51,7 @@ std::string form_text(const std::int64_t* numbers);
 // The collective operations of PartialState for one tensor of a structure. `group` is null if there is one
 // process. All throw Error{usage} on every rank when the processes do not call the same operation with the
 // same arguments, `structure` (see structure_text) among them: otherwise they would get each other's values.
+// So they do when one process gives what cannot be sent: the others would wait for it.
 
 at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group,
                          const std::string& structure = "tensor");
@@ -64,8 +66,23 @@ at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, Proce
 void require_no_tensors(const std::string& structure, ProcessGroup* group);
 
 /// Gathers the texts of all processes in rank order. Their number and lengths may differ between processes.
-std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group);
-std::string broadcast_text(std::string_view text, int from, ProcessGroup* group);
+/// `failure` is why this process has none: it throws that, and the others an Error{system} that names it.
+std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group,
+                                      const std::exception_ptr& failure = nullptr);
+/// The text of rank `from`, whose `failure` is treated in the same way.
+std::string broadcast_text(std::string_view text, int from, ProcessGroup* group,
+                           const std::exception_ptr& failure = nullptr);
+
+/// What `function` throws; null if it returns.
+template <class Function>
+std::exception_ptr failure_of(const Function& function) {
+  try {
+    function();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
 
 /// The part of a sequence for one process.
 struct Part {

@@ -120,7 +120,7 @@ class PartialState {
   /// Together: concatenates the tensors of all processes along dimension 0; 0-dimensional tensors count as
   /// one row. Like the next three functions, it takes a tensor or a structure of tensors, see
   /// TensorStructure. Throws Error{usage} on every rank when shapes, types or structures (keys of maps,
-  /// lengths of vectors) differ, or the processes call different operations.
+  /// lengths of vectors) differ, a tensor is undefined or sparse, or the processes call different operations.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
     return together(tensors, [](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {
@@ -157,13 +157,16 @@ class PartialState {
   }
 
   /// Together: the objects of all processes in rank order; the lists may differ in length. Objects may be
-  /// strings, numbers, and with acc/objects.hpp any type that nlohmann's JSON library can convert.
+  /// strings, numbers, and with acc/objects.hpp any type that nlohmann's JSON library can convert. What the
+  /// conversion throws on one process is an error on all.
   template <class T>
   std::vector<T> gather_object(const std::vector<T>& objects) const {
     std::vector<std::string> texts;
-    for (const T& object : objects) texts.push_back(ObjectText<T>::write(object));
+    const auto failure = detail::failure_of([&] {
+      for (const T& object : objects) texts.push_back(ObjectText<T>::write(object));
+    });
     std::vector<T> all;
-    for (const std::string& text : detail::gather_texts(texts, group_of_all()))
+    for (const std::string& text : detail::gather_texts(texts, group_of_all(), failure))
       all.push_back(ObjectText<T>::read(text));
     return all;
   }
@@ -171,9 +174,11 @@ class PartialState {
   /// Together: rank `from`'s object, on every process.
   template <class T>
   T broadcast_object(const T& object, int from = 0) const {
-    const bool is_source = process_index() == from;
-    return ObjectText<T>::read(detail::broadcast_text(
-        is_source ? ObjectText<T>::write(object) : std::string(), from, group_of_all()));
+    std::string text;
+    const auto failure = detail::failure_of([&] {
+      if (process_index() == from) text = ObjectText<T>::write(object);
+    });
+    return ObjectText<T>::read(detail::broadcast_text(text, from, group_of_all(), failure));
   }
 
   /// Prints a line to standard output on the local main process of each machine.
