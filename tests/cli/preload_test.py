@@ -5,6 +5,7 @@
 usage: preload_test.py ACC [CASE ... | --same CASE ...]
 """
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -173,6 +174,35 @@ def an_import_that_hangs_is_no_secret():
     assert code == 124 and err.startswith("acc: warning: importing hangs hangs: workers start without --preload\n"), (code, err)
 
 
+def an_import_that_takes_long_is_shown():
+    """acc ps names the module while the workers wait for it."""
+    os.mkdir("run", 0o700)
+    for fifo in ("begun", "go"):
+        os.mkfifo(fifo)
+    for file in ("slow.py", "script.py"):
+        pathlib.Path(file).write_text("open('begun', 'w').close()\nopen('go').close()\n")
+    environment = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "XDG_RUNTIME_DIR": os.path.abspath("run")}
+    command = [ACC, "launch", "--cpu", "--python", sys.executable, "--num_processes", "1", "--preload", "json,slow", "script.py"]
+    job = subprocess.Popen(command, env=environment)
+
+    def shown(*words):
+        open("begun").close()
+        return subprocess.run([ACC, "ps", *words, str(job.pid)], env=environment, capture_output=True, text=True, check=True,
+                              timeout=TIMEOUT).stdout  # fmt: skip
+
+    try:
+        while_imported = shown()
+        assert re.search(r"^  importing slow for \d+s \(--preload, pid \d+\)$", while_imported, re.M), while_imported
+        open("go", "w").close()
+        [later] = json.loads(shown("--json"))
+        assert later["importing"] is None and len(later["ranks"]) == 1, later
+        open("go", "w").close()
+        assert job.wait(TIMEOUT) == 0
+    finally:
+        job.kill()
+        job.wait()
+
+
 def a_module_may_ignore_the_end_of_children():
     pathlib.Path("quiet.py").write_text("import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")
     pathlib.Path("script.py").write_text("import quiet, signal\nprint(signal.getsignal(signal.SIGCHLD))\n")
@@ -295,7 +325,7 @@ def descendants(pid):
 def main():
     cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs, seeds_are_kept,
              streams_of_modules_are_kept,
-             nothing_of_the_watch_is_left, functions_that_a_module_replaces_are_kept, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret,
+             nothing_of_the_watch_is_left, functions_that_a_module_replaces_are_kept, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret, an_import_that_takes_long_is_shown,
              a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
     names = sys.argv[2:]
     if names[:1] == ["--same"]:

@@ -63,7 +63,7 @@ std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::str
 }
 
 bool has_process(const JobView& job, std::int64_t pid) {
-  return job.pid == pid || job.agent == pid ||
+  return job.pid == pid || job.agent == pid || (job.importing && job.importing->pid == pid) ||
          std::ranges::any_of(job.ranks, [&](const RankView& rank) { return rank.pid == pid; });
 }
 

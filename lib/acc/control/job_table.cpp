@@ -51,6 +51,16 @@ std::string aligned(const std::vector<Row>& rows, int width) {
   return text;
 }
 
+std::string import_line(const ImportView& importing, std::chrono::system_clock::time_point now) {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - importing.started);
+  return fmt::format("  {} for {} (--preload, pid {})", to_string(importing), short_duration(took),
+                     importing.pid);
+}
+
+std::string cut(const std::string& line, int width) {
+  return cut_characters(printable(line), static_cast<std::size_t>(width)) + "\n";
+}
+
 }  // namespace
 
 std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clock::time_point now,
@@ -64,7 +74,8 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
         fmt::format("{}  run id {}  up {}  restarts {} of {}{}  {}", job.id, job.run_id,
                     short_duration(uptime), job.attempt, job.max_restarts, node, join(job.command, " "));
     if (!text.empty()) text += "\n";
-    text += cut_characters(printable(head), static_cast<std::size_t>(width)) + "\n";
+    text += cut(head, width);
+    if (job.importing) text += cut(import_line(*job.importing, now), width);
     std::vector<Row> rows = {{"RANK", "LOCAL", "PID", "STATE", "UP", "CPU%", "MEMORY", "THREADS", "GPU"}};
     for (std::size_t i = 0; i < job.ranks.size(); ++i) rows.push_back(row_of(job.ranks[i], one.ranks.at(i)));
     text += aligned(rows, width);

@@ -48,6 +48,27 @@ std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+std::chrono::system_clock::time_point time_from_json(const json& in) {
+  return std::chrono::system_clock::time_point(std::chrono::milliseconds(in.get<std::int64_t>()));
+}
+
+json to_json(const std::optional<ImportView>& importing) {
+  if (!importing) return nullptr;
+  json out = {{"pid", importing->pid},
+              {"module", importing->module},
+              {"started", unix_milliseconds(importing->started)}};
+  if (importing->pid_inside != 0) out["pid_inside"] = importing->pid_inside;
+  return out;
+}
+
+std::optional<ImportView> import_from_json(const json& in) {
+  if (in.is_null()) return std::nullopt;
+  return ImportView{.pid = in.at("pid"),
+                    .pid_inside = in.value("pid_inside", 0),
+                    .module = in.at("module"),
+                    .started = time_from_json(in.at("started"))};
+}
+
 // Names the script rather than its interpreter: `python -u train.py`, `python -m pkg.train`.
 std::string naming_word(const std::vector<std::string>& command) {
   if (command.empty()) return "job";
@@ -77,6 +98,10 @@ RankView rank_from_json(const json& in) {
 
 }  // namespace
 
+std::string to_string(const ImportView& importing) {
+  return importing.module.empty() ? "starting Python" : "importing " + importing.module;
+}
+
 json to_json(const RankView& rank) {
   json out = {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
               {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
@@ -99,6 +124,7 @@ json to_json(const JobView& job) {
           {"command", job.command},
           {"folder", job.folder.string()},
           {"rendezvous", job.rendezvous},
+          {"importing", to_json(job.importing)},
           {"ranks", ranks}};
 }
 
@@ -110,11 +136,11 @@ JobView job_view_from_json(const json& in) try {
               .attempt = in.at("attempt"),
               .max_restarts = in.at("max_restarts"),
               .world_size = in.at("world_size"),
-              .started = std::chrono::system_clock::time_point(
-                  std::chrono::milliseconds(in.at("started").get<std::int64_t>())),
+              .started = time_from_json(in.at("started")),
               .command = in.at("command"),
               .folder = in.at("folder").get<std::string>(),
-              .rendezvous = in.value("rendezvous", "")};
+              .rendezvous = in.value("rendezvous", ""),
+              .importing = import_from_json(in.value("importing", json()))};
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
   return job;
 } catch (const json::exception&) {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,25 @@ struct RankView {
   bool operator==(const RankView&) const = default;
 };
 
+/// The Python of `--preload`, while it imports.
+struct ImportView {
+  pid_t pid = 0;
+  /// As RankView::pid_inside.
+  pid_t pid_inside = 0;
+  /// The module that is being imported; empty: Python itself starts.
+  std::string module = {};
+  /// When it began with that.
+  std::chrono::system_clock::time_point started = {};
+
+  /// Its pid as the agent sees it.
+  pid_t own_pid() const { return pid_inside == 0 ? pid : pid_inside; }
+
+  bool operator==(const ImportView&) const = default;
+};
+
+/// `importing torch`.
+std::string to_string(const ImportView& importing);
+
 /// What a running job reports of itself. Its resource use is read from /proc: see rank_state.hpp.
 struct JobView {
   /// Unique among the jobs of its user: `train-4711`.
@@ -63,6 +83,8 @@ struct JobView {
   std::filesystem::path folder = {};
   /// State of this node in the rendezvous: `searching`, `connected`, ...; empty in a job of one node.
   std::string rendezvous = {};
+  /// Workers start when it is over.
+  std::optional<ImportView> importing = {};
   std::vector<RankView> ranks = {};
 
   bool operator==(const JobView&) const = default;

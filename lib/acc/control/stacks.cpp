@@ -208,17 +208,17 @@ struct Snapshot {
   const StackOptions& options;
 };
 
-// The texts of the rank's processes, up to a limit, each but the first with a heading.
-std::string text_of_processes(const Snapshot::Rank& rank,
+// The texts of the processes of a tree, up to a limit, each but the first with a heading.
+std::string text_of_processes(const std::vector<const ProcessStat*>& tree,
                               const std::function<std::string(const ProcessStat&)>& text_of) {
   std::string text;
-  for (std::size_t i = 0; i < rank.tree.size() && i < kMaxProcesses; ++i) {
-    const ProcessStat& process = *rank.tree[i];
+  for (std::size_t i = 0; i < tree.size() && i < kMaxProcesses; ++i) {
+    const ProcessStat& process = *tree[i];
     if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
     text += text_of(process);
   }
-  if (rank.tree.size() > kMaxProcesses)
-    text += fmt::format("  and {} more processes\n", rank.tree.size() - kMaxProcesses);
+  if (tree.size() > kMaxProcesses)
+    text += fmt::format("  and {} more processes\n", tree.size() - kMaxProcesses);
   return text;
 }
 
@@ -232,10 +232,11 @@ struct PythonReport {
   std::optional<PythonPlace> place = {};
 };
 
-PythonReport python_report(const Snapshot::Rank& rank, const StackOptions& options) {
-  PythonReport report{.text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.state))};
+// The threads and Python stacks of the processes of a tree.
+PythonReport python_report(const std::vector<const ProcessStat*>& tree, const StackOptions& options) {
+  PythonReport report;
   bool first = true;
-  report.text += text_of_processes(rank, [&](const ProcessStat& process) {
+  report.text = text_of_processes(tree, [&](const ProcessStat& process) {
     std::string text = thread_lines(process.pid);
     const auto dump = is_python(process) ? python_stacks(process.pid, options) : std::nullopt;
     if (!dump) return text;
@@ -243,13 +244,19 @@ PythonReport python_report(const Snapshot::Rank& rank, const StackOptions& optio
     if (std::exchange(first, false)) report.place = place_of_main_thread(dump->text);
     return text + "  Python stacks:\n" + indented(printable(shorten_python_stacks(dump->text)), "    ");
   });
+  return report;
+}
+
+PythonReport python_report_of_rank(const Snapshot::Rank& rank, const StackOptions& options) {
+  PythonReport report = python_report(rank.tree, options);
+  report.text = fmt::format("{}: {}\n{}", name_of(*rank.view), to_string(rank.state), report.text);
   if (!rank.tree.empty()) report.text += flight_record_text(*rank.view, *rank.tree.front(), options);
   return report;
 }
 
 std::string native_text(const Snapshot::Rank& rank, const StackOptions& options) {
   return "native stacks of " + name_of(*rank.view) + ":\n" +
-         text_of_processes(rank, [&](const ProcessStat& process) {
+         text_of_processes(rank.tree, [&](const ProcessStat& process) {
            return process.state == 'Z' ? std::string() : native_stacks(process.pid, options);
          });
 }
@@ -349,17 +356,22 @@ void write_stacks(const JobView& job, const StackOptions& given,
   }
   std::map<int, PythonReport> reports;
   const bool all = examine_each<PythonReport>(
-      snapshot, python_report,
+      snapshot, python_report_of_rank,
       [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
+  if (job.importing) {
+    write(fmt::format("{} (--preload, pid {})\n{}", to_string(*job.importing), job.importing->pid,
+                      python_report(table.tree(job.importing->own_pid()), options).text));
+  }
   const Stragglers stragglers = compare(snapshot, reports);
   write(stragglers.text + (stragglers.text.empty() ? "" : "\n") + states);
   std::ranges::stable_partition(snapshot.ranks, [&](const Snapshot::Rank& rank) {
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
   });
 
-  const bool python = std::ranges::any_of(snapshot.ranks, [](const Snapshot::Rank& rank) {
-    return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
-  });
+  const bool python =
+      job.importing || std::ranges::any_of(snapshot.ranks, [](const Snapshot::Rank& rank) {
+        return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
+      });
   if (python && find_program("py-spy", options.environment).empty())
     write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
   for (const Snapshot::Rank& rank : snapshot.ranks) {

@@ -31,8 +31,9 @@ struct StackOptions {
 /// Reports what each rank of the job is doing: first, in one piece, which lines of the script they are at, or
 /// without Python stacks which ranks differ from the others, and the state of each and what the kernel says
 /// its main thread waits for; then, those that differ first, each rank's threads, Python stacks (py-spy) and
-/// NCCL's flight recorder; at last the native stacks (gdb), which take longer. Names missing tools. Takes
-/// seconds: a debugger stops its process. `write` receives whole lines as they come.
+/// NCCL's flight recorder; at last the native stacks (gdb), which take longer. Before all that, while the
+/// Python of `--preload` imports, its threads and Python stacks. Names missing tools. Takes seconds: a
+/// debugger stops its process. `write` receives whole lines as they come.
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 

@@ -147,7 +147,7 @@ void ForkServer::start(const rlimit& open_files) {
       .place = ProcessPlace::session,
       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
       .open_files = open_files};
-  module_.clear();
+  begin_module("");
   process_ = launcher(loop_.get_executor(), plan_.program, command);
   log::debug("process {} imports {} for the workers", process_->id(), join(plan_.preload, ", "));
   control_.assign(control.ours.release());
@@ -186,10 +186,20 @@ void ForkServer::on_message(std::string_view text) {
     ready_ = true;
     on_prepared_("");
   } else if (text.starts_with(kImport)) {
-    module_ = text.substr(kImport.size());
+    begin_module(text.substr(kImport.size()));
   } else if (text.starts_with(kRefused)) {
     refuse(std::string(text.substr(kRefused.size())));
   }
+}
+
+void ForkServer::begin_module(std::string_view module) {
+  module_ = module;
+  module_began_ = std::chrono::system_clock::now();
+}
+
+std::optional<ImportView> ForkServer::importing() const {
+  if (!process_ || ready_) return std::nullopt;
+  return ImportView{.pid = pid(), .module = module_, .started = module_began_};
 }
 
 void ForkServer::on_end() {

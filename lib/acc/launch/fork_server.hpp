@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/control/job_view.hpp"
 #include "acc/launch/hang_watch.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -43,11 +45,15 @@ class ForkServer {
   /// 0: there is none.
   pid_t pid() const { return process_ ? process_->id() : 0; }
 
+  /// What is being imported now; with pid().
+  std::optional<ImportView> importing() const;
+
  private:
   void start(const rlimit& open_files);
   void wait_for_message();
   bool read_messages();
   void on_message(std::string_view text);
+  void begin_module(std::string_view module);
   void on_end();
   void watch_import();
   void refuse(const std::string& reason);
@@ -58,8 +64,9 @@ class ForkServer {
   boost::asio::posix::stream_descriptor control_;
   std::optional<Process> process_ = {};
   OnPrepared on_prepared_ = {};
-  /// The module that is being imported.
+  /// The module that is being imported, and since when.
   std::string module_ = {};
+  std::chrono::system_clock::time_point module_began_ = {};
   std::uint64_t messages_ = 0;
   /// Whether it makes progress.
   IdleClock clock_;

@@ -253,6 +253,11 @@ LaunchReport run_agent(const Job& job) {
   const auto view = [&] {
     JobView shown = status.view();
     if (nodes != nullptr) shown.rendezvous = nodes->state();
+    if (fork_server) shown.importing = fork_server->importing();
+    if (outside && shown.importing) {
+      shown.importing->pid_inside = shown.importing->pid;
+      shown.importing->pid = outside->of(shown.importing->pid_inside);
+    }
     return shown;
   };
   ControlServer control(

@@ -186,8 +186,7 @@ StartedWorker LocalProcesses::start(WorkerStart worker) {
   StartedWorker started{.pid = process.id()};
   if (outside_ != nullptr) {
     // Before it is waited for: one that has already ended is then reaped, and has no pid outside any more.
-    const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
-    started = {.pid = outside_->of(pidfd.get()), .pid_inside = process.id()};
+    started = {.pid = outside_->of(process.id()), .pid_inside = process.id()};
   }
   if (gets_terminal) borrower_ = process.id();
   wait_for_end(local_rank);

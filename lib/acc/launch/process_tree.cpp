@@ -202,8 +202,9 @@ HostPids::HostPids() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 }
 
 // /proc shows pids of the namespace in which it was mounted.
-pid_t HostPids::of(int pidfd) const {
-  const std::string name = fmt::format("self/fdinfo/{}", pidfd);
+pid_t HostPids::of(pid_t child) const {
+  const Descriptor pidfd = open_process(child);
+  const std::string name = fmt::format("self/fdinfo/{}", pidfd.get());
   const Descriptor file(::openat(proc_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> buffer;
   const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : -1;

@@ -64,8 +64,8 @@ class HostPids {
   /// Throws Error{system} if the system does not allow it.
   HostPids();
 
-  /// The outside pid of the process of our `pidfd`; 0 if it has ended.
-  pid_t of(int pidfd) const;
+  /// The outside pid of a child of ours; 0 if it has ended and been waited for.
+  pid_t of(pid_t child) const;
 
   /// The outside pid of this process.
   pid_t own() const;

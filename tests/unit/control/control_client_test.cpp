@@ -19,8 +19,9 @@ namespace fs = std::filesystem;
 namespace {
 
 std::vector<JobView> jobs() {
-  return {{.id = "train-12", .pid = 12, .agent = 13, .ranks = {{.pid = 14}}},
-          {.id = "train-120", .pid = 120}};
+  return {
+      {.id = "train-12", .pid = 12, .agent = 13, .importing = ImportView{.pid = 15}, .ranks = {{.pid = 14}}},
+      {.id = "train-120", .pid = 120}};
 }
 
 std::string refusal(const std::vector<JobView>& among, std::string_view name,
@@ -45,6 +46,7 @@ TEST_CASE("control_client: a job is chosen by id, unique prefix or pid", "[contr
   CHECK(choose_job(jobs(), {}, "12") == 0);
   CHECK(choose_job(jobs(), {}, "13") == 0);
   CHECK(choose_job(jobs(), {}, "14") == 0);
+  CHECK(choose_job(jobs(), {}, "15") == 0);
   CHECK(choose_job({jobs()[0]}, {}, "tr") == 0);
   CHECK(choose_job({jobs()[0]}, {}, "") == 0);
 }

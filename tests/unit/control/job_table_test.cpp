@@ -63,6 +63,21 @@ TEST_CASE("job_table: shows the state of the rendezvous", "[control]") {
   CHECK(job_list({usage})[0]["rendezvous"] == "coordinator lost");
 }
 
+TEST_CASE("job_table: shows what --preload imports, and for how long", "[control]") {
+  const auto now = std::chrono::system_clock::time_point(1000s);
+  JobUsage usage = training();
+  usage.job.importing = ImportView{.pid = 11, .started = now - 1s};
+  const std::string before = "  restarts 1 of 3  python train.py\n";
+  const std::string after = "\n  RANK  LOCAL";
+  CHECK(job_table({usage}, now, 200).find(before + "  starting Python for 1s (--preload, pid 11)" + after) !=
+        std::string::npos);
+  usage.job.importing->module = "torch";
+  CHECK(job_table({usage}, now + 2min, 200)
+            .find(before + "  importing torch for 2m01s (--preload, pid 11)" + after) != std::string::npos);
+  CHECK(job_list({usage})[0]["importing"]["module"] == "torch");
+  CHECK(job_list({training()})[0]["importing"].is_null());
+}
+
 TEST_CASE("job_table: the JSON has the same numbers", "[control]") {
   const nlohmann::json list = job_list({training()});
   REQUIRE(list.size() == 1);

@@ -22,6 +22,10 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
       .command = {"python", "train.py"},
       .folder = "/data",
       .rendezvous = "connected",
+      .importing = ImportView{.pid = 14,
+                              .pid_inside = 2,
+                              .module = "torch",
+                              .started = std::chrono::system_clock::time_point(std::chrono::seconds(1))},
       .ranks = {{.rank = 4, .local_rank = 0, .pid = 12, .err = {StreamPlace::Kind::file, "/log/stderr.log"}},
                 {.rank = 5,
                  .local_rank = 1,
@@ -33,6 +37,7 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
   CHECK(job_view_from_json(to_json(job)) == job);
   CHECK(rank_view_from_json(to_json(job.ranks[1])) == job.ranks[1]);
   CHECK(to_json(job).at("schema") == 1);
+  CHECK(job_view_from_json(to_json(JobView{})) == JobView{});
 }
 
 TEST_CASE("job_view: a log file is found whatever bytes its name has", "[control]") {

@@ -46,6 +46,15 @@ TEST_CASE("stacks: reports every rank, and names the missing tool", "[control]")
   CHECK_FALSE(has(text, "Python stacks"));
 }
 
+TEST_CASE("stacks: shows what imports for the workers before there are any", "[control]") {
+  const TemporaryFolder empty;
+  std::string text;
+  const JobView job{.importing = ImportView{.pid = ::getpid(), .module = "torch"}};
+  write_stacks(job, {.environment = {{"PATH", empty.path().string()}}},
+               [&](std::string_view more) { text += more; });
+  CHECK(text.starts_with("importing torch (--preload, pid " + std::to_string(::getpid()) + ")\n  1 thread "));
+}
+
 TEST_CASE("stacks: shows the debugger's output", "[control]") {
   const TemporaryFolder tools;
   const fs::path gdb = tools.write("gdb", "#!/bin/sh\necho 'Thread 1 (LWP 1):'\necho '#0  0x1 in here ()'\n");
