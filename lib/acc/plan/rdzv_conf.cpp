@@ -53,6 +53,14 @@ Apply seconds(std::chrono::milliseconds RendezvousPlan::*member) {
   };
 }
 
+// torchrun's agents end when they cannot reach the store in time, after 60 s by default; acc's nodes without
+// the key look for it until the join timeout.
+std::string apply_read_timeout(RendezvousPlan& plan, const std::string& text) {
+  std::string wrong = seconds(&RendezvousPlan::read_timeout)(plan, text);
+  if (wrong.empty()) plan.endpoint_timeout = plan.read_timeout;
+  return wrong;
+}
+
 Apply checked_seconds() {
   return [](RendezvousPlan&, const std::string& text) { return bad_seconds(text); };
 }
@@ -133,7 +141,7 @@ std::span<const Key> keys() {
       {"close_timeout", kC10d, seconds(&Plan::close_timeout)},
       {"keep_alive_interval", kC10d, seconds(&Plan::keep_alive_interval)},
       {"keep_alive_max_attempt", kC10d, apply_attempts},
-      {"read_timeout", kC10d, seconds(&Plan::read_timeout)},
+      {"read_timeout", kC10d, apply_read_timeout},
       {"is_host", kC10d, apply_is_host},
       {"store_type", kC10d, apply_store_type},
       {"etcd_prefix", kEtcd, text(&Plan::etcd_prefix)},

@@ -42,8 +42,11 @@ struct RendezvousPlan {
   std::chrono::milliseconds close_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;
-  /// The timeout of one operation on a store.
+  /// The timeout of one operation on a store (`read_timeout`).
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
+  /// How long the endpoint may have no store that answers (`read_timeout`, where it is given); absent: the
+  /// join timeout.
+  std::optional<std::chrono::milliseconds> endpoint_timeout = {};
   /// A node that is silent for this long is lost (`--node-timeout`); absent: see timeout_of_node().
   std::optional<std::chrono::milliseconds> node_timeout = {};
   /// The number of surplus nodes that wait to replace lost ones (`--spares`); absent: no limit, as in

@@ -126,10 +126,12 @@ bool Searching::try_to_host(const Addresses& addresses) {
 
 void Searching::ask_endpoint() {
   if (node_.coordinator_key) return claim_key();
+  limit_search();
   client_ = std::make_unique<StoreClient>(node_.loop, node_.settings.read_timeout);
   const auto failed = [this](const std::string& why) {
     log::debug("rendezvous: {}: {}", node_.endpoint(), why);
     node_.last_try = why;
+    refused_ = true;
   };
   client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port}, node_.join_deadline,
                    guard_(failed), guard_([this](const std::optional<Error>& error) {
@@ -138,9 +140,27 @@ void Searching::ask_endpoint() {
                          coordinator_key(node_.plan.run_id),
                          guard_([this](StoreOutcome outcome, const std::optional<std::string>& text) {
                            if (outcome != StoreOutcome::done) return ask_endpoint_later();
+                           limit_.reset();
                            on_coordinator_told(text);
                          }));
                    }));
+}
+
+// A job that has lost its coordinator looks for it until the join timeout.
+void Searching::limit_search() {
+  const auto timeout = node_.settings.endpoint_timeout;
+  if (limit_ || !timeout || from_ != From::beginning) return;
+  limit_.emplace(node_.loop, *timeout);
+  limit_->async_wait(guard_([this, timeout](const error_code& error) {
+    if (error || !limit_) return;
+    const Error none({.kind = ErrorKind::rendezvous,
+                      .what = fmt::format("no store has answered for {:g} s (read_timeout){}",
+                                          static_cast<double>(timeout->count()) / 1000,
+                                          refused_ ? ": " + node_.last_try : ""),
+                      .where = node_.endpoint(),
+                      .hint = "check that the node that hosts it runs, and that its port can be reached"});
+    node_.events.failed(none.what(), exit_code(ErrorKind::rendezvous));
+  }));
 }
 
 void Searching::ask_endpoint_later() {

@@ -5,9 +5,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/connecting.hpp"
@@ -44,6 +46,7 @@ class Searching : public NodeState {
   bool try_to_host(const Addresses& addresses);
   void ask_endpoint();
   void ask_endpoint_later();
+  void limit_search();
   void on_coordinator_told(const std::optional<std::string>& text);
   void connect(const StoreAddress& place);
   void meet_at_other_launchers_store();
@@ -57,6 +60,10 @@ class Searching : public NodeState {
   Events events_;
   Resolver resolver_;
   boost::asio::steady_timer retry_;
+  /// Until a store at the endpoint has answered; not begun when there is no limit.
+  std::optional<RunningTimer> limit_ = {};
+  /// An attempt to reach the store has failed.
+  bool refused_ = false;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
 };

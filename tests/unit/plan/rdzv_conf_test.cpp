@@ -40,7 +40,8 @@ TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
                                        .close_timeout = 3s,
                                        .keep_alive_interval = 4s,
                                        .keep_alive_max_attempt = 5,
-                                       .read_timeout = 6s});
+                                       .read_timeout = 6s,
+                                       .endpoint_timeout = 6s});
   CHECK(applied.notes.empty());
 }
 

@@ -427,6 +427,32 @@ TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
 }
 
+TEST_CASE("cluster_node: where read_timeout is given, no node looks for a store for longer", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 3, 3);
+  RendezvousPlan& wanted = cluster.plan.rendezvous;
+  wanted.endpoint_timeout = 100ms;
+  std::string expected = ": no store has answered for 0.1 s (read_timeout)";
+  boost::asio::ip::tcp::acceptor silent(cluster.loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  SECTION("that is not there") {
+    wanted.is_host = false;
+    expected += ": Connection refused (check ";
+  }
+  SECTION("that does not answer") {
+    wanted.is_host = false;
+    wanted.endpoint_port = silent.local_endpoint().port();
+    expected += " (check ";
+  }
+  SECTION("but after its answer it waits for others until the join timeout") {
+    wanted.join_timeout = 400ms;
+    cluster.add();
+    expected = "the nodes of the job did not meet within 0 s: 2 of 3 nodes are here: ";
+  }
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  CHECK(node.events.last<RoundOver>().exit_code == 75);
+  CHECK(node.events.last<RoundOver>().text.find(expected) != std::string::npos);
+}
+
 TEST_CASE("cluster_node: static: node 0 says that others cannot find it at the endpoint", "[rendezvous]") {
   Cluster cluster(RendezvousKind::static_, 2, 2);
   SECTION("unknown") {
