@@ -235,6 +235,15 @@ std::string note_temporary_folder(const LaunchInputs& inputs) {
                      named.empty() ? "/tmp" : "TMPDIR (" + named + ")", folder.string());
 }
 
+// torchrun 2.15 ends the workers when one of them waits in the kernel (state D) for so long. acc watches what
+// all ranks do, since a worker in that state cannot be killed, and what it waits for may be a slow disk.
+std::string note_uninterruptible_timeout(const Environment& environment) {
+  constexpr std::string_view kVariable = "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT";
+  if (parse_number(environment.get(kVariable)).value_or(0) <= 0) return {};
+  return fmt::format("{} has no effect: --hang-timeout and --on-hang notice workers that stand still",
+                     kVariable);
+}
+
 // The path of the file timer, from torchrun's variables.
 std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
   const Environment& environment = inputs.environment;
@@ -359,7 +368,10 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   if (shape.distributed_type == "DEEPSPEED") {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
-  if (const std::string note = note_temporary_folder(inputs); !note.empty()) plan.notes.push_back(note);
+  for (const std::string& note :
+       {note_temporary_folder(inputs), note_uninterruptible_timeout(inputs.environment)}) {
+    if (!note.empty()) plan.notes.push_back(note);
+  }
   const WorkerProgram program = choose_program(inputs, settings, plan);
   refuse_copies(engine.engine, shape, settings);
   if (shape.delegated) {

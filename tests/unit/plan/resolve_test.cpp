@@ -323,6 +323,22 @@ TEST_CASE("resolve: the Python that runs the script is a setting with its origin
   CHECK(interpreter_text(resolve(inputs({"./a.out"}))).empty());
 }
 
+TEST_CASE("resolve: a timeout of torchrun for workers in the kernel has a note, if torchrun would use it",
+          "[plan]") {
+  const auto notes = [](const std::string& value) {
+    LaunchInputs given = inputs({"train.py"});
+    given.environment.set("TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", value);
+    return resolve(given).notes;
+  };
+  const auto without = resolve(inputs({"train.py"})).notes;
+  for (const char* unused : {"", "0", "-1", "soon"}) CHECK(notes(unused) == without);
+  CHECK(notes("2.5").size() == without.size() + 1);
+  CHECK(
+      notes("2.5").back() ==
+      "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT has no effect: --hang-timeout and --on-hang notice workers "
+      "that stand still");
+}
+
 TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT applies without the flag", "[plan]") {
   const auto timeout = [](std::vector<std::string> words, const std::string& variable) {
     words.emplace_back("train.py");
