@@ -63,14 +63,17 @@ void add_version_flag(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
 }
 
-// `acc help X` and `acc -h X` are `acc X --help`, and -V is --version.
+bool asks_for_help(const std::string& word) {
+  return word == "help" || word == "-h" || word == "--help";
+}
+
+// `acc help X` and `acc -h X` are `acc X --help`, `acc help help` is `acc --help`, and -V is --version.
 std::vector<std::string> usual_form(std::vector<std::string> words) {
   if (words.empty()) return words;
   if (words[0] == "-V") words[0] = "--version";
-  const bool asks = words[0] == "help" || words[0] == "-h" || words[0] == "--help";
-  if (!asks) return words;
-  if (words.size() == 1) return {"--help"};
-  words.erase(words.begin());
+  const auto other = std::ranges::find_if_not(words, asks_for_help);
+  if (other == words.begin()) return words;
+  words.erase(words.begin(), other);
   words.emplace_back("--help");
   return words;
 }
