@@ -16,7 +16,7 @@ test_packages=(catch2 iproute2 nftables strace python3-yaml)  # iproute2, nftabl
 # shellcheck disable=SC2034  # used by scripts/test
 # What starts jobs, where they meet, and the shells of people. Tests start daemons of their own.
 surroundings_packages=(slurm-client slurmctld slurmd munge openmpi-bin mpich etcd-server openssh-server openssh-client
-  zsh fish man-db git)
+  zsh fish tcsh man-db git)
 declare -A daemons=([slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge [etcd-server]=etcd [openssh-server]=ssh)
 daemon_policy=/usr/sbin/policy-rc.d  # packages of Debian ask it whether they may start their daemons
 

@@ -15,7 +15,7 @@ namespace acc::launcher {
 namespace {
 
 std::map<std::string, Shell> shells() {
-  return {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  return {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}, {"tcsh", Shell::tcsh}};
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ std::map<std::string, Shell> shells() {
 void add_completion_command(CLI::App& app, int& code) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print the completion script for a shell");
-  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(shells()));
+  command->add_option("shell", *shell, "bash, zsh, fish or tcsh")->required()->check(CLI::IsMember(shells()));
   command->callback([shell, &app, &code] {
     std::vector<CompletionCommand> commands = command_words(app);
     const auto self = std::ranges::find(commands, "completion", &CompletionCommand::name);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Tab in a shell, bash, zsh or fish, in a pseudo-terminal.
+"""Presses Tab in a shell, bash, zsh, fish or tcsh, in a pseudo-terminal.
 
 completion_shells.py ACC SHELL
 
@@ -83,6 +83,10 @@ def prepare(shell, acc, folder):
         (folder / "functions").mkdir()
         (folder / "functions" / "_acc").write_text(script)
         (folder / ".zshrc").write_text(f"fpath=({folder}/functions $fpath)\nautoload -Uz compinit\ncompinit -u -D\n")
+        return ["-i"]
+    if shell == "tcsh":
+        (folder / ".acc.tcsh").write_text(script)
+        (folder / ".tcshrc").write_text("set edit\nsource ~/.acc.tcsh\n")  # no line is edited in a dumb terminal
         return ["-i"]
     completions = folder / "fish" / "completions"
     completions.mkdir(parents=True)

@@ -54,4 +54,14 @@ TEST_CASE("completion: zsh uses the bash script through bashcompinit", "[process
             acc::launcher::completion("bash", Dialect::torchrun, "torchrun"));
 }
 
+TEST_CASE("completion: tcsh has the flags of the program, or of the subcommand alone", "[process]") {
+  const std::string torchrun = acc::launcher::completion("tcsh", Dialect::torchrun, "torchrun");
+  CHECK(torchrun.starts_with("complete torchrun 'C/-*/(--help --"));
+  CHECK(torchrun.find(" --standalone ") != std::string::npos);
+  const std::string run = acc::launcher::completion("tcsh", Dialect::torchrun, "acc run");
+  CHECK(
+      run.starts_with("complete acc 'C/-*/`set words = ($COMMAND_LINE:x); if (\"$words[2]\" == run) echo "));
+  CHECK(run.find(" --standalone ") != std::string::npos);
+}
+
 }  // namespace shell_completion_test

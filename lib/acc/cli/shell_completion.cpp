@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "acc/base/text.hpp"
@@ -138,6 +140,46 @@ std::string fish_script(const std::vector<CompletionCommand>& commands) {
   return text;
 }
 
+// A list for `complete` of tcsh, which knows no subcommands: the flags if the first argument is `command`.
+std::string tcsh_flags(std::string_view command, const std::vector<std::string>& flags) {
+  return fmt::format("if (\"$words[2]\" == {}) echo {}; ", command, join(flags, " "));
+}
+
+std::string tcsh_rule(const std::string& flags) {
+  return "'C/-*/`set words = ($COMMAND_LINE:x); " + flags + "`/'";
+}
+
+std::string tcsh_script(const std::vector<CompletionCommand>& commands) {
+  std::vector<std::string> names;
+  std::string flags;
+  std::string arguments;
+  std::map<std::string, std::vector<std::string>> values;
+  for (const CompletionCommand& command : commands) {
+    names.push_back(command.name);
+    flags += tcsh_flags(command.name, spellings_of(command));
+    if (!command.words.empty())
+      arguments += fmt::format(" 'n/{}/({})/'", command.name, join(command.words, " "));
+    for (const CompletionFlag& flag : command.flags) {
+      if (!flag.takes_value) continue;
+      std::vector<std::string>& words = values[flag.spelling];
+      std::ranges::copy_if(flag.words, std::back_inserter(words),
+                           [&](const std::string& word) { return !contains(words, word); });
+    }
+  }
+  // The first rule that matches is used. `n` looks at the word before, `c` at the beginning of this one.
+  std::string rules = fmt::format("'p/1/({})/'", join(names, " "));
+  for (const auto& [flag, words] : values) {
+    const std::string list = words.empty() ? "f" : "(" + join(words, " ") + ")";
+    rules += fmt::format(" 'n/{0}/{1}/'", flag, list);
+    if (flag.starts_with("--")) rules += fmt::format(" 'c/{0}=/{1}/'", flag, list);
+  }
+  return fmt::format(
+      R"(# tcsh completion of acc: save it as ~/.acc.tcsh, and `source ~/.acc.tcsh` in ~/.tcshrc
+complete acc {} {}{}
+)",
+      rules, tcsh_rule(flags), arguments);
+}
+
 }  // namespace
 
 std::vector<CompletionFlag> completion_flags(Dialect dialect) {
@@ -170,6 +212,8 @@ std::string completion_script(Shell shell, const std::vector<CompletionCommand>&
       return zsh_script(commands);
     case Shell::fish:
       return fish_script(commands);
+    case Shell::tcsh:
+      return tcsh_script(commands);
   }
   return "";
 }
@@ -179,6 +223,12 @@ std::string completion(std::string_view shell, Dialect dialect, std::string_view
   for (const CompletionFlag& flag : completion_flags(dialect)) flags.push_back(flag.spelling);
   const std::size_t blank = program.find(' ');
   const std::string_view command = program.substr(0, blank);
+  if (shell == "tcsh") {
+    const std::string rule = blank == std::string_view::npos
+                                 ? "'C/-*/(" + join(flags, " ") + ")/'"
+                                 : tcsh_rule(tcsh_flags(program.substr(blank + 1), flags));
+    return fmt::format("complete {} {}\n", command, rule);
+  }
   // In `acc launch` the flags belong to the subcommand.
   const std::string only = blank == std::string_view::npos
                                ? ""

@@ -31,7 +31,7 @@ struct CompletionCommand {
   bool operator==(const CompletionCommand&) const = default;
 };
 
-enum class Shell { bash, zsh, fish };
+enum class Shell { bash, zsh, fish, tcsh };
 
 /// The flags of `acc launch` or `acc run`, from the schema.
 std::vector<CompletionFlag> completion_flags(Dialect dialect);
@@ -39,7 +39,7 @@ std::vector<CompletionFlag> completion_flags(Dialect dialect);
 /// The script that completes `acc`, to be sourced in the shell.
 std::string completion_script(Shell shell, const std::vector<CompletionCommand>& commands);
 
-/// A script for bash or zsh that completes the flags of `program` (`torchrun`, `acc run`); other words
+/// A script for bash, zsh or tcsh that completes the flags of `program` (`torchrun`, `acc run`); other words
 /// complete as file names.
 std::string completion(std::string_view shell, Dialect dialect, std::string_view program);
 

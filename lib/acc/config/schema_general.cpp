@@ -337,7 +337,7 @@ std::span<const SettingSpec> configuration_rows() {
       {.name = "strict", .type = ValueType::boolean, .default_value = "false",
        .flags = {accelerate_switch("--strict")},
        .help = "Refuse a config file with keys that are unknown or have no effect, instead of noting them."},
-      {.name = "print_completion", .allowed = {"bash", "zsh"},
+      {.name = "print_completion", .allowed = {"bash", "zsh", "tcsh"},
        .flags = {later("--print-completion")},
        .help = "Print a script that completes these flags, for that shell."},
       {.name = "debug", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .since = "0.22.0",

@@ -32,7 +32,7 @@ TEST_CASE("shell_completion: each shell's script names every command and flag", 
        .help = "Starts it's workers",
        .flags = acc::launcher::completion_flags(Dialect::launch)},
       {.name = "config", .help = "Writes", .words = {"check", "show"}}};
-  for (const Shell shell : {Shell::bash, Shell::zsh, Shell::fish}) {
+  for (const Shell shell : {Shell::bash, Shell::zsh, Shell::fish, Shell::tcsh}) {
     const std::string script = acc::launcher::completion_script(shell, commands);
     for (const acc::launcher::CompletionFlag& flag : commands[0].flags) {
       INFO(flag.spelling);
