@@ -115,6 +115,13 @@ TEST_CASE("edit: a line stays only if PyYAML reads the same from it as acc", "[c
         "distributed_type: 'NO'\nnum_processes: 0x2\ndebug: true\n");
 }
 
+TEST_CASE("edit: a text that accelerate itself writes for false stays", "[config]") {
+  CHECK(set("distributed_type: 'NO'\ndowncast_bf16: 'no'\n", {"debug=true"}) ==
+        "distributed_type: 'NO'\ndowncast_bf16: 'no'\ndebug: true\n");
+  CHECK(set("distributed_type: 'NO'\ndowncast_bf16: 'no'\n", {"downcast_bf16=true"}) ==
+        "distributed_type: 'NO'\ndowncast_bf16: true\n");
+}
+
 TEST_CASE("edit: quotes within quotes are no comment", "[config]") {
   CHECK(set("distributed_type: 'NO'\nmain_process_ip: 'it''s # x'  # mine\n", {"main_process_ip=a"}) ==
         "distributed_type: 'NO'\nmain_process_ip: a  # mine\n");
