@@ -89,7 +89,12 @@ class EngineQuestion {
       settings_.set("main_process_ip", address.value, address.origin);
     }
     if (settings_.given("main_process_port")) return;
-    if (const auto port = parse_integer(inputs_.environment.get("MASTER_PORT"))) {
+    const std::string text = inputs_.environment.get("MASTER_PORT");
+    // A Service of Kubernetes that is called master: tcp://10.0.0.1:80.
+    const bool of_service = text.find("://") != std::string::npos;
+    if (!text.empty() && !of_service) {
+      const auto port = parse_integer(text);
+      if (!port) fail("MASTER_PORT", fmt::format("'{}' is not a port", text));
       settings_.set("main_process_port", *port, "MASTER_PORT");
     } else if (engine_.master_port) {
       const bool derived = engine_.family != EngineFamily::hosts;

@@ -548,6 +548,8 @@ TEST_CASE("engine_values: MASTER_ADDR and MASTER_PORT that are set come before t
   // A Service of Kubernetes of that name.
   step.set("MASTER_PORT", "tcp://10.0.0.1:80");
   CHECK(plan_of(step, {"train.py"}).settings["main_process_port"].origin.starts_with("derived from"));
+  step.set("MASTER_PORT", "x");
+  CHECK(error_of([&] { plan_of(step, {"train.py"}); }) == "MASTER_PORT: 'x' is not a port");
   Environment here = kOpenMpi;
   here.overlay({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "4711"}});
   CHECK(plan_of(here, {"train.py"}).master_port == 4711);
