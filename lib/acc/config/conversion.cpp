@@ -130,9 +130,9 @@ std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_vie
     return word == text || (spec.ignore_case && to_lower(word) == to_lower(text));
   });
   if (found != spec.allowed.end()) return std::string(*found);
-  const auto place = spec.numbered ? parse_integer(text) : std::nullopt;
-  if (!place || *place < 1 || *place > static_cast<std::int64_t>(spec.allowed.size())) return std::nullopt;
-  return std::string(spec.allowed.begin()[*place - 1]);
+  const auto number = spec.numbered ? parse_integer(text) : std::nullopt;
+  if (!number || *number < 1 || *number > static_cast<std::int64_t>(spec.allowed.size())) return std::nullopt;
+  return std::string(spec.allowed.begin()[*number - 1]);
 }
 
 Result convert(const SettingSpec& spec, const DocumentNode& node) {

@@ -218,9 +218,9 @@ namespace {
   throw Error({.kind = ErrorKind::config, .what = what, .where = where, .hint = hint});
 }
 
-std::vector<std::string> answers_in(const DocumentNode& node, const std::string& place) {
+std::vector<std::string> answers_in(const DocumentNode& node, const std::string& where) {
   if (node.kind == DocumentNode::Kind::mapping)
-    fail(place, fmt::format("the answer to '{}' must not be a mapping", node.key));
+    fail(where, fmt::format("the answer to '{}' must not be a mapping", node.key));
   if (node.kind == DocumentNode::Kind::scalar) return {node.is_null() ? "" : node.text};
   std::vector<std::string> answers;
   for (const DocumentNode& item : node.items) answers.push_back(item.text);
@@ -244,10 +244,10 @@ AnswerSheet read_answers(const std::filesystem::path& file) {
   if (root.kind != DocumentNode::Kind::mapping) fail(file.string(), "has no `question: answer` lines");
   AnswerSheet sheet;
   for (const DocumentNode& item : root.items) {
-    const std::string place = fmt::format("{}:{}", file.string(), item.key_at.line);
-    if (sheet.positions.contains(item.key)) fail(place, fmt::format("'{}' is answered already", item.key));
-    sheet.answers[item.key] = answers_in(item, place);
-    sheet.positions[item.key] = place;
+    const std::string where = fmt::format("{}:{}", file.string(), item.key_at.line);
+    if (sheet.positions.contains(item.key)) fail(where, fmt::format("'{}' is answered already", item.key));
+    sheet.answers[item.key] = answers_in(item, where);
+    sheet.positions[item.key] = where;
   }
   return sheet;
 }
