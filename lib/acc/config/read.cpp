@@ -65,17 +65,17 @@ class Reader {
     problems.push_back({.what = fmt::format("and {} more like these", more), .where = config_.path.string()});
   }
 
-  std::string place(Position at) const {
+  std::string where(Position at) const {
     return fmt::format("{}:{}:{}", config_.path.string(), at.line, at.column);
   }
 
   void report(Position at, std::string what, std::string hint = "") {
-    problems_.push_back({.what = std::move(what), .where = place(at), .hint = std::move(hint)});
+    problems_.push_back({.what = std::move(what), .where = where(at), .hint = std::move(hint)});
   }
 
   void note_former(const FormerKey& key) {
     config_.notes.push_back({.what = fmt::format("{} has no effect any more: {}", key.name, key.instead),
-                             .where = place(key.at)});
+                             .where = where(key.at)});
   }
 
   void require(std::initializer_list<std::string_view> keys) {
@@ -101,7 +101,7 @@ class Reader {
   void note_duplicate(const DocumentNode& item, const DocumentNode& before) {
     config_.notes.push_back({.what = fmt::format("the key '{}' is in line {} already; this one is used",
                                                  shorten(item.key), before.key_at.line),
-                             .where = place(item.key_at)});
+                             .where = where(item.key_at)});
   }
 
   void keep(const DocumentNode& item, Value value) {
@@ -167,7 +167,7 @@ class Reader {
   void note_unknown(const DocumentNode& item, const std::string& section,
                     const std::vector<std::string>& keys) {
     Problem note = {.what = fmt::format("'{}' is not a key of {}", shorten(item.key), section),
-                    .where = place(item.key_at),
+                    .where = where(item.key_at),
                     .hint = hint_for(item.key, keys, report_.misspelt)};
     (note.hint.empty() ? config_.notes : report_.misspelt).push_back(std::move(note));
   }
@@ -225,7 +225,7 @@ std::optional<std::int64_t> number(const FileConfig& config, std::string_view ke
   return found->second.get<std::int64_t>();
 }
 
-std::string place(const FileConfig& config, std::string_view key) {
+std::string where(const FileConfig& config, std::string_view key) {
   const auto line = config.positions.find(key);
   return line == config.positions.end() ? config.path.string()
                                         : fmt::format("{}:{}", config.path.string(), line->second);
@@ -240,16 +240,25 @@ std::vector<Problem> contradictions(const FileConfig& config) {
   if (processes && *processes % machines != 0) {
     problems.push_back(
         {fmt::format("num_processes {} cannot be divided evenly among num_machines {}", *processes, machines),
-         place(config, "num_processes"), "num_processes counts over all machines"});
+         where(config, "num_processes"), "num_processes counts over all machines"});
   }
   const auto rank = number(config, "machine_rank");
   if (rank && *rank >= machines) {
     problems.push_back({fmt::format("machine_rank {} is not below num_machines {}", *rank, machines),
-                        place(config, "machine_rank"), "ranks count from 0"});
+                        where(config, "machine_rank"), "ranks count from 0"});
   }
   if (machines > 1 && !config.values.contains("main_process_ip")) {
     problems.push_back({fmt::format("num_machines {} need main_process_ip", machines),
-                        place(config, "num_machines"), "the address of machine 0"});
+                        where(config, "num_machines"), "the address of machine 0"});
+  }
+  const auto ids = config.values.find("gpu_ids");
+  const auto type = config.values.find("distributed_type");
+  const bool names_one = ids != config.values.end() && ids->second.is_string() && ids->second != "all" &&
+                         ids->second.get<std::string>().find(',') == std::string::npos;
+  if (names_one && type != config.values.end() && type->second == "MULTI_GPU" && machines == 1 &&
+      processes > 1) {
+    problems.push_back({fmt::format("gpu_ids names one GPU, and {} processes are to share it", *processes),
+                        where(config, "gpu_ids"), "name one per process, or `all`"});
   }
   return problems;
 }

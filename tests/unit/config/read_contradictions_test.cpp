@@ -31,4 +31,15 @@ TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
                                  "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
 }
 
+TEST_CASE("contradictions: processes of MULTI_GPU need a GPU each, as accelerate asks at the launch",
+          "[config]") {
+  const std::string two = "distributed_type: MULTI_GPU\nnum_processes: 2\ngpu_ids: ";
+  CHECK(found_in(two + "foo bar\n") ==
+        std::vector<std::string>{
+            "c.yaml:3: gpu_ids names one GPU, and 2 processes are to share it (name one per "
+            "process, or `all`)"});
+  for (const char* ids : {"all", "'0,1'", "GPU-a, GPU-b"}) CHECK(found_in(two + ids + "\n").empty());
+  CHECK(found_in("distributed_type: MULTI_GPU\nnum_processes: 1\ngpu_ids: '3'\n").empty());
+}
+
 }  // namespace read_contradictions_test
