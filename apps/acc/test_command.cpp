@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <iterator>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
@@ -32,7 +34,8 @@ constexpr std::string_view kHelp =
     "  --json                what it found, as one JSON object on standard output\n"
     "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
 
-// The dynamic linker ends a program with this code when a library is missing or cannot be read.
+// The dynamic linker ends a program with this code when a library is missing or cannot be read; so does a
+// shell that finds no program.
 constexpr int kNotLoaded = 127;
 
 struct TestOptions {
@@ -105,6 +108,12 @@ int run_plain_test(CommandLine command_line, const TestOptions& options) {
   return start_or_explain(make_plan(std::move(command_line), Dialect::launch));
 }
 
+// Whether the dynamic linker cannot load the program: it says so in place of the program's help.
+bool misses_libraries(const std::filesystem::path& program) {
+  const auto output = run_command({program.string(), "--help"}, Environment::of_process(), {});
+  return output && output->text.find("shared librar") != std::string::npos;
+}
+
 }  // namespace
 
 void describe_test_command(CLI::App& app) {
@@ -155,7 +164,7 @@ int test_command(const std::vector<std::string>& words) {
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
   if (options.json) plan.worker_command.emplace_back("--json");
   const int code = start_or_explain(std::move(plan));
-  if (code == kNotLoaded) {
+  if (code == kNotLoaded && misses_libraries(program)) {
     fmt::print(stderr,
                "acc: {}: its libraries cannot be loaded (`ldd {}` names them; where LibTorch is in another "
                "user's folder, build acc with one that you can read: -DLibTorch_ROOT=<folder>)\n",

@@ -66,6 +66,10 @@ def main(acc):
         assert closed.stderr.endswith(
             f"acc: {selftest}: its libraries cannot be loaded (`ldd {selftest}` names them; where LibTorch is in another "
             "user's folder, build acc with one that you can read: -DLibTorch_ROOT=<folder>)\n"), closed  # fmt: skip
+        # As where what --wrap-rank names is not there.
+        selftest.write_text("#!/bin/sh\nexit 127\n")
+        wrapped = test()
+        assert wrapped.returncode == 127 and "cannot be loaded" not in wrapped.stderr, wrapped
         selftest.unlink()
 
         peer = os.environ.get("ACC_PEER_PYTHON")
