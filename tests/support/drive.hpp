@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "acc/base/running_clock.hpp"
+
 namespace acc::test {
 
 /// Runs the loop until `reached`, one handler at a time; throws after 60 s, so that a hang becomes a failed
@@ -21,11 +23,12 @@ void drive(boost::asio::io_context& loop, Condition reached) {
 }
 
 /// Returns after `time` in which the loop, with timers that wait, did not run: as if this process were
-/// stopped.
+/// stopped, a moment before a timer was due.
 inline void stand_still(boost::asio::io_context& loop, std::chrono::milliseconds time) {
   bool over = false;
   boost::asio::steady_timer begins(loop, std::chrono::milliseconds(1));
   begins.async_wait([&](const boost::system::error_code&) {
+    RunningClock::begin_wait(std::chrono::milliseconds(1));
     std::this_thread::sleep_for(time);
     over = true;
   });

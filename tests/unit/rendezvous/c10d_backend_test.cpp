@@ -96,20 +96,20 @@ RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
 TEST_CASE("c10d_backend: time in which this process stood still is not of the join timeout", "[rendezvous]") {
   BackendStore store;
   C10dBackendOptions its = options(store, 2, 2);
-  its.machine.join_timeout = std::chrono::seconds(3);  // the first second of a pause may go unnoticed
+  its.machine.join_timeout = std::chrono::seconds(3);  // so much a loaded machine may be late
   Agent agent(store, its, {node("a")});
   store.until([&] { return agent.has_event("1 of at least 2 nodes here"); });
   acc::test::stand_still(store.loop, milliseconds(3200));
   agent.backend->add(node("b"));
   store.until([&] { return agent.rounds_heard == 1 || !agent.error.empty(); });
-  CHECK(agent.error.empty());
+  CHECK(agent.error == "");
 }
 
 // As after a pause of the virtual machines of all nodes: nobody could write a heartbeat.
 TEST_CASE("c10d_backend: others are not dead since this process stood still", "[rendezvous]") {
   BackendStore store;
   C10dBackendOptions its = options(store, 2, 2);
-  its.machine.keep_alive_interval = milliseconds(300);
+  its.machine.keep_alive_interval = milliseconds(700);
   Agent agent(store, its, {node("b")});
   write(store, complete_with({"a", 1, 0}, true));
   const auto state = [&] {
@@ -121,7 +121,7 @@ TEST_CASE("c10d_backend: others are not dead since this process stood still", "[
     return own_heartbeat();
   };
   const auto last = next_heartbeat(own_heartbeat());
-  acc::test::stand_still(store.loop, milliseconds(1200));
+  acc::test::stand_still(store.loop, milliseconds(2400));
   next_heartbeat(last);
   CHECK(state().participants.contains({"a", 1, 0}));
 }

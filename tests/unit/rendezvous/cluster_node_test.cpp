@@ -408,7 +408,7 @@ TEST_CASE("cluster_node: the timeout names the missing nodes", "[rendezvous]") {
 
 TEST_CASE("cluster_node: time in which the node stood still is not of the join timeout", "[rendezvous]") {
   Cluster cluster(GENERATE(RendezvousKind::static_, RendezvousKind::c10d), 2, 2);
-  // The first second of a pause goes unnoticed.
+  // So much a loaded machine may be late.
   cluster.plan.rendezvous.join_timeout = 3s;
   Node& first = cluster.add();
   test::stand_still(cluster.loop, 3200ms);

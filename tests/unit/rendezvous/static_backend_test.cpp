@@ -114,7 +114,7 @@ TEST_CASE("static_backend: reports missing nodes even before it is connected", "
 TEST_CASE("static_backend: time in which this process stood still is not of the join timeout",
           "[rendezvous]") {
   BackendStore store;
-  Agent agent(store, 2, std::chrono::seconds(3));  // the first second of a pause may go unnoticed
+  Agent agent(store, 2, std::chrono::seconds(3));  // so much a loaded machine may be late
   agent.backend->add(node(0, 1));
   store.until([&] { return !agent.missing.empty(); });
   acc::test::stand_still(store.loop, std::chrono::milliseconds(3200));
