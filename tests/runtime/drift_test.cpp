@@ -25,6 +25,12 @@ at::Tensor own_input(double step = 0) {
   return at::full({2, 2}, rank() + 1 + step, here());
 }
 
+void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
+  const at::NoGradGuard no_grad;
+  const auto parameters = to.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(from.parameters()[i]);
+}
+
 bool same_everywhere(const torch::nn::Module& module) {
   const at::Tensor own = flat(module);
   const at::Tensor all = job().gather(own.unsqueeze(0));
@@ -171,10 +177,7 @@ TEST_CASE("drift: gradients are averaged on after parameters got new memory on a
   Net net;
   Net alone;
   alone->to(job().device());
-  {
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < 4; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
-  }
+  copy_weights(*net, *alone);
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
   torch::optim::SGD by_hand(alone->parameters(), 0.1);
   const auto step = [&, &model = model, &optimizer = optimizer](double number) {
@@ -308,10 +311,7 @@ TEST_CASE("drift: a layer that is registered twice is updated once, with the who
   TiedNet net;
   TiedNet alone;
   alone->to(job().device());
-  {
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < 2; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
-  }
+  copy_weights(*net, *alone);
   REQUIRE(net->parameters().size() == 4);
   auto [model, optimizer] = accelerator.prepare(
       net, torch::optim::SGD(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)));
