@@ -305,6 +305,44 @@ TEST_CASE("drift: different values are reported by name, on request and at regul
   CHECK(what_of(step) == "its values on rank 1 differ from those on rank 0");
 }
 
+TEST_CASE("drift: a module that was replaced after prepare is named on all processes", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const auto step = [&, &model = model, &optimizer = optimizer] {
+    accelerator.backward(model(own_input()).sum());
+    optimizer.step();
+  };
+  step();
+  torch::nn::Linear other(2, 4);
+  other->to(job().device());
+  net->replace_module("first", other);
+  const bool is_used = GENERATE(true, false);
+  if (is_used) net->first = other;
+  CHECK(std::string(error_of(step).what())
+            .starts_with("parameter 'first.weight': is another one than when the model was prepared"));
+}
+
+TEST_CASE("drift: a module that was reassigned after prepare is named on all processes", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  // The registered one gets no gradients any longer.
+  net->first = torch::nn::Linear(2, 4);
+  net->first->to(job().device());
+  const auto step = [&, &model = model, &optimizer = optimizer] {
+    optimizer.zero_grad();
+    accelerator.backward(model(own_input()).sum());
+    optimizer.step();
+  };
+  std::string said;
+  for (int number = 0; number < 2 && said.empty(); ++number) {
+    const std::string text = error_of(step).what();
+    if (text != "none") said = text;
+  }
+  CHECK(said.find("first.weight") != std::string::npos);
+}
+
 TEST_CASE("drift: a layer that is registered twice is updated once, with the whole gradient", "[ranks]") {
   acc::Accelerator accelerator;
   acc::set_seed(5);

@@ -673,6 +673,16 @@ TEST_CASE("sharded: parameters that are replaced, or given to the optimizer late
   CHECK(error.problems().front().what.starts_with("its memory was replaced after the model was prepared"));
 }
 
+TEST_CASE("sharded: a module that was replaced after prepare is named", "[ranks]") {
+  acc::Accelerator accelerator(sharded(2));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  net->replace_module("out", torch::nn::Linear(kWidth, kWords));
+  const acc::Error error = error_of([&, &model = model] { model(batch_of(0)); });
+  CHECK(error.problems().front().where == "parameter 'out.weight'");
+  CHECK(error.problems().front().what.starts_with("is another one than when the model was prepared"));
+}
+
 TEST_CASE("sharded: buffers are rank 0's, and batch norms train as with DDP", "[ranks]") {
   struct NormedImpl : torch::nn::Module {
     NormedImpl()

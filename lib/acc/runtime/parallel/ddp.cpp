@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <unordered_set>
+#include <optional>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/parallel/explain_failure.hpp"
@@ -41,17 +41,6 @@ struct Parameter {
   at::Device device = at::kCPU;
 };
 
-// Lists each parameter once, even if its module is registered twice.
-std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
-  std::vector<Parameter> parameters;
-  std::unordered_set<const c10::TensorImpl*> seen;
-  for (const auto& item : module.named_parameters()) {
-    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
-      parameters.push_back({.name = item.key(), .tensor = item.value()});
-  }
-  return parameters;
-}
-
 template <class Embedding>
 bool is_sparse(const torch::nn::Module& module) {
   const auto* embedding = dynamic_cast<const Embedding*>(&module);
@@ -78,6 +67,7 @@ struct DdpReplica::Impl {
   std::shared_ptr<ProcessGroup> group = {};
   Group native = {};
   DdpOptions options = {};
+  std::optional<KnownParameters> known = {};
   std::vector<Parameter> parameters = {};
   std::shared_ptr<GradientReducer> reducer = {};
   std::unique_ptr<GradientWatch> watch = {};
@@ -151,6 +141,16 @@ struct DdpReplica::Impl {
       }
     }
     return changes;
+  }
+
+  // Throws on all processes, also if one alone has another parameter.
+  void require_known_parameters() const {
+    const std::string name = known->exchanged();
+    if (name.empty()) return;
+    std::map<std::string, std::string> changed = changes();
+    changed[name] = "exchanged for another";
+    if (!join) require_same_changes(changed);
+    known->require();
   }
 
   // Makes a new reducer if parameters were frozen or unfrozen, or have new memory to which the old one is not
@@ -236,6 +236,7 @@ struct DdpReplica::Impl {
                    .hint = "leave out static_graph, or set gradient_accumulation.sync_each_batch"});
     }
     if (trains && synchronizes) {
+      require_known_parameters();
       take_up_changes();
       reducer->prepare_for_forward();
     }
@@ -303,7 +304,9 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
   require_same_parameters(*impl_->module, *impl_->group);
-  impl_->parameters = parameters_of(*impl_->module);
+  impl_->known.emplace(impl_->module);
+  for (const auto& [name, tensor] : distinct_parameters(*impl_->module))
+    impl_->parameters.push_back({.name = name, .tensor = tensor});
   if (!impl_->is_trainable()) {
     throw Error({.what = "no parameter needs a gradient",
                  .where = impl_->module->name(),

@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "acc/base/text.hpp"
 #include "acc/runtime/process/operations.hpp"
@@ -69,6 +70,60 @@ Error disagreement(std::size_t rank, const ParameterInfo* first, const Parameter
 }
 
 }  // namespace
+
+std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module) {
+  std::vector<NamedParameter> parameters;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  for (const auto& item : module.named_parameters()) {
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
+      parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
+
+namespace {
+
+struct Access : torch::nn::Module {
+  static const auto& parameters_of(const torch::nn::Module& module) { return module.*(&Access::parameters_); }
+};
+
+// Without the names, whose texts would take much longer.
+template <class Function>
+void for_each_place(const torch::nn::Module& module, const Function& function) {
+  for (const auto& item : Access::parameters_of(module)) function(item.value().unsafeGetTensorImpl());
+  for (const auto& child : module.children()) for_each_place(*child, function);
+}
+
+}  // namespace
+
+KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module)
+    : module_(std::move(module)), parameters_(distinct_parameters(*module_)) {
+  for_each_place(*module_, [this](const c10::TensorImpl* place) { places_.push_back(place); });
+}
+
+std::string KnownParameters::exchanged() const {
+  auto known = places_.begin();
+  bool is_same = true;
+  for_each_place(*module_, [&](const c10::TensorImpl* place) {
+    is_same = is_same && known != places_.end() && *known++ == place;
+  });
+  if (is_same && known == places_.end()) return "";
+  const std::vector<NamedParameter> now = distinct_parameters(*module_);
+  for (const auto& [name, parameter] : parameters_) {
+    const auto other = std::ranges::find(now, name, &NamedParameter::first);
+    if (other != now.end() && !other->second.is_same(parameter)) return name;
+  }
+  return "";
+}
+
+void KnownParameters::require() const {
+  const std::string name = exchanged();
+  if (name.empty()) return;
+  throw Error(
+      {.what = "is another one than when the model was prepared, and would be trained on each process alone",
+       .where = fmt::format("parameter '{}'", name),
+       .hint = "replace modules before prepare, or load values into the parameters that are there"});
+}
 
 std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) {
   std::vector<ParameterInfo> parameters;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -22,6 +24,30 @@ struct ParameterInfo {
   std::string form = {};
 
   bool operator==(const ParameterInfo&) const = default;
+};
+
+/// A parameter and its name.
+using NamedParameter = std::pair<std::string, at::Tensor>;
+
+/// Each parameter once, even if its module is registered twice.
+std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module);
+
+/// The parameters that a module has when this object is made, to notice that it has others in their place
+/// later, as after replace_module: optimizer and hooks have the old ones.
+class KnownParameters {
+ public:
+  explicit KnownParameters(std::shared_ptr<const torch::nn::Module> module);
+
+  /// Throws Error{usage} naming the first one in whose place the module has another one now.
+  void require() const;
+  /// Its name; empty if there is none. Asked before each forward, so it takes no more than a walk through the
+  /// modules as long as nothing has changed.
+  std::string exchanged() const;
+
+ private:
+  std::shared_ptr<const torch::nn::Module> module_;
+  std::vector<const c10::TensorImpl*> places_;
+  std::vector<NamedParameter> parameters_;
 };
 
 /// The parameters in the order in which gradients are exchanged, then the buffers.

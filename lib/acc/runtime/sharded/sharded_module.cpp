@@ -79,6 +79,7 @@ bool reads_no_values(const c10::OperatorHandle& op) {
 
 struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   std::shared_ptr<torch::nn::Module> module = {};
+  std::optional<KnownParameters> known = {};
   std::shared_ptr<ProcessGroup> group = {};
   ShardedModuleOptions options = {};
   int tag = next_tag();
@@ -201,6 +202,7 @@ void ShardedModule::Impl::watch_gradients(std::size_t unit) {
 }
 
 void ShardedModule::Impl::require_unchanged() const {
+  known->require();
   for (const auto& unit : units) {
     for (const Piece& piece : unit->pieces()) {
       const std::string name = fmt::format("parameter '{}'", piece.name);
@@ -452,6 +454,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   }
   const UnwatchedOperators unwatched;
   impl_->make_units();
+  impl_->known.emplace(impl_->module);
   std::vector<at::Tensor> buffers;
   for (at::Tensor& buffer : impl_->module->buffers()) {
     buffer.set_data(buffer.to(impl_->options.device));
