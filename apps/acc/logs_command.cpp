@@ -38,8 +38,8 @@ int show_logs(const LogsOptions& options) {
   const auto on_note = [](const std::string& text) { log::write(log::Level::info, text); };
   LogReader reader(job, options.ranks, on_output, on_note);
   if (options.follow) {
-    reader.follow([&] {
-      for (auto& [source, line] : lines) write(line.show_unfinished());
+    reader.follow([&](int rank, StreamName stream) {
+      write(lines.at({rank, stream}).show_unfinished());
       std::fflush(stdout);
     });
   } else {

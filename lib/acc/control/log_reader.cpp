@@ -111,7 +111,7 @@ void LogReader::on_piece(const nlohmann::json& message) {
 }
 
 void LogReader::pass_on(int rank, StreamName stream, std::string_view bytes) {
-  heard_ = std::chrono::steady_clock::now();
+  heard_[{rank, stream}] = std::chrono::steady_clock::now();
   on_bytes_(rank, stream, bytes);
 }
 
@@ -124,31 +124,40 @@ void LogReader::read() {
   }
 }
 
-// Waits until a file has changed or the agent has sent something. Returns false if that cannot be waited for.
-bool LogReader::wait_for_change(pollfd& agent, const std::function<void()>& on_silence) {
+void LogReader::report_silence(const OnSilence& on_silence) {
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(heard_, [&](const auto& one) {
+    const auto& [stream, when] = one;
+    const bool is_silent = now - when >= kSilence;
+    if (is_silent) on_silence(stream.first, stream.second);
+    return is_silent;
+  });
+}
+
+// Waits until a file has changed, the agent has sent something or a stream is silent. Returns false if that
+// cannot be waited for.
+bool LogReader::wait_for_change(pollfd& agent) const {
   using std::chrono::milliseconds;
   int wait_ms = poll_ms_;
-  if (heard_) {
-    const auto rest = std::chrono::ceil<milliseconds>(*heard_ + kSilence - std::chrono::steady_clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& [stream, when] : heard_) {
+    const auto rest = std::chrono::ceil<milliseconds>(when + kSilence - now);
     const int rest_ms = std::max(0, static_cast<int>(rest.count()));
-    wait_ms = poll_ms_ < 0 ? rest_ms : std::min(poll_ms_, rest_ms);
+    wait_ms = wait_ms < 0 ? rest_ms : std::min(wait_ms, rest_ms);
   }
   std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, agent}};
   const int count = ::poll(ready.data(), ready.size(), wait_ms);
   agent = ready[1];
-  if (count == 0 && heard_ && std::chrono::steady_clock::now() - *heard_ >= kSilence) {
-    heard_.reset();
-    on_silence();
-  }
   return count >= 0 || errno == EINTR;
 }
 
-std::optional<int> LogReader::follow(const std::function<void()>& on_silence) {
+std::optional<int> LogReader::follow(const OnSilence& on_silence) {
   job_.client.send({{"request", "logs"}, {"ranks", ranks_}, {"follow", true}});
   for (;;) {
     read_files();
+    report_silence(on_silence);
     pollfd agent = {.fd = job_.client.descriptor(), .events = POLLIN, .revents = 0};
-    if (!job_.client.has_received() && !wait_for_change(agent, on_silence)) return {};
+    if (!job_.client.has_received() && !wait_for_change(agent)) return {};
     std::array<char, 4096> events;
     while (::read(changes_.get(), events.data(), events.size()) > 0) {
     }

@@ -29,6 +29,7 @@ class LogReader {
   using OnBytes = std::function<void(int rank, StreamName stream, std::string_view bytes)>;
   /// Receives a sentence about missing output.
   using OnNote = std::function<void(const std::string&)>;
+  using OnSilence = std::function<void(int rank, StreamName stream)>;
 
   /// `ranks` empty: all. Throws Error{usage} for a rank that the job does not have here.
   LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, OnNote on_note);
@@ -39,9 +40,9 @@ class LogReader {
   /// Whether a file of the output could not be opened, which was noted.
   bool has_failed() const { return failed_; }
 
-  /// Reads the output until the job ends, across restarts. `on_silence` is called when nothing has come for a
-  /// second, once until more comes. Returns the job's exit code, if it was sent.
-  std::optional<int> follow(const std::function<void()>& on_silence = [] {});
+  /// Reads the output until the job ends, across restarts. `on_silence` is called for a stream of which
+  /// nothing has come for a second, once until more comes. Returns the job's exit code, if it was sent.
+  std::optional<int> follow(const OnSilence& on_silence = [](int, StreamName) {});
 
  private:
   struct Log {
@@ -56,7 +57,8 @@ class LogReader {
   void read_files();
   void on_piece(const nlohmann::json& message);
   void pass_on(int rank, StreamName stream, std::string_view bytes);
-  bool wait_for_change(pollfd& agent, const std::function<void()>& on_silence);
+  void report_silence(const OnSilence& on_silence);
+  bool wait_for_change(pollfd& agent) const;
 
   RunningJob& job_;
   std::vector<int> ranks_;
@@ -67,8 +69,8 @@ class LogReader {
   Descriptor changes_;
   /// The longest wait for a change; -1: until there is one.
   int poll_ms_ = -1;
-  /// When the last bytes came; absent once their silence is reported.
-  std::optional<std::chrono::steady_clock::time_point> heard_ = {};
+  /// When the last bytes of each stream came; without those whose silence is reported.
+  std::map<std::pair<int, StreamName>, std::chrono::steady_clock::time_point> heard_ = {};
   std::map<std::filesystem::path, Log> logs_ = {};
 };
 

@@ -113,7 +113,7 @@ TEST_CASE("log_reader: who follows is told of silence, once until more comes", "
   Peer peer;
   peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, logs.write("a", "Compiling...")}}};
   int silences = 0;
-  const auto on_silence = [&] {
+  const auto on_silence = [&](int, StreamName) {
     ++silences;
     peer.sends(silences == 1 ? "{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":1}\nx"
                              : "{\"ended\":0}\n");
@@ -121,6 +121,27 @@ TEST_CASE("log_reader: who follows is told of silence, once until more comes", "
   CHECK(peer.reader().follow(on_silence) == 0);
   CHECK(peer.seen == "0o:Compiling...|0e:x|");
   CHECK(silences == 2);
+}
+
+TEST_CASE("log_reader: who follows is told of a silent stream also while another one never is", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {
+      {.rank = 0, .out = {Kind::file, logs.write("a", "Overwrite? ")}, .err = {Kind::memory, {}}}};
+  const std::string piece = "{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":1}\nx";
+  bool told = false;
+  const auto on_bytes = [&](int, StreamName stream, std::string_view) {
+    if (stream == StreamName::err && !told) peer.sends(piece);
+  };
+  const auto on_silence = [&](int rank, StreamName stream) {
+    CHECK(rank == 0);
+    CHECK(stream == StreamName::out);
+    told = true;
+    peer.sends("{\"ended\":0}\n");
+  };
+  peer.sends(piece);
+  CHECK(LogReader(*peer.job, {}, on_bytes, [](const std::string&) {}).follow(on_silence) == 0);
+  CHECK(told);
 }
 
 TEST_CASE("log_reader: a rank that writes faster than it is read has an end", "[control]") {
