@@ -12,10 +12,12 @@ does. With --nodes each worker has an agent of its own, and both agents must bla
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 ACC = sys.argv[1]
 NODES = sys.argv[2:3] == ["--nodes"]
@@ -41,17 +43,11 @@ exit 1
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def blamed(folder, **environment):
     """The reported rank and the exit code of each agent."""
     agents = [["--standalone", "--nproc-per-node", "2"]]
     if NODES:
-        place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", free_port()]
+        place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
         agents = [[*place, "--node-rank", "0"], [*place, "--node-rank", "1"]]
     jobs = []
     for number, flags in enumerate(agents):

@@ -6,10 +6,12 @@
 """
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 ACC = sys.argv[1]
 
@@ -26,12 +28,6 @@ EXPECTED = [
 ]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def missing(text, lines):
     """The first of the lines that is missing or out of order."""
     place = 0
@@ -43,7 +39,7 @@ def missing(text, lines):
 
 
 with tempfile.TemporaryDirectory(prefix="acc-debug-log-") as name:
-    folder, port = pathlib.Path(name), free_port()
+    folder, port = pathlib.Path(name), str(free_port())
     # Rank 1 fails once rank 0 has begun.
     os.mkfifo(folder / "begun")
     worker = 'if [ "$RANK" = 0 ]; then echo >"$0"; else read -r line <"$0"; exit 1; fi'

@@ -20,6 +20,9 @@ import time
 
 from cluster import WORKERS, Cluster, case, environ_of, parent_of, run_cases, send, skip
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
+
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
 PRELOADED = ("LD_PRELOAD", "ACC_DELAYS_SEED", "ACC_DELAYS_PROGRAMS")  # by scripts/flakes
@@ -50,9 +53,7 @@ class Sshd:
         forced.write_text("#!/bin/sh\n")
         forced.chmod(0o755)
         (at / "authorized_keys").write_text((at / "user.pub").read_text() + f'command="{forced}" ' + (at / "forced.pub").read_text())
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         preloaded = " ".join(f'"{name}={os.environ[name]}"' for name in PRELOADED if name in os.environ)
         (at / "sshd_config").write_text(f"""
 Port {self.port}

@@ -11,7 +11,10 @@ import sys
 import tempfile
 
 import yaml
-from agents import TIMEOUT, free_port
+from agents import TIMEOUT
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 ROWS = yaml.safe_load((pathlib.Path(__file__).parent / "differences.yaml").read_text())
 # MASTER_PORT is given here, so it is compared.

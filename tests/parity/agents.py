@@ -6,7 +6,6 @@ import os
 import pathlib
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,16 +15,6 @@ from scenarios import Forked
 
 TIMEOUT = 100  # seconds; only a failing test waits this long
 WORKER = pathlib.Path(__file__).parent.parent / "workers" / "tell_and_wait.sh"
-RESERVED = []
-
-
-def free_port():
-    """A port that stays bound, so that no other program gets it. Stores can listen on it, since they set SO_REUSEADDR."""
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("", 0))
-    RESERVED.append(reserved)
-    return reserved.getsockname()[1]
 
 
 class Lines:

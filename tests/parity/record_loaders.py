@@ -4,7 +4,7 @@ batch sampler without a batch size, of an iterable data set, and when the main p
 import itertools
 import json
 import os
-import socket
+import pathlib
 import sys
 
 import accelerate
@@ -12,6 +12,9 @@ import torch
 from accelerate.data_loader import BatchSamplerShard, IterableDatasetShard, SeedableRandomSampler
 from torch.utils.data import (DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler,
                               SubsetRandomSampler, WeightedRandomSampler)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 SEEDS = (0, 42, 2**40 + 7)
 
@@ -141,9 +144,7 @@ def dispatch_rank(rank, count, port, out):
 def dispatched():
     context = torch.multiprocessing.get_context("spawn")
     for count in (2, 3):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         out = context.Queue()
         ranks = [context.Process(target=dispatch_rank, args=(i, count, port, out)) for i in range(count)]
         for rank in ranks:

@@ -2,11 +2,15 @@
 """acc's rendezvous together with real torchrun agents: torchrun_backend.py ACC_BOARD_NODE [SCENARIO...]."""
 
 import socket
+import pathlib
 import sys
 
 import torch.distributed.run
-from agents import BoardNode, Torchrun, free_port
+from agents import BoardNode, Torchrun
 from scenarios import run_scenarios, scenario
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 PROGRAM = sys.argv[1]
 

@@ -4,6 +4,7 @@
 import base64
 import importlib.metadata
 import pickle
+import pathlib
 import sys
 import tempfile
 import time
@@ -11,8 +12,11 @@ from datetime import timedelta
 
 import torch.distributed as dist
 import torch.distributed.run
-from agents import TIMEOUT, Torchrun, free_port
+from agents import TIMEOUT, Torchrun
 from scenarios import run_scenarios, scenario
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 ACC = [sys.argv[1], "run"]
 VERSION = importlib.metadata.version("torch")

@@ -19,8 +19,13 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
+
 # free-port; loopback-store (torchrun exports the host's name for a standalone job)
 FREE = {"MASTER_PORT": "29500", "MASTER_ADDR": "<fqdn>"}
+# Ports that recordings name. Here each run has its own, so that others may run beside it; 29500 is torchrun's default.
+NAMED_PORT = re.compile(r"\b29[46]\d\d\b")
 # The recordings were made with these variables of their own.
 RECORDER = {"DUMP_DIR", "EXIT_CODES", "FAIL_ATTEMPTS", "WAIT", "PYTHONPATH"}
 # Refused by torchrun, done by acc.
@@ -79,6 +84,7 @@ class Recording:
         self.expected = expected
         self.name = expected.get("name", "peer")
         self.acc, self.scripts, self.folder = acc, scripts, folder
+        self.ports = {}
         self.failures = []
 
     def check(self, what, ours, theirs):
@@ -106,6 +112,8 @@ class Recording:
         self.base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
                      "DUMP_DIR": str(self.folder / "dump"), "PYTHONPATH": str(self.scripts)}
         self.base.update({name: self.here(value) for name, value in self.expected["env_extra"].items()})
+        if self.name == "err_static_timeout":  # it waits at torchrun's default port
+            self.base["PET_MASTER_PORT"] = str(free_port())
         if self.preload:
             self.base["ACC_PRELOAD"] = self.preload
         words = [self.here(word) for word in self.expected["argv"]]
@@ -116,7 +124,7 @@ class Recording:
 
     def start_peer(self, number, expected):
         peer = Recording(expected, self.acc, self.scripts, self.folder / f"peer{number}")
-        peer.failures = self.failures
+        peer.failures, peer.ports = self.failures, self.ports
         peer.start()
         return peer
 
@@ -143,7 +151,10 @@ class Recording:
 
     def here(self, word):
         word = word.replace("<scripts>", str(self.scripts)).replace("<python>", sys.executable)
-        return word.replace("<tmp>", str(self.folder))
+        return NAMED_PORT.sub(self.port_for, word.replace("<tmp>", str(self.folder)))
+
+    def port_for(self, named):
+        return str(self.ports.setdefault(named.group(), free_port()))
 
     def compare(self, code, out, err, base):
         self.compare_end(code, err)
@@ -206,7 +217,8 @@ class Recording:
             self.check_argv(rank, worker["argv"], ["<python>", "-u", *recorded["sys_argv"]] if forked else recorded["argv"])
             added = {k: generalize(v, self.folder, self.scripts) for k, v in worker["env"].items()
                      if base.get(k) != v and k not in RECORDER and k != "LC_CTYPE"}
-            self.check_environment(rank, added, dict(recorded["env_diff"]))
+            theirs = {name: str(self.ports.get(value, value)) for name, value in recorded["env_diff"].items()}
+            self.check_environment(rank, added, theirs)
 
     def check_argv(self, rank, ours, theirs):
         ours = [generalize(word, self.folder, self.scripts) for word in ours]

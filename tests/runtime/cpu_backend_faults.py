@@ -13,11 +13,13 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 MODE, PROGRAM, PROCESSES = sys.argv[1], sys.argv[2], int(sys.argv[3])
 ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "5")) if MODE in ("kills", "machines") else 1
@@ -29,12 +31,6 @@ OWN_NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-chil
 seed = int(os.environ.get("ACC_TEST_SEED", "0")) or random.randrange(1 << 30)
 print("ACC_TEST_SEED", seed)
 chance = random.Random(seed)
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Machine:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """waiting_test.py PROGRAM...: a process whose peers do not join reports for which ranks it waits."""
 import os
-import socket
+import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 
 def line_of(rank):
     """The first line that the process of this rank writes while it waits."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
+    port = free_port()
     place = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     process = subprocess.Popen(sys.argv[1:], env={**os.environ, **place}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
