@@ -521,8 +521,10 @@ def launch_range(cluster, index):
 def random_faults(acc, count, seed=7, launch=launch_range):
     """One fault after the other; after each the nodes form one group, and no agent has ended but one that was killed or asked."""
     choices = random.Random(seed)
-    # A group that can be smaller goes on without a node that is asked to end, and with it when it is back.
-    kinds = ["worker", "agent", "crash", "kill", "cut", "freeze", "isolate", "suspend", *(["leave"] if launch is launch_range else [])]
+    kinds = ["worker", "agent", "crash", "kill", "cut", "freeze", "isolate", "suspend"]
+    # A group that can be smaller goes on without a node that is asked to end, and with it when it is back, at once or later.
+    if launch is launch_range:
+        kinds += ["leave", "scale"]
     with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         for index in range(3):
             launch(cluster, index)
@@ -537,7 +539,7 @@ def random_faults(acc, count, seed=7, launch=launch_range):
             elif fault == "agent":
                 for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
                     send(pid, signal.SIGKILL)
-            elif fault == "leave":
+            elif fault in ("leave", "scale"):
                 for pid in cluster.agent_pids(index)[:1]:
                     send(pid, signal.SIGTERM)
             elif fault == "suspend":
@@ -549,8 +551,13 @@ def random_faults(acc, count, seed=7, launch=launch_range):
                 if fault == "freeze":
                     watch.away.add(index)
                 cluster.node(fault, index, *([str(other)] if fault == "isolate" else []))
+            if fault == "scale":
+                cluster.until(f"two nodes go on after fault {number} (scale of node {index})",
+                              lambda: cluster.agents[index].poll() == 143 and cluster.is_whole(2), 90)
             began = time.monotonic()
             time.sleep(choices.uniform(0, 6))  # the fault itself lasts so long
+            if fault == "scale":
+                launch(cluster, index)
             if fault in ("cut", "freeze"):
                 cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
                 watch.away.discard(index)
