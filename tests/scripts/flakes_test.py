@@ -102,6 +102,14 @@ class Flakes(unittest.TestCase):
             self.assertEqual(self.run_flakes("--rounds", "2")[0], 0)
             self.assertEqual((self.results("good")[-2:], self.results("gate")), (["passed"] * 2, ["passed"] * 2))
 
+    def test_a_folder_that_is_built_meanwhile_is_said_in_a_line(self):
+        self.write(built="""sed -i '1i add_test(before "/bin/true")' CTestTestfile.cmake""")
+        code, said = self.run_flakes("--rounds", "2")
+        self.assertEqual(code, 1)
+        self.assertEqual(said.splitlines()[-1],
+                         "flakes: the tests of the build folder changed meanwhile: build first, then run this again")
+        self.assertEqual(self.results("built"), ["passed"])
+
     def test_what_is_no_load_and_what_cannot_be_made_here_is_said_in_a_line(self):
         self.write(good="exit 0")
         code, said = self.run_flakes("--load", "storm")
