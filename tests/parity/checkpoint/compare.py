@@ -1,46 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py PROGRAM OPTIMIZER [PRECISION]: each side goes on from what the other saved as the one that saved does.
+"""compare.py PROGRAM OPTIMIZER[,OPTIMIZER...] [PRECISION]: each side goes on from what the other saved as the one that saved does.
 
 On the CPU, or with a PRECISION (no, fp16, bf16) on a CUDA device.
 """
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 
-import torch
+program, optimizers, *precision = sys.argv[1:]
+os.environ.update({"OMP_NUM_THREADS": "1"},
+                  **{"ACCELERATE_MIXED_PRECISION": precision[0]} if precision else {"ACCELERATE_USE_CPU": "true"})
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-program, optimizer, *precision = sys.argv[1:]
-folder = os.path.dirname(os.path.abspath(__file__))
-cpp = [program]
-python = [sys.executable, os.path.join(folder, "train.py")]
-where = {"ACCELERATE_MIXED_PRECISION": precision[0]} if precision else {"ACCELERATE_USE_CPU": "true"}
-environment = {**os.environ, "OMP_NUM_THREADS": "1", **where}
+import torch  # noqa: E402  after the variables that it reads
+from scenarios import Forked  # noqa: E402
+from train import train  # noqa: E402
 
 
-def run(side, mode, checkpoint):
-    done = subprocess.run([*side, mode, checkpoint, optimizer], env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{side[-1]} {mode}:\n{done.stdout}{done.stderr}")
+def cpp(output, mode, checkpoint, optimizer):
+    return subprocess.run([program, mode, checkpoint, optimizer], stdout=output, stderr=output).returncode
+
+
+def python(output, mode, checkpoint, optimizer):
+    return Forked(output, train, mode, checkpoint, optimizer).wait()
+
+
+def run(side, mode, checkpoint, optimizer):
+    with tempfile.TemporaryFile("w+") as output:
+        code = side(output, mode, checkpoint, optimizer)
+        output.seek(0)
+        text = output.read()
+    if code != 0:
+        sys.exit(f"{optimizer}: {side.__name__} {mode}:\n{text}")
     steps = {}
-    for line in done.stdout.splitlines():
-        word, step, loss, rate = line.split()
-        assert word == "step"
-        steps[int(step)] = float(loss), float(rate)
+    for line in text.splitlines():
+        if line.startswith("step "):
+            _, step, loss, rate = line.split()
+            steps[int(step)] = float(loss), float(rate)
     return steps
 
 
-def compare(saver, mode, loader):
+def compare(optimizer, saver, mode, loader):
     with tempfile.TemporaryDirectory() as root:
         checkpoint = os.path.join(root, "checkpoint")
-        saved, loaded = run(saver, mode, checkpoint), run(loader, "load", checkpoint)
+        saved = run(saver, mode, checkpoint, optimizer)
+        loaded = run(loader, "load", checkpoint, optimizer)
         if mode == "save" and saver is cpp:
             check_files(checkpoint)
     if sorted(loaded) != [4, 5, 6, 7] or sorted(saved) != [1, 2, 3, 4, 5, 6, 7]:
-        sys.exit(f"not the same steps: {sorted(saved)} {sorted(loaded)}")
+        sys.exit(f"{optimizer}: not the same steps: {sorted(saved)} {sorted(loaded)}")
     for step, (loss, rate) in loaded.items():
         if abs(loss - saved[step][0]) > 1e-6 or abs(rate - saved[step][1]) > 1e-15:
-            sys.exit(f"step {step}: saved by {saver[-1]} {saved[step]}, loaded by {loader[-1]} {loss, rate}")
+            sys.exit(f"{optimizer}: step {step}: saved by {saver.__name__} {saved[step]}, loaded by {loader.__name__} {loss, rate}")
 
 
 def check_files(checkpoint):
@@ -65,6 +78,7 @@ def check_files(checkpoint):
     torch.set_rng_state(states["torch_manual_seed"])
 
 
-compare(cpp, "save", python)
-compare(python, "save", cpp)
-compare(python, "save_bin", cpp)
+for one in optimizers.split(","):
+    compare(one, cpp, "save", python)
+    compare(one, python, "save", cpp)
+    compare(one, python, "save_bin", cpp)

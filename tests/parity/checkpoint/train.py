@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train.py MODE FOLDER OPTIMIZER: the training of train.cpp with Python's accelerate. `save_bin` saves state_dicts."""
-import sys
-
+"""train(MODE, FOLDER, OPTIMIZER): the training of train.cpp with Python's accelerate. `save_bin` saves state_dicts."""
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-
-mode, folder, name = sys.argv[1:]
-accelerator = Accelerator()
-set_seed(1 if mode.startswith("save") else 2)
 
 
 class Net(torch.nn.Module):
@@ -31,38 +25,44 @@ class Counter:
         self.steps = state["steps"]
 
 
-net = Net()
-optimizer = {
+OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True),
     "adam": lambda p: torch.optim.Adam(p, 0.01, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, 0.01),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.05, lr_decay=0.1),
     "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
     "lbfgs": lambda p: torch.optim.LBFGS(p, 0.5, max_iter=3, history_size=4),
-}[name](net.parameters())
-scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 / (1 + step))
-net, optimizer, scheduler = accelerator.prepare(net, optimizer, scheduler)
-counter = Counter()
-accelerator.register_for_checkpointing(counter)
-if mode == "load":
-    accelerator.load_state(folder)
-while counter.steps < 7:
-    if mode.startswith("save") and counter.steps == 3:
-        accelerator.save_state(folder, safe_serialization=mode == "save")
-    x = torch.arange(8, dtype=torch.float32).mul(counter.steps + 1).sin().reshape(4, 2).to(accelerator.device)
-    losses = []
+}
 
-    def closure():
-        optimizer.zero_grad()
-        losses.append((net(x) - x.sum(1, keepdim=True)).square().mean())
-        accelerator.backward(losses[-1])
-        return losses[-1]
 
-    if name == "lbfgs":
-        optimizer.step(closure)
-    else:
-        closure()
-        optimizer.step()
-    scheduler.step()
-    counter.steps += 1
-    print(f"step {counter.steps} {losses[0].item():.17g} {optimizer.param_groups[0]['lr']:.17g}")
+def train(mode, folder, name):
+    accelerator = Accelerator()
+    set_seed(1 if mode.startswith("save") else 2)
+    net = Net()
+    optimizer = OPTIMIZERS[name](net.parameters())
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 / (1 + step))
+    net, optimizer, scheduler = accelerator.prepare(net, optimizer, scheduler)
+    counter = Counter()
+    accelerator.register_for_checkpointing(counter)
+    if mode == "load":
+        accelerator.load_state(folder)
+    while counter.steps < 7:
+        if mode.startswith("save") and counter.steps == 3:
+            accelerator.save_state(folder, safe_serialization=mode == "save")
+        x = torch.arange(8, dtype=torch.float32).mul(counter.steps + 1).sin().reshape(4, 2).to(accelerator.device)
+        losses = []
+
+        def closure():
+            optimizer.zero_grad()
+            losses.append((net(x) - x.sum(1, keepdim=True)).square().mean())
+            accelerator.backward(losses[-1])
+            return losses[-1]
+
+        if name == "lbfgs":
+            optimizer.step(closure)
+        else:
+            closure()
+            optimizer.step()
+        scheduler.step()
+        counter.steps += 1
+        print(f"step {counter.steps} {losses[0].item():.17g} {optimizer.param_groups[0]['lr']:.17g}")
