@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainer_worker.cpp's training by transformers' Trainer, and the data that both train on.
 
-trainer_peer.py prepare FOLDER            data.pt and <model>.safetensors for each model
 trainer_peer.py MODEL DATA WEIGHTS ARGUMENTS.json
 """
 import json
@@ -76,7 +75,7 @@ for model in MODELS.values():
 
 
 def prepare(folder):
-    """Images of blurred noise around ten centres, and texts by a rule: both can be learnt."""
+    """Writes images of blurred noise around ten centres and texts by a rule, which both can be learnt, and weights."""
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
@@ -136,7 +135,4 @@ def train(name, data, weights, arguments):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "prepare":
-        prepare(pathlib.Path(sys.argv[2]))
-    else:
-        train(*sys.argv[1:])
+    train(*sys.argv[1:])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """acc::Trainer beside transformers' Trainer, on the same model, data and arguments.
 
-trainer_test.py ACC WORKER CASE
+trainer_test.py ACC WORKER [CASE ...]
 """
+import functools
 import json
 import os
 import pathlib
@@ -10,10 +11,15 @@ import subprocess
 import sys
 import tempfile
 
-from safetensors.torch import load_file
+os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-ACC, WORKER, CASE = sys.argv[1:]
-PEER = pathlib.Path(__file__).with_name("trainer_peer.py")
+import trainer_peer  # noqa: E402  after the variables that torch reads
+import transformers  # noqa: E402, F401  once for all cases
+from safetensors.torch import load_file  # noqa: E402
+from scenarios import SCENARIOS, Forked, run_scenarios  # noqa: E402
+
+ACC, WORKER, *NAMES = sys.argv[1:]
 
 EPOCHS = {
     "num_train_epochs": 2,
@@ -47,10 +53,16 @@ CASES = {
 }
 
 
-def run(command, environment):
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}"
-    return done.stdout
+def train(who, processes, *arguments):
+    with tempfile.TemporaryFile("w+") as output:
+        if who == "peer" and processes == 1:
+            code = Forked(output, trainer_peer.train, *arguments).wait()
+        else:
+            program = [sys.executable, trainer_peer.__file__] if who == "peer" else [WORKER]
+            launch = [ACC, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes)] if processes > 1 else []
+            code = subprocess.run([*launch, *program, *arguments], stdout=output, stderr=output).returncode
+        output.seek(0)
+        assert code == 0, f"{who} ended with {code}:\n{output.read()}"
 
 
 def history(folder):
@@ -65,20 +77,16 @@ def history(folder):
     return state, entries
 
 
-def main():
-    model, processes, more = CASES[CASE]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+def compare(case, data):
+    model, processes, more = CASES[case]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        run([sys.executable, PEER, "prepare", folder], environment)
-        data = folder / ("texts.pt" if model == "transformer" else "images.pt")
-        outputs = {}
-        for who, program in (("peer", [sys.executable, PEER]), ("ours", [WORKER])):
-            outputs[who] = folder / who
+        outputs = {who: folder / who for who in ("peer", "ours")}
+        for who, output in outputs.items():
             arguments = folder / f"{who}.json"
-            arguments.write_text(json.dumps({**EPOCHS, **more, "output_dir": str(outputs[who])}))
-            launch = [ACC, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes)] if processes > 1 else []
-            run([*launch, *program, model, data, folder / f"{model}.safetensors", arguments], environment)
+            arguments.write_text(json.dumps({**EPOCHS, **more, "output_dir": str(output)}))
+            rows = data / ("texts.pt" if model == "transformer" else "images.pt")
+            train(who, processes, model, rows, data / f"{model}.safetensors", arguments)
         peer_state, peer = history(outputs["peer"])
         our_state, ours = history(outputs["ours"])
         assert peer and len(peer) == len(ours), f"{peer}\n{ours}"
@@ -98,4 +106,11 @@ def main():
         assert kept[0] == kept[1], kept
 
 
-main()
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        trainer_peer.prepare(pathlib.Path(name))
+        SCENARIOS.update({case: functools.partial(compare, case, pathlib.Path(name)) for case in CASES})
+        return run_scenarios(NAMES)
+
+
+sys.exit(main())
