@@ -29,7 +29,7 @@ constexpr std::chrono::nanoseconds kContinueAfter = 1ms;
 constexpr std::chrono::nanoseconds kHurryAfter = 50us;
 // How soon a rank that sleeps notices the end of another process.
 constexpr std::chrono::nanoseconds kMaxSleep = 10ms;
-// A sleep that is longer by this was one of the whole process: it was suspended.
+// Who does not look at an operation in progress for so long was suspended.
 constexpr std::chrono::nanoseconds kSuspended = 500ms;
 constexpr std::size_t kCacheLine = Segment::kCacheLine;
 constexpr int kMaxSpins = 400;
@@ -122,7 +122,8 @@ std::uint64_t MemoryGroup::begin(Collective collective) {
   const std::size_t window = window_of(what);
   operation.chunks = std::max<std::size_t>(1, (what.bytes + window - 1) / window);
   operation.signature = signature_of(what);
-  operation.deadline = Clock::now() + what.timeout;
+  leave_out_suspension();
+  operation.deadline = looked_ + what.timeout;
   if (what.kind == Collective::Kind::all_reduce) {
     operation.in_parts = ranks_.size > 2 && what.bytes >= kReduceInPartsFrom;
     operation.combine = combine_function(what.type, what.combination);
@@ -431,20 +432,26 @@ void MemoryGroup::sleep(Lock& lock, Clock::time_point give_up) {
     own_bell_.waiting_for.store(RankBell::kNobody);
     return;
   }
-  const Clock::time_point now = Clock::now();
+  leave_out_suspension();
   const Clock::time_point deadline = std::min(give_up, operations_.front().deadline);
   const std::chrono::nanoseconds max_time =
-      std::min(kMaxSleep, std::max<std::chrono::nanoseconds>(0ns, deadline - now));
+      std::min(kMaxSleep, std::max<std::chrono::nanoseconds>(0ns, deadline - looked_));
   asleep_ = true;
   lock.unlock();
   futex_wait(own_bell_.rings, rings, max_time);
   lock.lock();
   asleep_ = false;
   own_bell_.waiting_for.store(RankBell::kNobody);
-  if (const auto too_long = Clock::now() - now - max_time; too_long > kSuspended) {
-    for (Operation& operation : operations_) operation.deadline += too_long;
-  }
+  leave_out_suspension();
   if (!failure_ && !operations_.empty()) look_for_lost_ranks(own_bell_.rings == rings);
+}
+
+void MemoryGroup::leave_out_suspension() {
+  const Clock::time_point now = Clock::now();
+  if (const auto gap = now - looked_; gap > kSuspended) {
+    for (Operation& operation : operations_) operation.deadline += gap;
+  }
+  looked_ = now;
 }
 
 // `ask_kernel`: whether the others' processes still exist.

@@ -149,6 +149,8 @@ class MemoryGroup {
   template <class Until>
   void drive(Lock& lock, Clock::time_point give_up, Until until);
   void sleep(Lock& lock, Clock::time_point give_up);
+  // Called at least every kMaxSleep while an operation is in progress.
+  void leave_out_suspension();
   void look_for_lost_ranks(bool ask_kernel);
   void fail(const std::string& text);
   int name_of(int rank) const;
@@ -169,6 +171,7 @@ class MemoryGroup {
   std::condition_variable changed_ = {};
   std::deque<Operation> operations_ = {};
   std::vector<std::function<void()>> done_ = {};
+  Clock::time_point looked_ = {};
   std::uint64_t begun_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t begun_chunks_ = 0;
