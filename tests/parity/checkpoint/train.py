@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """train(MODE, FOLDER, OPTIMIZER): the training of train.cpp with Python's accelerate. `save_bin` saves state_dicts."""
 import torch
+import torch._dynamo  # which optimizers import, here once for all
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 

@@ -10,8 +10,11 @@ import pathlib
 import sys
 
 import torch
+import torch._dynamo  # which optimizers import, here once for all cases
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
+from transformers import Trainer, TrainingArguments
 
 
 class Mlp(nn.Module):
@@ -76,8 +79,6 @@ for model in MODELS.values():
 
 def prepare(folder):
     """Writes images of blurred noise around ten centres and texts by a rule, which both can be learnt, and weights."""
-    from safetensors.torch import save_file
-
     torch.manual_seed(0)
     centres = torch.randn(10, 1, 28, 28)
     start = torch.randint(64, (404, 1))
@@ -99,9 +100,6 @@ def prepare(folder):
 
 
 def train(name, data, weights, arguments):
-    from safetensors.torch import load_file
-    from transformers import Trainer, TrainingArguments
-
     class Rows(torch.utils.data.Dataset):
         def __init__(self, tensors, part):
             self.inputs = tensors[f"{part}_inputs"]

@@ -15,7 +15,6 @@ os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import trainer_peer  # noqa: E402  after the variables that torch reads
-import transformers  # noqa: E402, F401  once for all cases
 from safetensors.torch import load_file  # noqa: E402
 from scenarios import SCENARIOS, Forked, run_scenarios  # noqa: E402
 
