@@ -73,7 +73,7 @@ NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state);
 
 /// Throws Error{usage} with every tensor of `state` that is shaped otherwise than the module's and, if
 /// `strict`, every missing and unknown one; otherwise returns those. `where` is its file. The tensors need no
-/// memory.
+/// memory; of those that have some, the names of one tied weight must have one value.
 IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTensors& state,
                                  const std::filesystem::path& where, bool strict = true);
 
