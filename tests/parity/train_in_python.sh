@@ -13,4 +13,5 @@ mkdir -p "$out"
 export ACCELERATE_USE_CPU=true
 # The C++ library sets this itself where the CPU needs it; Python's torch does not.
 export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE_FP16}"
-exec "$launcher" run --standalone --no-python --nproc-per-node "$processes" "$ACC_PEER_PYTHON" "$program" "$out" "$@"
+export PYTHON_EXEC="$ACC_PEER_PYTHON"
+exec "$launcher" run --standalone --preload torch,torch._dynamo --nproc-per-node "$processes" "$program" "$out" "$@"

@@ -9,12 +9,13 @@ import tempfile
 acc, program = sys.argv[1:]
 peer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer.py")
 cpp = [program]
-python = [sys.executable, peer]
-environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+python = [peer]
+environment = {**os.environ, "PYTHON_EXEC": sys.executable, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
 
 
 def run(side, processes, *words):
-    command = [acc, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes), *side, *words]
+    start = ["--no-python"] if side is cpp else ["--preload", "torch,torch._dynamo"]
+    command = [acc, "run", "--standalone", *start, "--nproc-per-node", str(processes), *side, *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

@@ -9,15 +9,16 @@ import tempfile
 
 acc, program = sys.argv[1:]
 cpp = [program]
-python = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "train.py")]
-environment = {**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16",
+python = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "train.py")]
+environment = {**os.environ, "PYTHON_EXEC": sys.executable, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_FP16",
                "FSDP_STATE_DICT_TYPE": "SHARDED_STATE_DICT"}
 sharded = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
            "FSDP_TRANSFORMER_CLS_TO_WRAP": "Block"}
 
 
 def run(side, processes, *words, **more):
-    command = [acc, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes), *side, *words]
+    start = ["--no-python"] if side is cpp else ["--preload", "torch,torch._dynamo,accelerate"]
+    command = [acc, "run", "--standalone", *start, "--nproc-per-node", str(processes), *side, *words]
     variables = {**environment, **(sharded if side is cpp else {}), **more}
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     if done.returncode != 0:
