@@ -281,6 +281,36 @@ struct TrainerBase::Plan {
   double num_train_samples = 0;
 };
 
+// The plan of a training from its start, in checkpoints: the steps of one that was continued may be as many,
+// and of another size. Saved as the state of a callback, since transformers refuses a trainer_state.json with
+// other fields than its own.
+class TrainerBase::PlanRecord : public TrainerCallback {
+ public:
+  // Of the training that begins; none is loaded.
+  void set(const Plan& plan) {
+    plan_ = {{"total_train_batch_size", plan.total_train_batch_size},
+             {"num_update_steps_per_epoch", plan.num_update_steps_per_epoch},
+             {"max_steps", plan.max_steps},
+             {"num_train_epochs", plan.num_train_epochs}};
+    loaded_.reset();
+  }
+
+  // Whether the checkpoint is of a training with the same plan: of transformers' by its numbers of steps and
+  // epochs.
+  bool is_loaded(const TrainerState& state) const {
+    if (loaded_) return *loaded_ == plan_;
+    return state.max_steps == plan_.at("max_steps") && state.num_train_epochs == plan_.at("num_train_epochs");
+  }
+
+  std::string name() const override { return "acc::Trainer"; }
+  std::string state() const override { return plan_.dump(); }
+  void load_state(std::string_view json) override { loaded_ = nlohmann::json::parse(json); }
+
+ private:
+  nlohmann::json plan_ = {};
+  std::optional<nlohmann::json> loaded_ = {};
+};
+
 // The counters of one call of train.
 struct TrainerBase::Counters {
   at::Tensor loss = {};
@@ -295,13 +325,15 @@ struct TrainerBase::Counters {
 TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions options)
     : arguments_(completed(arguments)),
       options_(std::move(options)),
-      accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))) {
+      accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
+      plan_record_(std::make_shared<PlanRecord>()) {
   // The Trainer itself counts the batches of a step.
   accelerator_->set_gradient_accumulation_steps(1);
   set_seed(arguments_.seed, {.deterministic = arguments_.full_determinism});
   state_.is_local_process_zero = accelerator_->is_local_main_process();
   state_.is_world_process_zero = accelerator_->is_main_process();
   callbacks_.add(std::make_shared<detail::DefaultFlowCallback>());
+  callbacks_.add(plan_record_);
   for (auto& callback : options_.callbacks) callbacks_.add(std::move(callback));
   if (shows_progress())
     callbacks_.add(std::make_shared<detail::ProgressCallback>(::isatty(STDERR_FILENO) == 1));
@@ -464,7 +496,18 @@ TrainerBase::Plan TrainerBase::plan_training() const {
 }
 
 void TrainerBase::continue_with(Plan& plan, const LoaderPosition& from) {
-  if (!train_batches()) return;
+  const std::int64_t steps_from_start = plan.max_steps;
+  if (plan_record_->is_loaded(state_)) {
+    plan.max_steps = state_.max_steps;
+    plan.num_train_epochs = state_.num_train_epochs;
+  } else if (train_batches()) {
+    plan_rest(plan, from);
+  }
+  if (plan.max_steps != steps_from_start && scheduler_ && !options_.schedule)
+    scheduler_->set_schedule(create_schedule(plan.max_steps));
+}
+
+void TrainerBase::plan_rest(Plan& plan, const LoaderPosition& from) const {
   const std::int64_t batches_left =
       from.finished ? 0 : std::max<std::int64_t>(0, plan.steps_in_epoch - std::int64_t(from.batches));
   const std::int64_t left_in_pass = ceil_div(batches_left, arguments_.gradient_accumulation_steps);
@@ -476,7 +519,6 @@ void TrainerBase::continue_with(Plan& plan, const LoaderPosition& from) {
   }
   const std::int64_t done = epochs * plan.num_update_steps_per_epoch - left_in_pass;
   plan.max_steps = state_.global_step + std::max<std::int64_t>(0, plan.max_steps - done);
-  if (scheduler_ && !options_.schedule) scheduler_->set_schedule(create_schedule(plan.max_steps));
 }
 
 void TrainerBase::show_banner(const Plan& plan) {
@@ -509,6 +551,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   if (std::exchange(native_, native) != native) initial_rates_.clear();
   optimizer_ = accelerator_->prepare_optimizer(native);
   Plan plan = plan_training();
+  plan_record_->set(plan);
   create_scheduler(*optimizer_, plan.max_steps);
 
   const TrainerState before = state_;
@@ -523,8 +566,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
     resume(checkpoint);
     position = train_position();
     if (arguments_.ignore_data_skip) position = {.epoch = position.epoch + (position.finished ? 1 : 0)};
-    if (state_.max_steps != plan.max_steps || state_.num_train_epochs != plan.num_train_epochs)
-      continue_with(plan, position);
+    continue_with(plan, position);
   }
   state_.max_steps = plan.max_steps;
   state_.num_train_epochs = plan.num_train_epochs;

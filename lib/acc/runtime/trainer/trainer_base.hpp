@@ -169,10 +169,13 @@ class TrainerBase {
  private:
   struct Plan;
   struct Counters;
+  class PlanRecord;
 
   Plan plan_training() const;
-  // Of a checkpoint whose steps were of another size: trains what is left of the data, or of max_steps.
+  // Changes the plan to that of the loaded checkpoint, or if its steps were of another size, to what is left
+  // of the data or of max_steps.
   void continue_with(Plan& plan, const LoaderPosition& from);
+  void plan_rest(Plan& plan, const LoaderPosition& from) const;
   void show_banner(const Plan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
@@ -198,6 +201,7 @@ class TrainerBase {
   TrainerState state_ = {};
   TrainerControl control_ = {};
   detail::CallbackHandler callbacks_ = {};
+  std::shared_ptr<PlanRecord> plan_record_;
   std::optional<Optimizer> optimizer_ = {};
   // One of the two, according to lr_scheduler_type.
   std::shared_ptr<Scheduler> scheduler_ = {};

@@ -396,6 +396,40 @@ TEST_CASE("trainer: a training continued in larger or smaller steps trains the r
     train("large", 4, "");
     CHECK(train("small", 2, folder.path() / "large" / "checkpoint-8").first.global_step == 12);
   }
+  SECTION("epochs, also in steps of which a whole training has as many as the second part ended with") {
+    arguments.num_train_epochs = 3;
+    arguments.save_steps = 1;
+    train("small", 2, "");
+    CHECK(train("large", 16, folder.path() / "small" / "checkpoint-3").first.global_step == 6);
+    CHECK(train("medium", 8, folder.path() / "large" / "checkpoint-4").first.global_step == 8);
+  }
+}
+
+TEST_CASE("trainer: steps of another size have one schedule, also after a checkpoint of theirs",
+          "[runtime]") {
+  struct Short : acc::TrainerCallback {
+    void on_step_end(const Arguments&, State& state, Control& control) override {
+      control.should_epoch_stop = state.global_step % 3 == 0;
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.num_train_epochs = 3;
+  arguments.save_strategy = acc::SaveStrategy::steps;
+  arguments.save_steps = 1;
+  const auto train = [&](const char* name, int batch_size, const fs::path& checkpoint) {
+    arguments.output_dir = folder.path() / name;
+    arguments.per_device_train_batch_size = batch_size;
+    acc::Trainer trainer(zeros(), arguments, points(16),
+                         acc::TrainerOptions{.callbacks = {std::make_shared<Short>()}});
+    trainer.train(checkpoint);
+    return std::pair(trainer.state().max_steps, trainer.model()->fc->weight.detach().clone());
+  };
+  train("large", 4, "");
+  const auto [steps, weights] = train("small", 2, folder.path() / "large" / "checkpoint-2");
+  const auto [same_steps, same_weights] = train("again", 2, folder.path() / "small" / "checkpoint-4");
+  CHECK(same_steps == steps);
+  CHECK(same_weights.equal(weights));
 }
 
 TEST_CASE("trainer: an iterable data set continues in the pass in which the checkpoint was saved",
