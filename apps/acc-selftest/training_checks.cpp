@@ -6,6 +6,9 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <memory>
+
+#include "acc/runtime/data/samplers.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "checks.hpp"
 
@@ -36,11 +39,25 @@ TORCH_MODULE(Regressor);
 using Points = DataLoader<TensorDataset<2>>;
 
 // The same points on every process.
-Points make_points(std::size_t batch_size, int num_processes) {
+TensorDataset<2> make_points(int num_processes) {
   set_seed(1);
   const at::Tensor x = at::randn({64 * num_processes, 2});
   const at::Tensor y = x.sum(1, true).mul(0.7).sub(0.3);
-  return Points(TensorDataset<2>(x, y), {.batch_size = batch_size, .shuffle = true, .seed = 7});
+  return TensorDataset<2>(x, y);
+}
+
+Points load_points(std::size_t batch_size, int num_processes) {
+  return Points(make_points(num_processes), {.batch_size = batch_size, .shuffle = true, .seed = 7});
+}
+
+// Reads all points, in the same order, and says so: a loader that is not prepared is warned of.
+Points load_points_alone(std::size_t batch_size, int num_processes) {
+  const TensorDataset<2> points = make_points(num_processes);
+  const SamplerShare all{.process_index = 0, .num_processes = 1};
+  return Points(points, {.batch_size = batch_size,
+                         .seed = 7,
+                         .sampler = std::make_shared<DistributedSampler>(
+                             points.size(), DistributedSamplerOptions{.share = all})});
 }
 
 Regressor make_regressor() {
@@ -66,7 +83,7 @@ Trained train(Accelerator& accelerator, std::size_t batch_size) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   auto [model, optimizer, loader] =
-      accelerator.prepare(net, std::move(sgd), make_points(batch_size, accelerator.num_processes()));
+      accelerator.prepare(net, std::move(sgd), load_points(batch_size, accelerator.num_processes()));
   Trained result;
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     double sum = 0;
@@ -92,7 +109,7 @@ at::Tensor train_alone(std::size_t batch_size, int num_processes, at::Device dev
   Regressor net = make_regressor();
   net->to(device);
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
-  Points loader = make_points(batch_size, num_processes);
+  Points loader = load_points_alone(batch_size, num_processes);
   for (int epoch = 0; epoch < epochs; ++epoch) {
     std::size_t batches = 0;
     for (auto& [x, y] : loader) {
@@ -142,7 +159,7 @@ Failure check_accumulation(Accelerator& plain) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   auto [model, optimizer, loader] =
-      accelerator.prepare(net, std::move(sgd), make_points(kBatchSize, accelerator.num_processes()));
+      accelerator.prepare(net, std::move(sgd), load_points(kBatchSize, accelerator.num_processes()));
   // The launcher's variable takes precedence over the 3.
   const auto every = static_cast<std::size_t>(accelerator.gradient_accumulation_steps());
   std::size_t batches = 0;
