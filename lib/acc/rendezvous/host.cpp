@@ -97,16 +97,16 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
       loop_, asked, *store_,
       RendezvousBackend::Events{
           .on_round =
-              [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
+              [events, begun = guard_([this] { serve_round(); })](const auto& places) {
                 events->on_round(places);
-                if (!alive.expired()) serve_round();
+                begun();
               },
           .on_change = [events] { events->on_change(); },
           .on_closed =
-              [this, events] {
+              [this, events, closed = guard_([this] { check_alone(); })] {
                 backend_closed_ = true;
                 events->on_closed();
-                check_alone();
+                closed();
               },
           .on_error = [events](const Error& error) { events->on_error(error); },
           .on_missing = [events](const std::string& text, bool spare) { events->on_missing(text, spare); }});
@@ -124,9 +124,9 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
   *events = coordinator_->backend_events();
   if (succession.survivors == 0) return;
   survivors_.expires_after(kSurvivorsTimeout);
-  survivors_.async_wait([this](const boost::system::error_code& error) {
+  survivors_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (!error) coordinator_->stop_expecting();
-  });
+  }));
 }
 
 void Host::adopt(const Member& member) {
@@ -152,14 +152,15 @@ void Host::adopt(const Member& member) {
 
 // Posted, because the coordinator may be in the middle of sending to all nodes.
 void Host::connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss) {
-  boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
-    log::debug("rendezvous: node {} has gone: {}", node, loss.gone ? "its connection closed" : loss.why);
-    connections_.erase(node);
-    serve_all();
-    coordinator_->on_lost(node, loss.why, loss.gone);
-    check_alone();
-  });
+  boost::asio::post(loop_, guard_([this, node, loss] { remove(node, loss); }));
+}
+
+void Host::remove(Coordinator::NodeId node, const ConnectionLoss& loss) {
+  log::debug("rendezvous: node {} has gone: {}", node, loss.gone ? "its connection closed" : loss.why);
+  connections_.erase(node);
+  serve_all();
+  coordinator_->on_lost(node, loss.why, loss.gone);
+  check_alone();
 }
 
 void Host::on_hello(const NodeInfo& info, const NodeHistory& history) {
@@ -235,12 +236,12 @@ void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<voi
   alone_ = std::move(gone);
   agents_until_ = RunningClock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
   timeout_.expires_after(timeout);
-  timeout_.async_wait([this](const boost::system::error_code& error) {
+  timeout_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (error) return;
     drop();
     backend_closed_ = true;
     check_alone();
-  });
+  }));
   check_alone();
 }
 
@@ -261,9 +262,9 @@ bool Host::agents_remain() const {
 
 void Host::check_alone_later() {
   poll_.expires_after(kPollInterval);
-  poll_.async_wait([this](const boost::system::error_code& error) {
+  poll_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (!error) check_alone();
-  });
+  }));
 }
 
 void Host::drop() {

@@ -11,6 +11,7 @@
 
 #include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/callback_guard.hpp"
 #include "acc/rendezvous/coordinator.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_listener.hpp"
@@ -62,6 +63,7 @@ class Host {
   void drop();
   void send(Coordinator::NodeId node, const NodeMessage& message);
   void connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss);
+  void remove(Coordinator::NodeId node, const ConnectionLoss& loss);
   void forget_workers();
   void serve_all();
   void serve_round();
@@ -84,7 +86,7 @@ class Host {
   RunningClock::time_point agents_until_ = {};
   std::function<void()> alone_ = {};
   bool backend_closed_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackGuard guard_ = {};
 };
 
 /// Checks that a process that may open `max_files` files can host the job of `plan`. Throws Error{system} if

@@ -56,6 +56,22 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   CHECK(gone);
 }
 
+// Of timers that expire together none can be cancelled by the handler of another.
+TEST_CASE("host: no timer of a host that has been destroyed calls it", "[rendezvous]") {
+  boost::asio::io_context loop;
+  const LaunchPlan plan = plan_of(2);
+  auto host = std::make_unique<Host>(
+      loop, plan, [](const NodeMessage&) {}, std::vector<std::string>{"127.0.0.1"}, 0, 4711, Succession{});
+  RunningTimer first(loop, RunningClock::now());
+  first.async_wait([&](const boost::system::error_code&) { host.reset(); });
+  host->coordinator().give_up("it ends");
+  bool gone = false;
+  host->wait_until_alone(0ms, [&] { gone = true; });
+  test::drive(loop, [&] { return host == nullptr; });
+  loop.poll();
+  CHECK_FALSE(gone);
+}
+
 TEST_CASE("host: its store names a job that runs elsewhere", "[rendezvous]") {
   boost::asio::io_context loop;
   const LaunchPlan plan = plan_of(2);
