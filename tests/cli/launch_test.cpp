@@ -446,4 +446,17 @@ TEST_CASE("cli: a log file that cannot be written is said once, and makes nobody
   CHECK(pipe.err == "acc: --log-file: pipe cannot be written: it is a pipe without a reader\n");
 }
 
+TEST_CASE("cli: a soft limit of open files is no limit for acc, and its workers keep it", "[cli]") {
+  const Cli acc;
+  for (const char* files : {"9", "12"}) {
+    const Run run = acc::test::run(
+        {"/bin/sh", "-c", "ulimit -Sn $1; exec \"$0\" run --nproc-per-node 2 --no-python sh -c 'ulimit -Sn'",
+         (acc::program_folder() / "acc").string(), files},
+        acc.environment, "", acc.folder.path().string());
+    INFO(run.err);
+    CHECK(run.code == 0);
+    CHECK(run.out == std::string(files) + "\n" + files + "\n");
+  }
+}
+
 }  // namespace launch_test

@@ -186,6 +186,8 @@ struct Supervisor {
   pid_t pid = 0;
   /// Becomes readable when it has ended.
   int gone = -1;
+  /// Its limits of open files before it raised them.
+  rlimit open_files = {};
 };
 
 // Where the files of jobs are, without what killed jobs have left.
@@ -241,7 +243,8 @@ LaunchReport run_agent(const Job& job) {
                             .terminal = job.terminal,
                             .outside = outside ? &*outside : nullptr,
                             .start = job.program != nullptr ? job.program->start : execute,
-                            .fork_server = fork_server ? &*fork_server : nullptr});
+                            .fork_server = fork_server ? &*fork_server : nullptr,
+                            .open_files = job.supervisor.open_files});
   if (const std::string text = attached_text(plan, job.left.logs); !text.empty())
     log::write(log::Level::info, text);
   std::optional<FileTimer> timer;
@@ -381,6 +384,7 @@ int report_lost_agent(const ExitStatus& agent) {
 int launch(LaunchPlan plan) {
   open_standard_streams();
   check_open_files();
+  const rlimit open_files = raise_open_files();
   const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach)
@@ -391,7 +395,7 @@ int launch(LaunchPlan plan) {
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(
       [&](int gone) {
-        return run_job(plan, left, {supervisor, gone}, lent);
+        return run_job(plan, left, {supervisor, gone, open_files}, lent);
       },
       [&] {
         left.file.remove_socket();
@@ -411,15 +415,16 @@ LaunchReport run_for_program(const LaunchPlan& given, const HostProgram& program
   LaunchPlan plan = given;
   plan.process = program.pid;
   const Leftovers left(plan, program.pid);
-  return with_job(plan, left, {program.pid, program.ended}, nullptr, &program, [](const Job& job) {
-    try {
-      return finish(job);
-    } catch (...) {
-      job.output.finish();
-      job.left.remove();
-      throw;
-    }
-  });
+  return with_job(plan, left, {program.pid, program.ended, raise_open_files()}, nullptr, &program,
+                  [](const Job& job) {
+                    try {
+                      return finish(job);
+                    } catch (...) {
+                      job.output.finish();
+                      job.left.remove();
+                      throw;
+                    }
+                  });
 }
 
 }  // namespace acc::launcher

@@ -112,6 +112,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       signals_(loop, open_signals(signals_of(options.also))),
       supervisor_(loop),
       deadline_(loop),
+      changes_{.open_files = options.open_files},
       terminal_(options.terminal),
       outside_(options.outside),
       start_(options.start),

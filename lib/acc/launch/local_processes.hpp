@@ -74,6 +74,8 @@ struct ProcessOptions {
   StartProcess start = execute;
   /// For workers that are preloaded.
   ForkServer* fork_server = nullptr;
+  /// Those that workers keep: a worker needs up to four descriptors here, so this process raises its own.
+  rlimit open_files = raise_open_files();
 };
 
 /// Implements Processes with real workers on one event loop. For the main thread of a subreaper.
@@ -118,8 +120,7 @@ class LocalProcesses : public Processes {
   boost::asio::posix::stream_descriptor supervisor_;
   /// Ends a wait of next().
   RunningTimer deadline_;
-  // A worker needs up to four descriptors here; workers keep the original limit.
-  OwnChanges changes_ = {.open_files = raise_open_files()};
+  OwnChanges changes_;
   const TerminalLoan* terminal_;
   const HostPids* outside_;
   StartProcess start_;
