@@ -31,14 +31,14 @@ std::vector<std::string> words_of(std::string_view text, char separator) {
   return words;
 }
 
-// The place of a node that its platform counts.
+// The rank of a node that its platform counts.
 void set_node(Engine& engine, Number rank, Number size) {
   engine.rank = engine.node_rank = std::move(rank);
   engine.size = engine.num_nodes = std::move(size);
 }
 
-void require_place(const Environment& environment, std::string_view rank, const std::string& size,
-                   Engine& engine) {
+void require_rank(const Environment& environment, std::string_view rank, const std::string& size,
+                  Engine& engine) {
   if (engine.rank && engine.size && engine.rank->value < engine.size->value) return;
   engine.problem = incomplete(engine, assignment(environment, rank), fmt::format("a {} above it", size));
 }
@@ -96,7 +96,7 @@ void read_volcano(const Environment& environment, Engine& engine) {
   if (hosts.empty()) return;
   set_node(engine, read_number(environment, "VC_TASK_INDEX"),
            EngineValue<int>{static_cast<int>(hosts.size()), list});
-  require_place(environment, "VC_TASK_INDEX", "host in " + list, engine);
+  require_rank(environment, "VC_TASK_INDEX", "host in " + list, engine);
   engine.master_addr = {hosts.front(), "first of " + list};
 }
 
@@ -107,7 +107,7 @@ void read_sky_pilot(const Environment& environment, Engine& engine) {
   if (!size && !addresses.empty())
     size = {static_cast<int>(addresses.size()), "lines of " + std::string(kAddresses)};
   set_node(engine, read_number(environment, "SKYPILOT_NODE_RANK"), size);
-  require_place(environment, "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES", engine);
+  require_rank(environment, "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES", engine);
   if (!addresses.empty()) engine.master_addr = {addresses.front(), "first of " + std::string(kAddresses)};
   if (const auto task = environment.find("SKYPILOT_TASK_ID")) set_run_id(engine, *task, "SKYPILOT_TASK_ID");
 }
@@ -135,7 +135,7 @@ void read_aws_batch(const Environment& environment, Engine& engine) {
   const Number size = read_number(environment, "AWS_BATCH_JOB_NUM_NODES", 1);
   const Number main = read_number(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX");
   set_node(engine, read_number(environment, kIndex), size);
-  require_place(environment, kIndex, "AWS_BATCH_JOB_NUM_NODES", engine);
+  require_rank(environment, kIndex, "AWS_BATCH_JOB_NUM_NODES", engine);
   if (engine.problem) return;
   if (main && main->value > 0) {
     engine.rank =
@@ -154,7 +154,7 @@ void read_aws_batch(const Environment& environment, Engine& engine) {
 void read_pytorch_variables(const Environment& environment, Engine& engine) {
   set_node(engine, read_number(environment, "RANK"), read_number(environment, "WORLD_SIZE", 1));
   engine.is_convention = true;
-  require_place(environment, "RANK", "WORLD_SIZE", engine);
+  require_rank(environment, "RANK", "WORLD_SIZE", engine);
   engine.master_addr = {environment.get("MASTER_ADDR"), "MASTER_ADDR"};
 }
 

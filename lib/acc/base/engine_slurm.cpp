@@ -20,7 +20,7 @@ std::string ordinal(std::size_t number) {
 }
 
 // The index of this node in the step's list of hosts, from 0.
-std::optional<std::size_t> place_of(const std::string& node, const std::vector<std::string>& hosts) {
+std::optional<std::size_t> index_of(const std::string& node, const std::vector<std::string>& hosts) {
   const auto found = std::ranges::find(hosts, node);
   if (node.empty() || found == hosts.end()) return std::nullopt;
   return static_cast<std::size_t>(found - hosts.begin());
@@ -76,11 +76,11 @@ void read_slurm_step(const Environment& environment, Engine& engine) {
   engine.local_rank = read_number(environment, "SLURM_LOCALID");
   read_slurm_run(environment, engine);
   const std::vector<std::string> hosts = expand_host_list(environment.get(kList), kList);
-  const auto place = place_of(engine.node, hosts);
-  engine.node_rank = place
-                         ? EngineValue<int>{static_cast<int>(*place),
+  const auto index = index_of(engine.node, hosts);
+  engine.node_rank = index
+                         ? EngineValue<int>{static_cast<int>(*index),
                                             fmt::format("SLURMD_NODENAME={}, {} of {}", engine.node,
-                                                        ordinal(*place + 1), assignment(environment, kList))}
+                                                        ordinal(*index + 1), assignment(environment, kList))}
                          : read_number(environment, "SLURM_NODEID");
   if (!engine.size || !engine.num_nodes || !engine.local_rank || !engine.node_rank ||
       engine.node_rank->value >= engine.num_nodes->value || engine.rank->value >= engine.size->value) {

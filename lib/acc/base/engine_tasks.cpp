@@ -6,7 +6,7 @@
 namespace acc::engines {
 namespace {
 
-/// The variables in which a launcher of tasks tells each its place; empty: it has none.
+/// The variables in which a launcher of tasks tells each its rank; empty: it has none.
 struct TaskVariables {
   std::string_view rank, size, local_rank, local_size, num_nodes, run_id;
 };

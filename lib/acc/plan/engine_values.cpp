@@ -66,7 +66,7 @@ class EngineQuestion {
                         dropped.size() == 1 ? "has" : "have", engine_.name)};
   }
 
-  void set_place() {
+  void set_shape() {
     const bool tasks = engine_.several_per_node;
     if (tasks) settings_.set("nproc_per_node", "1", "one worker for each task, " + engine_.size->origin);
     if (tasks || counted_by().empty()) {
@@ -208,7 +208,7 @@ class EngineQuestion {
 
   // Each task is a worker; a number of workers must say the same.
   void check_processes() const {
-    const std::string place = engine_.node.empty() ? "this machine" : engine_.node;
+    const std::string node = engine_.node.empty() ? "this machine" : engine_.node;
     const std::string way_out = engine_.family == EngineFamily::slurm ? "use --ntasks-per-node=1"
                                 : engine_.family == EngineFamily::mpi ? "start one process per node"
                                                                       : "start one task per node";
@@ -218,7 +218,7 @@ class EngineQuestion {
       const auto number = parse_integer(text);
       const int tasks = engine_.local_size ? engine_.local_size->value : engine_.size->value;
       fail("",
-           fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, place,
+           fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, node,
                        settings_.origin("nproc_per_node"), text,
                        number ? fmt::format(": that is {} workers", *number * tasks) : ""),
            fmt::format("{}, or drop {}", way_out, settings_.origin("nproc_per_node")));
@@ -428,7 +428,7 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
     question.exchange();
     values.task = question.task(values.notes);
     question.set_address(values.problems);
-    question.set_place();
+    question.set_shape();
     values.engine = engine;
   } else {
     values.notes = note_on_nodes(inputs.environment, settings);
@@ -441,7 +441,7 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
 std::string engine_text(const Engine& engine, const LaunchPlan& plan) {
   if (!engine) return {};
   const std::string node = engine.node.empty() ? "" : ", " + engine.node;
-  const std::string place =
+  const std::string shape =
       plan.task
           ? fmt::format("{} tasks, one worker each; this is rank {} (local rank {}{})", plan.num_machines,
                         plan.machine_rank, plan.task->local_rank, node)
@@ -452,7 +452,7 @@ std::string engine_text(const Engine& engine, const LaunchPlan& plan) {
       rendezvous.endpoint_host.empty()
           ? ""
           : fmt::format("; they meet at {}:{}", rendezvous.endpoint_host, rendezvous.endpoint_port);
-  return fmt::format("{}: {}{}", full_name(engine), place, endpoint);
+  return fmt::format("{}: {}{}", full_name(engine), shape, endpoint);
 }
 
 std::vector<std::string> srun_command(const Environment& environment, const std::string& acc,
