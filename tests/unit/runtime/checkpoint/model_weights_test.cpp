@@ -138,7 +138,8 @@ TEST_CASE("model_file: a tied weight with two different values is an error, and 
   CHECK(net.weight[0].item<float>() == 2);
   // Shards are compared before they are read.
   const at::Tensor unread = at::empty({2}, at::kMeta);
-  CHECK(acc::detail::require_fitting(net, {{"in", unread}, {"out", unread.clone()}}, "f").missing_keys.empty());
+  CHECK(
+      acc::detail::require_fitting(net, {{"in", unread}, {"out", unread.clone()}}, "f").missing_keys.empty());
 }
 
 TEST_CASE(
