@@ -321,23 +321,6 @@ def host_killed(acc):
 
 
 @case
-def host_and_another_killed(acc):
-    """Whoever is left goes on, as long as the machines of the others say that they have ended."""
-    for nnodes, more in (("1:3", []), ("1:5", [3, 4])):
-        count = int(nnodes[2:])
-        for other in range(1, 3):
-            with Cluster(acc, count) as cluster, SplitWatch(cluster) as watch:
-                start(cluster, nnodes)
-                began = time.monotonic()
-                killed = [0, other, *more]
-                for pid in [pid for index in killed for pid in cluster.agent_pids(index)]:
-                    send(pid, signal.SIGKILL)
-                cluster.until("the others go on", lambda: cluster.is_whole(count - len(killed)))
-                report(f"agents of nodes {', '.join(map(str, killed))} of {nnodes} killed", recovered=time.monotonic() - began)
-                watch.check()
-
-
-@case
 def host_without_power(acc):
     with Cluster(acc) as cluster:
         start(cluster, "2:3")

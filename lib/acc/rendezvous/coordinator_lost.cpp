@@ -21,7 +21,6 @@ CoordinatorLost::CoordinatorLost(NodeContext& node, First first, Candidates cand
 
 CoordinatorLost::~CoordinatorLost() {
   if (connecting_) connecting_->cancel();
-  for (const auto& check : checks_) check->cancel();
   if (trial_) trial_->close();
 }
 
@@ -34,24 +33,7 @@ void CoordinatorLost::start() {
 void CoordinatorLost::ask_all() {
   if (may_lead(node_)) return succeed();
   candidates_ = {.places = node_.last_round.candidates(node_.introduction()), .endpoint_asked = false};
-  check_later_successors();
   ask_next();
-}
-
-// Without those that have ended this node may be in the larger part. A connection that is accepted is closed
-// at once.
-void CoordinatorLost::check_later_successors() {
-  for (const auto& check : std::exchange(checks_, {})) check->cancel();
-  for (const StoreAddress& place : node_.last_round.later_successors(node_.introduction())) {
-    const auto& check = checks_.emplace_back(std::make_shared<Connecting>(node_.loop));
-    check->start(place.host, place.port, node_.connect_timeout(),
-                 guard_([this, place, &result = *check](const auto& /*socket*/, const std::string& /*why*/) {
-                   if (!result.was_refused()) return;
-                   log::debug("rendezvous: {} has ended: its port refuses", to_string(place));
-                   node_.last_round.note_failed(place, true);
-                   if (may_lead(node_)) succeed();
-                 }));
-  }
 }
 
 void CoordinatorLost::ask_next() {

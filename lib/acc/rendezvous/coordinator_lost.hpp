@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
@@ -43,7 +42,6 @@ class CoordinatorLost : public NodeState {
 
  private:
   void ask_all();
-  void check_later_successors();
   void ask_next();
   void ask_later();
   void ask(const StoreAddress& place, std::function<void()> failed);
@@ -60,8 +58,6 @@ class CoordinatorLost : public NodeState {
   Events events_;
   boost::asio::steady_timer retry_;
   std::shared_ptr<Connecting> connecting_ = {};
-  /// One for each successor after this node.
-  std::vector<std::shared_ptr<Connecting>> checks_ = {};
   /// Connection to a candidate that has not answered yet.
   std::shared_ptr<NodeConnection> trial_ = {};
   std::unique_ptr<StoreClient> client_ = {};

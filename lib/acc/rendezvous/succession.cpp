@@ -83,18 +83,6 @@ std::vector<StoreAddress> LastRound::candidates(const NodeInfo& self) const {
   return result;
 }
 
-std::vector<StoreAddress> LastRound::later_successors(const NodeInfo& self) const {
-  std::vector<StoreAddress> result;
-  const auto own = place_among(successors_, self);
-  if (!has_successors_ || !own) return result;
-  for (std::size_t next = *own + 1; next < successors_.size(); ++next) {
-    const NodeInfo& successor = successors_[next];
-    if (successor.seen_at == successor.addr && !place_among(dead_, successor))
-      result.push_back(place_of(successor));
-  }
-  return result;
-}
-
 bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const {
   if (!has_successors_ || self.node_port == 0) return false;
   const int dead_port = coordinator_is_dead() ? lost_place_.port : 0;

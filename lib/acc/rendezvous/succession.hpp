@@ -84,10 +84,6 @@ class LastRound {
 
   /// Where the job can be once the coordinator is lost, in the order in which `self` asks.
   std::vector<StoreAddress> candidates(const NodeInfo& self) const;
-  /// Where the successors after `self` listen, which look for the job at `self` while they live. Leaves out
-  /// those that are known to have ended, and those that the coordinator saw at another address: at the
-  /// address of a node behind a NAT there may be another machine. Empty if `self` is not a successor.
-  std::vector<StoreAddress> later_successors(const NodeInfo& self) const;
   /// Whether `self`, to which nodes with these histories have connected as the next coordinator, may be it:
   /// the larger part of the nodes is here, and counts for no other.
   bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const;

@@ -202,22 +202,6 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
 }
 
-TEST_CASE("cluster_node: the first successor goes on alone when all others are lost with the host",
-          "[rendezvous]") {
-  Cluster cluster(RendezvousKind::c10d, 1, 3);
-  for (int i = 0; i < 3; ++i) cluster.add();
-  cluster.until_all_ready();
-  const bool in_order = cluster[1].round().machine_rank < cluster[2].round().machine_rank;
-  Node& first = cluster[in_order ? 1 : 2];
-  cluster.forget_events();
-  cluster[0].stop();
-  cluster[in_order ? 2 : 1].stop();
-  cluster.until([&] { return first.over(); });
-  first.rendezvous->join();
-  cluster.until_all_ready();
-  CHECK(first.round().num_machines == 1);
-}
-
 TEST_CASE("cluster_node: a successor that was stopped is redirected to the others", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 4);
   cluster.plan.rendezvous.node_timeout = 500ms;
