@@ -116,6 +116,7 @@ std::string native_stacks_problem(std::string_view gdb_output) {
 namespace {
 
 namespace fs = std::filesystem;
+using TimePoint = std::chrono::steady_clock::time_point;
 
 // Processes shown of a rank; the workers of a data loader all snapshot alike.
 constexpr std::size_t kMaxProcesses = 8;
@@ -208,17 +209,25 @@ struct Snapshot {
   const StackOptions& options;
 };
 
-// The texts of the processes of a tree, up to a limit, each but the first with a heading.
-std::string text_of_processes(const std::vector<const ProcessStat*>& tree,
+// The texts of the processes of a tree, up to a limit, each but the first with a heading. After the deadline
+// no further one is examined.
+std::string text_of_processes(const std::vector<const ProcessStat*>& tree, TimePoint deadline,
                               const std::function<std::string(const ProcessStat&)>& text_of) {
   std::string text;
-  for (std::size_t i = 0; i < tree.size() && i < kMaxProcesses; ++i) {
-    const ProcessStat& process = *tree[i];
-    if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
+  std::size_t shown = 0;
+  bool in_time = true;
+  for (; shown < std::min(tree.size(), kMaxProcesses); ++shown) {
+    const ProcessStat& process = *tree[shown];
+    in_time = shown == 0 || std::chrono::steady_clock::now() <= deadline;
+    if (!in_time) break;
+    if (shown > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
     text += text_of(process);
   }
-  if (tree.size() > kMaxProcesses)
-    text += fmt::format("  and {} more processes\n", tree.size() - kMaxProcesses);
+  if (shown < tree.size()) {
+    const std::size_t others = tree.size() - shown;
+    text += fmt::format("  and {} more process{}{}\n", others, others == 1 ? "" : "es",
+                        in_time ? "" : ", for which there was no time");
+  }
   return text;
 }
 
@@ -233,10 +242,11 @@ struct PythonReport {
 };
 
 // The threads and Python stacks of the processes of a tree.
-PythonReport python_report(const std::vector<const ProcessStat*>& tree, const StackOptions& options) {
+PythonReport python_report(const std::vector<const ProcessStat*>& tree, const StackOptions& options,
+                           TimePoint deadline) {
   PythonReport report;
   bool first = true;
-  report.text = text_of_processes(tree, [&](const ProcessStat& process) {
+  report.text = text_of_processes(tree, deadline, [&](const ProcessStat& process) {
     std::string text = thread_lines(process.pid);
     const auto dump = is_python(process) ? python_stacks(process.pid, options) : std::nullopt;
     if (!dump) return text;
@@ -247,16 +257,17 @@ PythonReport python_report(const std::vector<const ProcessStat*>& tree, const St
   return report;
 }
 
-PythonReport python_report_of_rank(const Snapshot::Rank& rank, const StackOptions& options) {
-  PythonReport report = python_report(rank.tree, options);
+PythonReport python_report_of_rank(const Snapshot::Rank& rank, const StackOptions& options,
+                                   TimePoint deadline) {
+  PythonReport report = python_report(rank.tree, options, deadline);
   report.text = fmt::format("{}: {}\n{}", name_of(*rank.view), to_string(rank.state), report.text);
   if (!rank.tree.empty()) report.text += flight_record_text(*rank.view, *rank.tree.front(), options);
   return report;
 }
 
-std::string native_text(const Snapshot::Rank& rank, const StackOptions& options) {
+std::string native_text(const Snapshot::Rank& rank, const StackOptions& options, TimePoint deadline) {
   return "native stacks of " + name_of(*rank.view) + ":\n" +
-         text_of_processes(rank.tree, [&](const ProcessStat& process) {
+         text_of_processes(rank.tree, deadline, [&](const ProcessStat& process) {
            return process.state == 'Z' ? std::string() : native_stacks(process.pid, options);
          });
 }
@@ -264,9 +275,9 @@ std::string native_text(const Snapshot::Rank& rank, const StackOptions& options)
 // A debugger takes a second or more for a process with LibTorch: several run at once, and their results come
 // in the order of the ranks. Returns false if there was no time for all.
 template <class Result>
-bool examine_each(const Snapshot& snapshot, Result (*examine)(const Snapshot::Rank&, const StackOptions&),
+bool examine_each(const Snapshot& snapshot, TimePoint deadline,
+                  Result (*examine)(const Snapshot::Rank&, const StackOptions&, TimePoint),
                   const std::function<void(const Snapshot::Rank&, Result)>& on_result) {
-  const auto deadline = std::chrono::steady_clock::now() + snapshot.options.all_ranks;
   const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxParallel);
   std::vector<std::future<Result>> results;
   std::size_t taken = 0;
@@ -277,9 +288,10 @@ bool examine_each(const Snapshot& snapshot, Result (*examine)(const Snapshot::Ra
   bool in_time = true;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
     if (results.size() - taken >= at_once) take_next();
-    in_time = std::chrono::steady_clock::now() <= deadline;
+    in_time = results.empty() || std::chrono::steady_clock::now() <= deadline;
     if (!in_time) break;
-    results.push_back(std::async(std::launch::async, examine, std::cref(rank), std::cref(snapshot.options)));
+    results.push_back(
+        std::async(std::launch::async, examine, std::cref(rank), std::cref(snapshot.options), deadline));
   }
   while (taken < results.size()) take_next();
   return in_time;
@@ -339,6 +351,12 @@ fs::path find_flight_record(int rank, const Environment& environment) {
   return newest;
 }
 
+// The last debugger of each kind may be started at the deadline, and the first of the ranks after one that
+// was started then for what imports.
+std::chrono::milliseconds max_time(const StackOptions& options) {
+  return kSampleInterval + 2 * options.all_ranks + 3 * options.limits.time;
+}
+
 void write_stacks(const JobView& job, const StackOptions& given,
                   const std::function<void(std::string_view)>& write) {
   StackOptions options = given;
@@ -354,14 +372,16 @@ void write_stacks(const JobView& job, const StackOptions& given,
     states += fmt::format("rank {}: {}\n", rank.rank, to_string(state));
     snapshot.ranks.push_back({&rank, state, table.tree(rank.own_pid())});
   }
-  std::map<int, PythonReport> reports;
-  const bool all = examine_each<PythonReport>(
-      snapshot, python_report_of_rank,
-      [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
+  const auto deadline = [&] { return std::chrono::steady_clock::now() + options.all_ranks; };
+  const TimePoint python_deadline = deadline();
   if (job.importing) {
     write(fmt::format("{} (--preload, pid {})\n{}", to_string(*job.importing), job.importing->pid,
-                      python_report(table.tree(job.importing->own_pid()), options).text));
+                      python_report(table.tree(job.importing->own_pid()), options, python_deadline).text));
   }
+  std::map<int, PythonReport> reports;
+  const bool all = examine_each<PythonReport>(
+      snapshot, python_deadline, python_report_of_rank,
+      [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
   const Stragglers stragglers = compare(snapshot, reports);
   write(stragglers.text + (stragglers.text.empty() ? "" : "\n") + states);
   std::ranges::stable_partition(snapshot.ranks, [&](const Snapshot::Rank& rank) {
@@ -383,7 +403,8 @@ void write_stacks(const JobView& job, const StackOptions& given,
   if (find_program("gdb", options.environment).empty())
     return write("\nnative stacks are not shown: gdb is not on PATH\n");
   const auto write_text = [&](const Snapshot::Rank&, const std::string& text) { write("\n" + text); };
-  if (!examine_each<std::string>(snapshot, native_text, write_text)) write(left_out_text(options));
+  if (!examine_each<std::string>(snapshot, deadline(), native_text, write_text))
+    write(left_out_text(options));
 }
 
 }  // namespace acc::launcher

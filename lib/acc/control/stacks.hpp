@@ -24,9 +24,12 @@ struct StackOptions {
   /// The workers' environment: it names the flight recorder's files, and the PATH of the tools.
   Environment environment = {};
   CommandLimits limits = {};
-  /// Time limit for starting the Python stacks of all ranks, and again for the native ones.
+  /// For so long further debuggers are started for the Python stacks, and again for the native ones.
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };
+
+/// The debuggers that write_stacks() starts have all ended within this time.
+std::chrono::milliseconds max_time(const StackOptions& options);
 
 /// Reports what each rank of the job is doing: first, in one piece, which lines of the script they are at, or
 /// without Python stacks which ranks differ from the others, and the state of each and what the kernel says

@@ -69,8 +69,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Longer than the time limits of the debuggers.
-constexpr auto kMaxExamination = std::chrono::seconds(150);
+// For what an examination does besides waiting for debuggers.
+constexpr auto kExaminationMargin = std::chrono::seconds(20);
 constexpr std::size_t kStackBytes = std::size_t{16} << 10U;
 // Separates the state of the ranks from the stacks that follow.
 constexpr char kEndOfStates = '\0';
@@ -138,10 +138,11 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
         if (!write_all(to, part)) ::_exit(1);
       });
     });
-    timeout.expires_after(kMaxExamination);
+    timeout.expires_after(max_time(options) + kExaminationMargin);
     timeout.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
-      if (watch && !error) watch->stacks.cancel();
+      // The handler of an expired timer cannot be cancelled any more, and a closed descriptor throws.
+      if (watch && !error && watch->stacks.is_open()) watch->stacks.cancel();
     });
     read();
   }

@@ -158,6 +158,31 @@ TEST_CASE("stacks: ranks that differ come first, native stacks last, and a slow 
   }
 }
 
+TEST_CASE("stacks: when the time is over, no further process is examined, of this rank or another",
+          "[control]") {
+  const TemporaryFolder tools;
+  const TemporaryFolder programs;
+  for (const char* tool : {"py-spy", "gdb"})
+    ::chmod(tools.write(tool, "#!/bin/sh\necho of a process\n").c_str(), 0700);
+  const FakePython one(programs, false);
+  const FakePython two(programs, false);
+  const JobView job{
+      .ranks = {{.rank = 0, .pid = ::getpid()}, {.rank = 1, .local_rank = 1, .pid = one.pid()}}};
+  std::string text;
+  write_stacks(job,
+               {.environment = {{"PATH", tools.path().string() + ":/usr/bin:/bin"}},
+                .all_ranks = std::chrono::milliseconds(0)},
+               [&](std::string_view piece) { text += piece; });
+  const auto count = [&](std::string_view part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("  and 2 more processes, for which there was no time\n") == 2);
+  CHECK(count("the other ranks are left out: the time limit of 0 s is over\n") == 2);
+  CHECK(count("of a process\n") == 1);  // what gdb says of rank 0
+}
+
 TEST_CASE("stacks: where the ranks are in the script comes first, then what the kernel says", "[control]") {
   const TemporaryFolder tools;
   const TemporaryFolder programs;
