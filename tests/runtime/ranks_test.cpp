@@ -72,6 +72,8 @@ TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every 
   CHECK(said({}, broadcast) == "broadcast" + undefined);
   CHECK(said({}, pad) == "pad_across_processes" + undefined);
   CHECK(said(whole.to_sparse(), gather) == "gather: rank 1 gives a sparse tensor, which cannot be sent");
+  CHECK(said(at::ones({2, 2}, at::kMeta), gather) ==
+        "gather: rank 1 gives a tensor of the meta device, which cannot be sent");
   CHECK(said(at::ones(std::vector<std::int64_t>(17, 1), here()), gather) ==
         "gather: rank 1 gives a tensor with more than 16 dimensions, which cannot be sent");
   CHECK(std::string(error_of([] { job().broadcast(at::ones({1}, here()), rank() == 1 ? 99 : 0); }).what())

@@ -30,14 +30,37 @@ c10::IntArrayRef sizes_of(const std::int64_t* numbers) {
   return {numbers + kFormSizes, static_cast<std::size_t>(numbers[1])};
 }
 
+// Why a tensor cannot be sent. The form of such a tensor is kUnsendable and the reason.
+enum class Obstacle : std::int64_t { undefined, not_dense, no_values, dimensions };
+constexpr std::int64_t kUnsendable = -1;
+
+std::optional<Obstacle> obstacle_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return Obstacle::undefined;
+  if (tensor.layout() != at::kStrided) return Obstacle::not_dense;
+  if (tensor.is_meta()) return Obstacle::no_values;
+  if (tensor.dim() > kMaxDimensions) return Obstacle::dimensions;
+  return std::nullopt;
+}
+
+std::string obstacle_text(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::undefined:
+      return "an undefined tensor";
+    case Obstacle::not_dense:
+      return "a sparse tensor";
+    case Obstacle::no_values:
+      return "a tensor of the meta device";
+    case Obstacle::dimensions:
+      break;
+  }
+  return fmt::format("a tensor with more than {} dimensions", kMaxDimensions);
+}
+
 }  // namespace
 
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where) {
-  if (tensor.dim() > kMaxDimensions) {
-    throw Error({.what = fmt::format("a tensor has {} dimensions, and at most {} can be sent", tensor.dim(),
-                                     kMaxDimensions),
-                 .where = where});
-  }
+  if (const auto obstacle = obstacle_of(tensor))
+    throw Error({.what = obstacle_text(*obstacle) + " cannot be sent", .where = where});
   numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
   numbers[1] = tensor.dim();
   std::ranges::copy(tensor.sizes(), numbers + kFormSizes);
@@ -125,29 +148,6 @@ const std::int64_t* numbers_of(const at::Tensor& all, std::int64_t rank) {
   return all.const_data_ptr<std::int64_t>() + rank * kNumbers;
 }
 
-// Why a tensor cannot be sent. The form of such a tensor is kUnsendable and the reason.
-enum class Obstacle : std::int64_t { undefined, not_dense, dimensions };
-constexpr std::int64_t kUnsendable = -1;
-
-std::optional<Obstacle> obstacle_of(const at::Tensor& tensor) {
-  if (!tensor.defined()) return Obstacle::undefined;
-  if (tensor.layout() != at::kStrided) return Obstacle::not_dense;
-  if (tensor.dim() > kMaxDimensions) return Obstacle::dimensions;
-  return std::nullopt;
-}
-
-std::string obstacle_text(std::int64_t obstacle) {
-  switch (static_cast<Obstacle>(obstacle)) {
-    case Obstacle::undefined:
-      return "an undefined tensor";
-    case Obstacle::not_dense:
-      return "a sparse tensor";
-    case Obstacle::dimensions:
-      break;
-  }
-  return fmt::format("a tensor with more than {} dimensions", kMaxDimensions);
-}
-
 // Exchanges the numbers of all processes, whose form is written already, and returns them in rank order.
 // Throws when the calls differ.
 at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
@@ -202,7 +202,8 @@ at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::int64_t* const form = numbers_of(all, rank) + kCallSize;
     if (form[0] != kUnsendable) continue;
-    throw Error({.what = fmt::format("rank {} gives {}, which cannot be sent", rank, obstacle_text(form[1])),
+    throw Error({.what = fmt::format("rank {} gives {}, which cannot be sent", rank,
+                                     obstacle_text(static_cast<Obstacle>(form[1]))),
                  .where = name_of(call)});
   }
   const auto form = [&](std::int64_t rank) { return form_text(numbers_of(all, rank) + kCallSize); };

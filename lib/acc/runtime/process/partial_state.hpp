@@ -120,7 +120,8 @@ class PartialState {
   /// Together: concatenates the tensors of all processes along dimension 0; 0-dimensional tensors count as
   /// one row. Like the next three functions, it takes a tensor or a structure of tensors, see
   /// TensorStructure. Throws Error{usage} on every rank when shapes, types or structures (keys of maps,
-  /// lengths of vectors) differ, a tensor is undefined or sparse, or the processes call different operations.
+  /// lengths of vectors) differ, a tensor is undefined, sparse or of the meta device, or the processes call
+  /// different operations.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
     return together(tensors, [](const at::Tensor& one, ProcessGroup* group, const std::string& structure) {

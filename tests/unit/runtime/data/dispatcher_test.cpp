@@ -175,6 +175,16 @@ TEST_CASE("dispatcher: batches that do not fit together are an error on all rank
   CHECK_FALSE(results[1].error.empty());
 }
 
+TEST_CASE("dispatcher: a tensor that cannot be sent is an error on all ranks", "[runtime]") {
+  const auto results = dispatch(2, false, /*drop_last=*/true, [] {
+    return std::optional(
+        acc::detail::BatchParts{.tensors = {at::zeros({2}, at::TensorOptions(at::kMeta).dtype(at::kLong))}});
+  });
+  CHECK(results[0].error == "dispatch_batches: a tensor of the meta device cannot be sent");
+  CHECK(results[1].error ==
+        "dispatch_batches: rank 0 could not read the next batch; its own error names the cause");
+}
+
 TEST_CASE("dispatcher: a batch with uneven rows is an error, even if the next one evens them out",
           "[runtime]") {
   const auto results =

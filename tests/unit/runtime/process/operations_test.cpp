@@ -39,11 +39,16 @@ TEST_CASE("tensor_form: numbers of an earlier form are overwritten", "[runtime]"
   CHECK(acc::detail::form_text(numbers.data()) == "Float [5]");
 }
 
-TEST_CASE("tensor_form: too many dimensions are refused", "[runtime]") {
+TEST_CASE("tensor_form: tensors that cannot be sent are refused", "[runtime]") {
   std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
-  const at::Tensor deep = at::ones(std::vector<std::int64_t>(17, 1));
-  CHECK(acc::test::error_of([&] { acc::detail::write_form(deep, numbers.data(), "gather"); }) ==
-        "gather: a tensor has 17 dimensions, and at most 16 can be sent");
+  const auto said = [&](const at::Tensor& tensor) {
+    return acc::test::error_of([&] { acc::detail::write_form(tensor, numbers.data(), "gather"); });
+  };
+  CHECK(said({}) == "gather: an undefined tensor cannot be sent");
+  CHECK(said(at::ones({2}).to_sparse()) == "gather: a sparse tensor cannot be sent");
+  CHECK(said(at::ones({2}, at::kMeta)) == "gather: a tensor of the meta device cannot be sent");
+  CHECK(said(at::ones(std::vector<std::int64_t>(17, 1))) ==
+        "gather: a tensor with more than 16 dimensions cannot be sent");
 }
 
 TEST_CASE("operations: on one process all return their argument", "[runtime]") {
