@@ -508,17 +508,25 @@ void TrainerBase::continue_with(Plan& plan, const LoaderPosition& from) {
 }
 
 void TrainerBase::plan_rest(Plan& plan, const LoaderPosition& from) const {
-  const std::int64_t batches_left =
-      from.finished ? 0 : std::max<std::int64_t>(0, plan.steps_in_epoch - std::int64_t(from.batches));
-  const std::int64_t left_in_pass = ceil_div(batches_left, arguments_.gradient_accumulation_steps);
-  const auto epochs = static_cast<std::int64_t>(from.epoch) + 1;
+  const std::int64_t in_step = arguments_.gradient_accumulation_steps;
+  const std::int64_t in_epoch = plan.num_update_steps_per_epoch;
+  const std::int64_t epoch = static_cast<std::int64_t>(from.epoch) + (from.finished ? 1 : 0);
+  const std::int64_t batches = from.finished ? 0 : static_cast<std::int64_t>(from.batches);
+  const auto steps_until = [&](std::int64_t batch) {
+    return ceil_div(std::max<std::int64_t>(0, batch - batches), in_step);
+  };
+  const std::int64_t left_in_pass = steps_until(plan.steps_in_epoch);
   if (arguments_.max_steps > 0) {
     const std::int64_t later = std::max<std::int64_t>(0, plan.max_steps - state_.global_step - left_in_pass);
-    plan.num_train_epochs = epochs + ceil_div(later, plan.num_update_steps_per_epoch);
+    plan.num_train_epochs = epoch + 1 + ceil_div(later, in_epoch);
     return;
   }
-  const std::int64_t done = epochs * plan.num_update_steps_per_epoch - left_in_pass;
-  plan.max_steps = state_.global_step + std::max<std::int64_t>(0, plan.max_steps - done);
+  const std::int64_t last_epoch = plan.max_steps / in_epoch;
+  const std::int64_t in_last = plan.max_steps % in_epoch;
+  std::int64_t left = 0;
+  if (epoch < last_epoch) left = left_in_pass + (last_epoch - epoch - 1) * in_epoch + in_last;
+  if (epoch == last_epoch) left = steps_until(in_last * in_step);
+  plan.max_steps = state_.global_step + left;
 }
 
 void TrainerBase::show_banner(const Plan& plan) {

@@ -403,6 +403,15 @@ TEST_CASE("trainer: a training continued in larger or smaller steps trains the r
     CHECK(train("large", 16, folder.path() / "small" / "checkpoint-3").first.global_step == 6);
     CHECK(train("medium", 8, folder.path() / "large" / "checkpoint-4").first.global_step == 8);
   }
+  SECTION("a part of an epoch, also from within a step of the new size") {
+    arguments.num_train_epochs = 0.5;
+    arguments.save_steps = 1;
+    train("small", 1, "");
+    arguments.gradient_accumulation_steps = 4;  // 12 samples: this is the first half of one step
+    const auto [state, read] = train("large", 3, folder.path() / "small" / "checkpoint-6");
+    CHECK(state.global_step == 7);
+    CHECK(state.epoch >= 0.5);
+  }
 }
 
 TEST_CASE("trainer: steps of another size have one schedule, also after a checkpoint of theirs",
