@@ -323,6 +323,29 @@ TEST_CASE("drift: a module that was replaced after prepare is named on all proce
             .starts_with("parameter 'first.weight': is another one than when the model was prepared"));
 }
 
+TEST_CASE("drift: a module that is not trained may be replaced after prepare", "[ranks]") {
+  acc::Accelerator accelerator;
+  const auto set_trained = [](torch::nn::Linear& layer, bool on) {
+    for (at::Tensor& parameter : layer->parameters()) parameter.requires_grad_(on);
+  };
+  Net net;
+  set_trained(net->first, false);
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->second->parameters(), 0.1));
+  const auto step = [&, &model = model, &optimizer = optimizer] {
+    accelerator.backward(model(own_input()).sum());
+    optimizer.step();
+  };
+  step();
+  torch::nn::Linear other(2, 4);
+  other->to(job().device());
+  set_trained(other, false);
+  net->first = net->replace_module("first", other);
+  step();
+  set_trained(other, true);
+  CHECK(std::string(error_of(step).what())
+            .starts_with("parameter 'first.weight': is another one than when the model was prepared"));
+}
+
 TEST_CASE("drift: a module that was reassigned after prepare is named on all processes", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;

@@ -304,7 +304,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
   require_same_parameters(*impl_->module, *impl_->group);
-  impl_->known.emplace(impl_->module);
+  impl_->known.emplace(impl_->module, KnownParameters::Which::trained);
   for (const auto& [name, tensor] : distinct_parameters(*impl_->module))
     impl_->parameters.push_back({.name = name, .tensor = tensor});
   if (!impl_->is_trainable()) {

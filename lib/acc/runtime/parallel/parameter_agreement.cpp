@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "acc/base/text.hpp"
@@ -96,8 +97,8 @@ void for_each_place(const torch::nn::Module& module, const Function& function) {
 
 }  // namespace
 
-KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module)
-    : module_(std::move(module)), parameters_(distinct_parameters(*module_)) {
+KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module, Which which)
+    : module_(std::move(module)), which_(which), parameters_(distinct_parameters(*module_)) {
   for_each_place(*module_, [this](const c10::TensorImpl* place) { places_.push_back(place); });
 }
 
@@ -109,9 +110,11 @@ std::string KnownParameters::exchanged() const {
   });
   if (is_same && known == places_.end()) return "";
   const std::vector<NamedParameter> now = distinct_parameters(*module_);
+  const std::unordered_map<std::string, at::Tensor> by_name(now.begin(), now.end());
   for (const auto& [name, parameter] : parameters_) {
-    const auto other = std::ranges::find(now, name, &NamedParameter::first);
-    if (other != now.end() && !other->second.is_same(parameter)) return name;
+    const auto other = by_name.find(name);
+    if (other == by_name.end() || other->second.is_same(parameter)) continue;
+    if (which_ == Which::all || parameter.requires_grad() || other->second.requires_grad()) return name;
   }
   return "";
 }

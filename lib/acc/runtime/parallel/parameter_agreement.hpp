@@ -36,7 +36,10 @@ std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module)
 /// later, as after replace_module: optimizer and hooks have the old ones.
 class KnownParameters {
  public:
-  explicit KnownParameters(std::shared_ptr<const torch::nn::Module> module);
+  /// Which must stay: all, or those that are trained, now or then.
+  enum class Which { all, trained };
+
+  KnownParameters(std::shared_ptr<const torch::nn::Module> module, Which which);
 
   /// Throws Error{usage} naming the first one in whose place the module has another one now.
   void require() const;
@@ -46,6 +49,7 @@ class KnownParameters {
 
  private:
   std::shared_ptr<const torch::nn::Module> module_;
+  Which which_;
   std::vector<const c10::TensorImpl*> places_;
   std::vector<NamedParameter> parameters_;
 };

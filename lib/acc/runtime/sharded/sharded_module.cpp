@@ -454,7 +454,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   }
   const UnwatchedOperators unwatched;
   impl_->make_units();
-  impl_->known.emplace(impl_->module);
+  impl_->known.emplace(impl_->module, KnownParameters::Which::all);
   std::vector<at::Tensor> buffers;
   for (at::Tensor& buffer : impl_->module->buffers()) {
     buffer.set_data(buffer.to(impl_->options.device));
