@@ -3,7 +3,6 @@
 
 import contextlib
 import dataclasses
-import time
 
 import jupyter_client
 import psutil
@@ -18,7 +17,6 @@ class Shown:
     stdout: str = ""
     stderr: str = ""
     error: str = ""  # as in `CppException: acc::Error: data: no such folder`
-    seconds: float = 0
 
 
 def need(condition, what):
@@ -45,9 +43,7 @@ class Kernel:
             if message["msg_type"] == "error":
                 shown.error += f"{content['ename']}: {content['evalue']}"
 
-        began = time.monotonic()
         self.client.execute_interactive(cell, timeout=LIMIT, output_hook=take)
-        shown.seconds = time.monotonic() - began
         return shown
 
     def good(self, cell, expected=None):
