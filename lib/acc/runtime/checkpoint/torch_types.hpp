@@ -14,7 +14,7 @@ namespace acc::detail {
 inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = {
     at::kFloat,  at::kDouble, at::kHalf,   at::kBFloat16,      at::kLong,         at::kInt,
     at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,
-    at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2};
+    at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e8m0fnu};
 
 /// LibTorch's name of one of kTorchDtypes.
 inline at::ScalarType scalar_type_of(const TorchDtype& dtype) {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/pt_file.hpp"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <torch/serialize.h>
 
+#include <algorithm>
+#include <exception>
 #include <fstream>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -233,6 +237,26 @@ TEST_CASE("pt writer: tensors of every type and stride are read back unchanged",
   }
   CHECK(written(numbers({}, {0, 4}, at::kFloat)).get_if<at::Tensor>()->sizes() == c10::IntArrayRef({0, 4}));
   CHECK(written(numbers({3}, {}, at::kDouble)).number() == 3);
+}
+
+TEST_CASE("pt writer: has every type that safetensors files have", "[runtime]") {
+  const auto is_in_safetensors = [](at::ScalarType type) {
+    try {
+      acc::detail::require_writable({{"a", at::empty({0}, type)}});
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  int found = 0;
+  for (int i = 0; i < static_cast<int>(at::ScalarType::NumOptions); ++i) {
+    const auto type = static_cast<at::ScalarType>(i);
+    if (!is_in_safetensors(type)) continue;
+    INFO(c10::toString(type));
+    ++found;
+    CHECK(std::ranges::count(acc::detail::kScalarTypes, type) == 1);
+  }
+  CHECK(found > 0);
 }
 
 TEST_CASE("pt writer: an object cannot be written, and the old file is kept", "[runtime]") {
