@@ -94,7 +94,8 @@ TEST_CASE("pid_namespace: no process survives when all of acc is killed at once"
     ::kill(agent, SIGKILL);
     job.wait();
     REQUIRE(all_gone(all));
-    // The next job removes what they leave on the disk, which is nothing if the guardian saw the first of them die.
+    // The next job removes what they leave on the disk, which is nothing if the guardian saw the first of
+    // them die.
     CHECK(count_log_folders(folder.path()) <= 1);
     CHECK(launch_stub({"workers=2"}, {"exit", "0"}).code == 0);
     CHECK(count_log_folders(folder.path()) == 0);
