@@ -90,25 +90,26 @@ struct Access : torch::nn::Module {
 
 // Without the names, whose texts would take much longer.
 template <class Function>
-void for_each_place(const torch::nn::Module& module, const Function& function) {
+void for_each_parameter(const torch::nn::Module& module, const Function& function) {
   for (const auto& item : Access::parameters_of(module)) function(item.value().unsafeGetTensorImpl());
-  for (const auto& child : module.children()) for_each_place(*child, function);
+  for (const auto& child : module.children()) for_each_parameter(*child, function);
 }
 
 }  // namespace
 
 KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module, Which which)
     : module_(std::move(module)), which_(which), parameters_(distinct_parameters(*module_)) {
-  for_each_place(*module_, [this](const c10::TensorImpl* place) { places_.push_back(place); });
+  for_each_parameter(*module_,
+                     [this](const c10::TensorImpl* parameter) { registered_.push_back(parameter); });
 }
 
 std::string KnownParameters::exchanged() const {
-  auto known = places_.begin();
+  auto known = registered_.begin();
   bool is_same = true;
-  for_each_place(*module_, [&](const c10::TensorImpl* place) {
-    is_same = is_same && known != places_.end() && *known++ == place;
+  for_each_parameter(*module_, [&](const c10::TensorImpl* parameter) {
+    is_same = is_same && known != registered_.end() && *known++ == parameter;
   });
-  if (is_same && known == places_.end()) return "";
+  if (is_same && known == registered_.end()) return "";
   const std::vector<NamedParameter> now = distinct_parameters(*module_);
   const std::unordered_map<std::string, at::Tensor> by_name(now.begin(), now.end());
   for (const auto& [name, parameter] : parameters_) {

@@ -50,7 +50,7 @@ class KnownParameters {
  private:
   std::shared_ptr<const torch::nn::Module> module_;
   Which which_;
-  std::vector<const c10::TensorImpl*> places_;
+  std::vector<const c10::TensorImpl*> registered_;
   std::vector<NamedParameter> parameters_;
 };
 
