@@ -71,8 +71,6 @@ class Coordinator {
   /// How long a node may be silent now.
   std::chrono::milliseconds node_timeout() const;
 
-  /// The nodes gather for a round.
-  bool is_gathering() const { return phase_ == Phase::gathering; }
   bool is_over() const { return phase_ == Phase::over; }
   /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
   bool is_smaller_part() const;

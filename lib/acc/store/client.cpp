@@ -294,11 +294,6 @@ void StoreClient::multi_set(Pairs pairs, Done handler) {
   impl_->ask(std::move(request), without_reply(std::move(handler)));
 }
 
-void StoreClient::append(std::string key, std::string bytes, Done handler) {
-  impl_->ask({.op = Op::append, .keys = {std::move(key)}, .values = {std::move(bytes)}},
-             without_reply(std::move(handler)));
-}
-
 // Checks first: for a missing key a legacy server closes the connection, and a libuv server replies "".
 void StoreClient::multi_get(std::vector<std::string> keys, Handler<Values> handler) {
   Request check = {.op = Op::check, .keys = keys};
@@ -340,16 +335,6 @@ void StoreClient::delete_key(std::string key, Handler<bool> handler) {
              });
 }
 
-void StoreClient::num_keys(Handler<std::int64_t> handler) {
-  impl_->ask({.op = Op::get_num_keys}, with_number(std::move(handler)));
-}
-
-void StoreClient::list_keys(Handler<std::vector<std::string>> handler) {
-  impl_->ask({.op = Op::list_keys}, [handler = std::move(handler)](StoreOutcome outcome, Reply reply) {
-    handler(outcome, std::move(reply.texts));
-  });
-}
-
 // torch's server never ends a wait that began while one of its keys was a queue (2.11, 2.15): check once more
 // before timing out.
 void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
@@ -366,23 +351,6 @@ void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done
                        });
       },
       timeout);
-}
-
-void StoreClient::queue_push(std::string queue, std::string value, Done handler) {
-  impl_->ask({.op = Op::queue_push, .keys = {std::move(queue)}, .values = {std::move(value)}},
-             without_reply(std::move(handler)));
-}
-
-void StoreClient::queue_pop(std::string queue, Handler<std::optional<std::string>> handler) {
-  impl_->ask({.op = Op::queue_pop, .keys = {std::move(queue)}},
-             [handler = std::move(handler)](StoreOutcome outcome, Reply reply) {
-               if (reply.texts.empty()) return handler(outcome, std::nullopt);
-               handler(outcome, std::move(reply.texts.front()));
-             });
-}
-
-void StoreClient::queue_len(std::string queue, Handler<std::int64_t> handler) {
-  impl_->ask({.op = Op::queue_len, .keys = {std::move(queue)}}, with_number(std::move(handler)));
 }
 
 }  // namespace acc::launcher

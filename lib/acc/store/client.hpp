@@ -51,25 +51,15 @@ class StoreClient : public Store {
 
   void set(std::string key, std::string value, Done handler = {}) override;
   void multi_set(Pairs pairs, Done handler = {}) override;
-  void append(std::string key, std::string bytes, Done handler = {});
   void multi_get(std::vector<std::string> keys, Handler<Values> handler) override;
   void check(std::vector<std::string> keys, Handler<bool> handler) override;
   void add(std::string key, std::int64_t delta, Handler<std::int64_t> handler) override;
   void compare_set(std::string key, std::string expected, std::string desired,
                    Handler<std::string> handler) override;
   void delete_key(std::string key, Handler<bool> handler) override;
-  void num_keys(Handler<std::int64_t> handler);
-  /// For torch 2.10 and later; older servers close the connection.
-  void list_keys(Handler<std::vector<std::string>> handler);
 
   /// torch's server may report keys too early when queues are in use; get_when_present() checks again.
   void wait(std::vector<std::string> keys, std::chrono::milliseconds timeout, Done handler) override;
-
-  /// For torch 2.8 and later with libuv; other servers close the connection.
-  void queue_push(std::string queue, std::string value, Done handler = {});
-  /// nullopt if the queue is empty; does not wait.
-  void queue_pop(std::string queue, Handler<std::optional<std::string>> handler);
-  void queue_len(std::string queue, Handler<std::int64_t> handler);
 
  private:
   struct Impl;

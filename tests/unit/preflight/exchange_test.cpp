@@ -68,10 +68,13 @@ class Node {
   void run(std::uint16_t port, ExchangeLimits limits) {
     asio::io_context loop(1);
     launcher::StoreClient store(loop);
-    const auto done = [&](const std::exception_ptr&, NodeCheckResult found) {
+    const auto done = [&, port](const std::exception_ptr&, NodeCheckResult found) {
       result_ = std::move(found);
-      store.num_keys([&](StoreOutcome, std::int64_t count) {
-        keys_left_ = count;
+      // Answered when all requests before it were carried out.
+      store.check({}, [&](StoreOutcome, bool) {
+        test::StoreClient other = test::StoreClient::greeted(port);
+        other.send({.op = Op::get_num_keys});
+        keys_left_ = other.receive_number();
         loop.stop();
       });
     };

@@ -89,8 +89,7 @@ struct Scripted {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "client: gets what was set, and nothing else", "[store]") {
-  client.set("/a", "1");
-  client.append("/a", "2");
+  client.set("/a", "12");
   client.multi_set({{"/b", "3"}, {"/c", ""}});
   CHECK(values({"/a", "/b", "/c"}) == std::vector<std::string>{"12", "3", ""});
   CHECK_FALSE(values({"/a", "/missing"}).has_value());
@@ -99,26 +98,15 @@ TEST_CASE_METHOD(Fixture, "client: gets what was set, and nothing else", "[store
   CHECK_FALSE(answer<Value>([&](auto handler) { client.get("/missing", handler); }).has_value());
 }
 
-TEST_CASE_METHOD(Fixture, "client: counts, compares, deletes and lists", "[store]") {
+TEST_CASE_METHOD(Fixture, "client: adds, compares, checks and deletes", "[store]") {
   CHECK(answer<std::int64_t>([&](auto handler) { client.add("/n", 5, handler); }) == 5);
   CHECK(answer<std::int64_t>([&](auto handler) { client.add("/n", -7, handler); }) == -2);
   CHECK(answer<std::string>([&](auto handler) { client.compare_set("/c", "", "x", handler); }) == "x");
   CHECK(answer<std::string>([&](auto handler) { client.compare_set("/c", "y", "z", handler); }) == "x");
   CHECK(answer<bool>([&](auto handler) { client.check({"/c", "/n"}, handler); }));
   CHECK_FALSE(answer<bool>([&](auto handler) { client.check({"/c", "/d"}, handler); }));
-  CHECK(answer<std::int64_t>([&](auto handler) { client.num_keys(handler); }) == 2);
-  CHECK(answer<std::vector<std::string>>([&](auto handler) { client.list_keys(handler); }) ==
-        std::vector<std::string>{"/c", "/n"});
   CHECK(answer<bool>([&](auto handler) { client.delete_key("/c", handler); }));
   CHECK_FALSE(answer<bool>([&](auto handler) { client.delete_key("/c", handler); }));
-}
-
-TEST_CASE_METHOD(Fixture, "client: queues", "[store]") {
-  using Value = std::optional<std::string>;
-  client.queue_push("/q", "1");
-  CHECK(answer<std::int64_t>([&](auto handler) { client.queue_len("/q", handler); }) == 1);
-  CHECK(answer<Value>([&](auto handler) { client.queue_pop("/q", handler); }) == "1");
-  CHECK_FALSE(answer<Value>([&](auto handler) { client.queue_pop("/q", handler); }).has_value());
 }
 
 TEST_CASE_METHOD(Fixture, "client: a wait ends when another client sets the key", "[store]") {
@@ -188,8 +176,8 @@ TEST_CASE_METHOD(Fixture, "client: may be destroyed in a handler", "[store]") {
   auto mortal = std::make_unique<StoreClient>(loop);
   connect(*mortal);
   bool other = false;
-  mortal->num_keys([&](StoreOutcome, std::int64_t) { mortal.reset(); });
-  mortal->num_keys([&](StoreOutcome, std::int64_t) { other = true; });
+  mortal->check({}, [&](StoreOutcome, bool) { mortal.reset(); });
+  mortal->check({}, [&](StoreOutcome, bool) { other = true; });
   acc::test::drive(loop, [&] { return !mortal; });
   loop.poll();
   CHECK_FALSE(other);
@@ -251,7 +239,7 @@ TEST_CASE("client: a store that does not reply is lost", "[store]") {
                  [](const auto&) {});
   bool lost = false;
   client.on_closed([&] { lost = true; });
-  client.num_keys([](StoreOutcome, std::int64_t) {});
+  client.check({}, [](StoreOutcome, bool) {});
   acc::test::drive(loop, [&] { return lost; });
 }
 
