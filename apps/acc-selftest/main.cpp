@@ -18,6 +18,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
 #include "checks.hpp"
 #include "measurements.hpp"
@@ -132,7 +133,7 @@ std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
                   .device = accelerator.device().str(),
                   .mixed_precision = std::string(to_string(accelerator.mixed_precision()))});
   if (options.expect_processes > 0 && processes != options.expect_processes) {
-    throw Error({.what = fmt::format("runs on {} process{}, not on {}", processes, processes == 1 ? "" : "es",
+    throw Error({.what = fmt::format("runs on {}, not on {}", pluralize(processes, "process"),
                                      options.expect_processes)});
   }
   return accelerator.process_group();

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "acc/base/text.hpp"
+
 namespace acc::selftest {
 namespace {
 
@@ -91,9 +93,8 @@ std::string summary_text(const Report& report) {
         fmt::format("{}, {:.1f} GFLOP/s, {}", time_text(one.seconds), one.flops_per_second / 1e9, one.host));
   }
   for (const std::string& line : outliers(report)) text += row("outlier", line);
-  return text + fmt::format("{} of {} checks passed on {} process{}\n", passed_checks(report),
-                            report.checks.size(), report.num_processes,
-                            report.num_processes == 1 ? "" : "es");
+  return text + fmt::format("{} of {} checks passed on {}\n", passed_checks(report), report.checks.size(),
+                            pluralize(report.num_processes, "process"));
 }
 
 nlohmann::json to_json(const Report& report) {

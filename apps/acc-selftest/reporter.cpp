@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/text.hpp"
+
 namespace acc::selftest {
 namespace {
 
@@ -20,8 +22,8 @@ void Reporter::begin(const Report& head) {
   const std::lock_guard lock(mutex_);
   report_ = head;
   if (!writes_ || json_) return;
-  write(fmt::format("{} process{} on {}, mixed precision {}\n", head.num_processes,
-                    head.num_processes == 1 ? "" : "es", head.device, head.mixed_precision));
+  write(fmt::format("{} on {}, mixed precision {}\n", pluralize(head.num_processes, "process"), head.device,
+                    head.mixed_precision));
 }
 
 void Reporter::add(const CheckResult& check) {

@@ -10,6 +10,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/replacement.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
 #include "commands.hpp"
@@ -27,12 +28,8 @@ struct MergeOptions {
   bool remove_checkpoint_dir = false;
 };
 
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint) {
-  throw Error({.what = what, .where = where, .hint = hint});
-}
-
 // The kind of files that the folder has instead of safetensors files.
-[[noreturn]] void refuse(const fs::path& folder) {
+[[noreturn]] void refuse_folder(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && is_dcp_checkpoint(entry.path()))
       fail(folder.string(),
@@ -62,7 +59,7 @@ std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output
 std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes,
                                      const ReplacementCheck& check) {
   const std::vector<CheckpointFile> from = read_checkpoint(folder);
-  if (from.empty()) refuse(folder);
+  if (from.empty()) refuse_folder(folder);
   std::vector<MergedFile> files = plan_merge(from, max_bytes);
   write_merged(from, files, output, check);
   return files;

@@ -119,7 +119,7 @@ bool has_torch(const std::string& python, const Environment& environment) {
   return output && !output->timed_out && trim(output->text) == "yes";
 }
 
-[[noreturn]] void fail(const WorkerEnv& worker, const std::string& step, const std::string& why) {
+[[noreturn]] void fail_step(const WorkerEnv& worker, const std::string& step, const std::string& why) {
   throw Error(
       {.kind = ErrorKind::system, .what = why, .where = fmt::format("rank {}: {}", worker.rank, step)});
 }
@@ -147,7 +147,7 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
   });
   loop.run_for(2 * limit);
   if (refused) throw Error(*refused);
-  if (met != StoreOutcome::done) fail(worker, "store", "not all processes came to the store in time");
+  if (met != StoreOutcome::done) fail_step(worker, "store", "not all processes came to the store in time");
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ int plain_test_worker(const std::vector<std::string>& words) {
   const std::string name = has_rank ? "store" : "start";
   const auto began = RunningClock::now();
   if (worker.world_size != expected)
-    fail(worker, name, fmt::format("{} processes instead of {}", worker.world_size, words.at(0)));
+    fail_step(worker, name, fmt::format("{} processes instead of {}", worker.world_size, words.at(0)));
   if (has_rank)
     meet_in_store(worker, std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value_or(60) * 1000)));
   const std::chrono::duration<double> took = RunningClock::now() - began;
@@ -203,8 +203,8 @@ int plain_test_worker(const std::vector<std::string>& words) {
     fmt::print("{}\n", report.dump());
     return 0;
   }
-  fmt::print("acc test: {} process{}\n{:<24} ok ({:.1f} ms)\nnot tested: {}\n", worker.world_size,
-             worker.world_size == 1 ? "" : "es", name, took.count() * 1e3, not_tested);
+  fmt::print("acc test: {}\n{:<24} ok ({:.1f} ms)\nnot tested: {}\n", pluralize(worker.world_size, "process"),
+             name, took.count() * 1e3, not_tested);
   return 0;
 }
 

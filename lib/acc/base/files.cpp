@@ -26,11 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& file, const std::string& what, int error_number) {
-  throw Error(
-      {.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
-}
-
 // Removes the temporary file unless it was renamed.
 struct RemoveUnlessKept {
   const fs::path& path;
@@ -67,7 +62,7 @@ fs::path target_of(fs::path file) {
   std::error_code error;
   for (int links = 0; links < kMaxLinks && fs::is_symlink(file, error); ++links)
     file = file.parent_path() / fs::read_symlink(file, error);
-  if (fs::is_symlink(file, error)) fail(file, "cannot be written", ELOOP);
+  if (fs::is_symlink(file, error)) throw_errno(file, "cannot be written", ELOOP);
   return file;
 }
 
@@ -86,6 +81,15 @@ bool has_no_writer(int fd) {
 }
 
 }  // namespace
+
+void throw_errno(const fs::path& file, const std::string& what, int number) {
+  throw Error(
+      {.kind = ErrorKind::system, .what = what + ": " + std::strerror(number), .where = file.string()});
+}
+
+void refuse_file(const fs::path& file, const std::string& what, const std::string& hint) {
+  throw Error({.kind = ErrorKind::config, .what = what, .where = file.string(), .hint = hint});
+}
 
 bool send_message(int socket, std::string_view text, std::span<const int> descriptors, int flags) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxSentDescriptors)] = {};
@@ -119,21 +123,21 @@ fs::path resolved_path(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   const fs::path result = error ? fs::path() : fs::weakly_canonical(target_of(absolute), error);
-  if (error) fail(path, "cannot be found", error.value());
+  if (error) throw_errno(path, "cannot be found", error.value());
   return result.has_filename() ? result : result.parent_path();
 }
 
 std::string read_file(const fs::path& file, std::size_t max_bytes) {
   // Opening a named pipe would wait for a writer.
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() < 0) fail(file, "cannot be read", errno);
+  if (fd.get() < 0) throw_errno(file, "cannot be read", errno);
   std::string text;
   std::array<char, 1U << 16U> buffer;
   for (;;) {
     const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && events(fd.get(), -1) != 0) continue;
-    if (n < 0) fail(file, "cannot be read", errno);
+    if (n < 0) throw_errno(file, "cannot be read", errno);
     if (n == 0 && text.empty() && has_no_writer(fd.get()))
       throw Error({.kind = ErrorKind::system, .what = "is a pipe without a writer", .where = file.string()});
     if (n == 0) return text;
@@ -185,7 +189,7 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   const fs::path target = target_of(file);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   fs::create_directories(folder, error);
-  if (error) fail(folder, "cannot be created", error.value());
+  if (error) throw_errno(folder, "cannot be created", error.value());
 
   struct stat old = {};
   const bool existed = ::stat(target.c_str(), &old) == 0;
@@ -194,12 +198,12 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   fs::path temporary = target;
   temporary += fmt::format(".acc-{:08x}", random_number());
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (fd.get() < 0) fail(target, "cannot be written", errno);
+  if (fd.get() < 0) throw_errno(target, "cannot be written", errno);
   RemoveUnlessKept cleanup{temporary};
   if (existed) keep_owner_and_mode(fd.get(), old);
   if (!write_parts(fd.get(), parts) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0)
-    fail(target, "cannot be written", errno);
-  if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);
+    throw_errno(target, "cannot be written", errno);
+  if (::rename(temporary.c_str(), target.c_str()) != 0) throw_errno(target, "cannot be replaced", errno);
   cleanup.kept = true;
   const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());

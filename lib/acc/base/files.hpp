@@ -46,6 +46,13 @@ class Descriptor {
 /// How many descriptors go with one message; the kernel takes 253.
 inline constexpr std::size_t kMaxSentDescriptors = 250;
 
+/// Throws Error{system}: `what` could not be done with `file`, for the reason of this errno.
+[[noreturn]] void throw_errno(const std::filesystem::path& file, const std::string& what, int number);
+
+/// Throws Error{config}: the content of `file` is not what it should be.
+[[noreturn]] void refuse_file(const std::filesystem::path& file, const std::string& what,
+                              const std::string& hint = "");
+
 /// Sends `text`, which is not empty, as one message to a Unix socket, with at most kMaxSentDescriptors
 /// descriptors. `flags`: of sendmsg, besides MSG_NOSIGNAL. Returns false and sets errno on failure.
 bool send_message(int socket, std::string_view text, std::span<const int> descriptors = {}, int flags = 0);

@@ -18,7 +18,7 @@ namespace {
 // More than any cluster has: a malformed list must not fill the memory.
 constexpr std::size_t kMaxHosts = 1'000'000;
 
-[[noreturn]] void fail(std::string_view list, std::string_view where, const std::string& why) {
+[[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& why) {
   throw Error({.what = fmt::format("'{}' {}", shorten(list), why), .where = std::string(where)});
 }
 
@@ -54,8 +54,9 @@ std::vector<std::string> expand_ranges(std::string_view ranges, std::string_view
     const auto low = parse_digits(first);
     const auto high = dash == std::string::npos ? low : parse_digits(range.substr(dash + 1));
     if (!low || !high || *high < *low)
-      fail(list, where, fmt::format("has no range of numbers in '{}'", range));
-    if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts) fail(list, where, "names too many hosts");
+      refuse_list(list, where, fmt::format("has no range of numbers in '{}'", range));
+    if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts)
+      refuse_list(list, where, "names too many hosts");
     for (std::int64_t number = *low; number <= *high; ++number)
       numbers.push_back(fmt::format("{:0{}}", number, first.size()));
   }
@@ -69,10 +70,10 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
     for (std::string& name : names) name += item.substr(0, open);
     if (open == std::string_view::npos) break;
     const std::size_t close = item.find(']', open);
-    if (close == std::string_view::npos) fail(list, where, "has a bracket that is not closed");
+    if (close == std::string_view::npos) refuse_list(list, where, "has a bracket that is not closed");
     const std::vector<std::string> numbers =
         expand_ranges(item.substr(open + 1, close - open - 1), list, where);
-    if (names.size() * numbers.size() > kMaxHosts) fail(list, where, "names too many hosts");
+    if (names.size() * numbers.size() > kMaxHosts) refuse_list(list, where, "names too many hosts");
     std::vector<std::string> longer;
     longer.reserve(names.size() * numbers.size());
     for (const std::string& name : names) {
@@ -92,7 +93,7 @@ std::vector<std::string> expand_host_list(std::string_view list, std::string_vie
     const std::string_view name = trim(item);
     if (name.empty()) continue;
     for (std::string& host : expand_item(name, list, where)) hosts.push_back(std::move(host));
-    if (hosts.size() > kMaxHosts) fail(list, where, "names too many hosts");
+    if (hosts.size() > kMaxHosts) refuse_list(list, where, "names too many hosts");
   }
   return hosts;
 }
@@ -107,9 +108,9 @@ std::vector<int> expand_counts(std::string_view list, std::string_view where) {
         repeats ? parse_digits(std::string_view(item).substr(open + 2, item.size() - open - 3)) : 1;
     const bool valid = count && times && *count <= std::numeric_limits<int>::max() && *times >= 1 &&
                        repeats == (open != std::string::npos);
-    if (!valid) fail(list, where, fmt::format("has no count in '{}'", item));
+    if (!valid) refuse_list(list, where, fmt::format("has no count in '{}'", item));
     if (static_cast<std::uint64_t>(*times) + counts.size() > kMaxHosts)
-      fail(list, where, "has too many counts");
+      refuse_list(list, where, "has too many counts");
     counts.insert(counts.end(), static_cast<std::size_t>(*times), static_cast<int>(*count));
   }
   return counts;

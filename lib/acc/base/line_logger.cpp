@@ -16,12 +16,12 @@ namespace {
 constexpr std::array<std::string_view, 6> kPythonNames = {"TRACE",   "DEBUG", "INFO",
                                                           "WARNING", "ERROR", "CRITICAL"};
 
-spdlog::level::level_enum to_spdlog(Severity level) {
+spdlog::level::level_enum spdlog_severity(Severity level) {
   return static_cast<spdlog::level::level_enum>(level);
 }
 static_assert(static_cast<int>(Severity::critical) == spdlog::level::critical);
 
-std::unique_ptr<spdlog::formatter> formatter_of(const LineLoggerOptions& options) {
+std::unique_ptr<spdlog::formatter> line_formatter(const LineLoggerOptions& options) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<TextFlag>(
       'K', [rank = options.rank](const auto& /*message*/) { return std::to_string(rank); });
@@ -42,19 +42,19 @@ LineLogger::LineLogger(const LineLoggerOptions& options) : impl_(std::make_uniqu
   std::vector<spdlog::sink_ptr> sinks = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
   if (!options.file.empty()) sinks.push_back(std::make_shared<FileSink>(options.file, "", nullptr));
   impl_->logger = std::make_unique<spdlog::logger>(options.name, sinks.begin(), sinks.end());
-  impl_->logger->set_formatter(formatter_of(options));
-  impl_->logger->set_level(to_spdlog(options.level));
+  impl_->logger->set_formatter(line_formatter(options));
+  impl_->logger->set_level(spdlog_severity(options.level));
   impl_->logger->flush_on(spdlog::level::trace);
 }
 
 LineLogger::~LineLogger() = default;
 
 bool LineLogger::is_on(Severity level) const {
-  return impl_->logger->should_log(to_spdlog(level));
+  return impl_->logger->should_log(spdlog_severity(level));
 }
 
 void LineLogger::write(Severity level, std::string_view text) {
-  impl_->logger->log(to_spdlog(level), text);
+  impl_->logger->log(spdlog_severity(level), text);
 }
 
 }  // namespace acc::log

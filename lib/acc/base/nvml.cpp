@@ -177,9 +177,8 @@ GpuInventory query_nvml() {
   if (auto inventory = ask_in_time(ask_inventory)) return *std::move(inventory);
   GpuInventory devices = count_devices();
   log::write(log::Level::warn,
-             fmt::format("the NVIDIA driver does not answer (NVML); by /dev there {} {} GPU{}",
-                         devices.gpus.size() == 1 ? "is" : "are", devices.gpus.size(),
-                         devices.gpus.size() == 1 ? "" : "s"));
+             fmt::format("the NVIDIA driver does not answer (NVML); by /dev there {} {}",
+                         devices.gpus.size() == 1 ? "is" : "are", pluralize(devices.gpus.size(), "GPU")));
   return devices;
 }
 

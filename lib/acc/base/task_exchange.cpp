@@ -27,7 +27,7 @@ constexpr int kSeconds = 60;
 // Where MPICH and those that descend from it have the numbers of tasks of each node.
 constexpr const char* kMapping = "PMI_process_mapping";
 
-[[noreturn]] void fail(const std::string& where, const std::string& what) {
+[[noreturn]] void fail_exchange(const std::string& where, const std::string& what) {
   throw Error({.kind = ErrorKind::rendezvous,
                .what = what,
                .where = where,
@@ -85,14 +85,15 @@ class Pmi1 {
   std::string answer_to(const std::string& command) {
     const std::string line = command + "\n";
     if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-      fail("PMI_FD", std::generic_category().message(errno));
+      fail_exchange("PMI_FD", std::generic_category().message(errno));
     return read_line();
   }
 
   std::string ask(const std::string& command) {
     const std::string answer = answer_to(command);
     const std::string code = word(answer, "rc");
-    if (!code.empty() && code != "0") fail("PMI_FD", fmt::format("'{}' was answered '{}'", command, answer));
+    if (!code.empty() && code != "0")
+      fail_exchange("PMI_FD", fmt::format("'{}' was answered '{}'", command, answer));
     return answer;
   }
 
@@ -107,10 +108,10 @@ class Pmi1 {
       const int ready = left.count() > 0 ? ::poll(&readable, 1, static_cast<int>(left.count())) : 0;
       if (ready < 0 && errno == EINTR) continue;
       if (ready == 0)
-        fail("PMI_FD", fmt::format("some process of the job did not come within {} s", kSeconds));
+        fail_exchange("PMI_FD", fmt::format("some process of the job did not come within {} s", kSeconds));
       const ssize_t got = ::read(fd_, &c, 1);
       if (got < 0 && errno == EINTR) continue;
-      if (got != 1) fail("PMI_FD", "the launcher ended the connection");
+      if (got != 1) fail_exchange("PMI_FD", "the launcher ended the connection");
       if (c == '\n') return line;
       line += c;
     }
@@ -168,11 +169,11 @@ class PmixLibrary {
   template <typename... Arguments>
   void call(const char* name, Arguments... arguments) const {
     void* symbol = ::dlsym(handle_, name);
-    if (symbol == nullptr) fail("libpmix.so.2", fmt::format("has no {}", name));
+    if (symbol == nullptr) fail_exchange("libpmix.so.2", fmt::format("has no {}", name));
     int (*function)(Arguments...) = nullptr;
     std::memcpy(&function, &symbol, sizeof function);
     if (const int code = function(arguments...); code != 0)
-      fail(name, fmt::format("failed with PMIx status {}", code));
+      fail_exchange(name, fmt::format("failed with PMIx status {}", code));
   }
 
  private:

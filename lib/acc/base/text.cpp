@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -61,6 +63,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
   parts.emplace_back(text.substr(begin));
   return parts;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (text = trim(text); !text.empty(); text = trim(text)) {
+    const std::size_t size = std::min(text.find_first_of(kBlanks), text.size());
+    words.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return words;
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
@@ -165,6 +177,35 @@ std::optional<std::string> nearest(std::string_view text, const std::vector<std:
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
   const auto candidate = nearest(text, candidates);
   return candidate ? "did you mean '" + *candidate + "'?" : "";
+}
+
+std::string pluralize(std::uint64_t count, std::string_view noun) {
+  const std::string_view ending = count == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", count, noun, ending);
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
+}
+
+std::string number_ranges(const std::vector<int>& numbers) {
+  constexpr std::size_t kMaxParts = 16;
+  std::vector<std::string> parts;
+  std::size_t first = 0;
+  while (first < numbers.size() && parts.size() < kMaxParts) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (last - first < 2) last = first;
+    parts.push_back(last == first ? fmt::to_string(numbers[first])
+                                  : fmt::format("{}-{}", numbers[first], numbers[last]));
+    first = last + 1;
+  }
+  const std::size_t left = numbers.size() - first;
+  return join(parts, ", ") + (left == 0 ? "" : fmt::format(" and {} more", left));
+}
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + number_ranges(ranks);
 }
 
 std::uint64_t parse_byte_size(std::string_view text, std::string_view where) {

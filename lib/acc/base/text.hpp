@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 /// The text, cut to `max_bytes` and marked with `...` when it is longer. Never splits a UTF-8 sequence.
 std::string shorten(std::string_view text, std::size_t max_bytes = 80);
+
+/// The words between whitespace.
+std::vector<std::string> split_words(std::string_view text);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
@@ -53,6 +57,19 @@ std::optional<std::string> nearest(std::string_view text, const std::vector<std:
 
 /// `did you mean 'x'?`, or empty when no candidate is near.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
+
+/// `1 node`, `3 nodes`, `2 processes`.
+std::string pluralize(std::uint64_t count, std::string_view noun);
+
+/// `1.5 s`.
+std::string seconds_text(std::chrono::milliseconds time);
+
+/// `0-3, 5, 7, 8`: ascending numbers, of which three neighbours or more are a range. Of many parts only the
+/// first sixteen, and how many numbers more there are: `... and 40 more`.
+std::string number_ranges(const std::vector<int>& numbers);
+
+/// `rank 3`, `ranks 0-3, 5`; ascending, and cut like number_ranges().
+std::string name_ranks(const std::vector<int>& ranks);
 
 /// Parses `5GB`, `200MB`: decimal units, as in accelerate's save_model. Throws Error{usage} with `where`.
 std::uint64_t parse_byte_size(std::string_view text, std::string_view where);

@@ -70,7 +70,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int> read_number(const fs::path& file) {
+std::optional<int> number_in(const fs::path& file) {
   const auto number = parse_integer(first_line_of(file));
   if (!number) return std::nullopt;
   return static_cast<int>(*number);
@@ -114,7 +114,7 @@ int read_last_level_cache(const fs::path& folder) {
   for (const int index : numbered_entries(folder, "index")) {
     const fs::path entry = folder / ("index" + std::to_string(index));
     const std::string type = first_line_of(entry / "type");
-    const int level = read_number(entry / "level").value_or(-1);
+    const int level = number_in(entry / "level").value_or(-1);
     if ((type != "Unified" && type != "Data") || level <= highest) continue;
     highest = level;
     cache = read_lowest(entry / "shared_cpu_list").value_or(-1);
@@ -132,12 +132,12 @@ Topology read_topology(const CpuSet& cpus, const std::vector<std::string>& devic
     const auto node = nodes.find(id);
     topology.cpus.push_back({.id = id,
                              .numa_node = node == nodes.end() ? 0 : node->second,
-                             .socket = read_number(folder / "topology/physical_package_id").value_or(0),
+                             .socket = number_in(folder / "topology/physical_package_id").value_or(0),
                              .core = read_lowest(folder / "topology/thread_siblings_list").value_or(id),
                              .cache = read_last_level_cache(folder / "cache")});
   }
   for (const std::string& device : devices) {
-    const auto node = read_number(sysfs / "bus/pci/devices" / device / "numa_node");
+    const auto node = number_in(sysfs / "bus/pci/devices" / device / "numa_node");
     if (node) topology.device_nodes[device] = *node;
   }
   return topology;

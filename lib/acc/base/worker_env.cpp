@@ -14,7 +14,8 @@
 namespace acc {
 namespace {
 
-int read_number(const Environment& environment, std::string_view name, int default_value, int min, int max) {
+int read_in_range(const Environment& environment, std::string_view name, int default_value, int min,
+                  int max) {
   const auto text = environment.find(name);
   if (!text) return default_value;
   const auto number = parse_integer(*text);
@@ -52,7 +53,7 @@ void read_address(const Environment& environment, const Engine& engine, WorkerEn
          .hint = "set it to the host of rank 0, or " + std::string(kWayOut)});
   }
   const int port = engine.master_port ? engine.master_port->value : worker.master_port;
-  worker.master_port = static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", port, 1, 65535));
+  worker.master_port = static_cast<std::uint16_t>(read_in_range(environment, "MASTER_PORT", port, 1, 65535));
 }
 
 // The place of a program that an engine started beside others; nullopt: it is alone.
@@ -102,7 +103,7 @@ Environment to_environment(const WorkerEnv& worker) {
 WorkerEnv read_worker_env(const Environment& environment) {
   constexpr int kMax = std::numeric_limits<int>::max();
   const auto number = [&](std::string_view name, int default_value, int min) {
-    return read_number(environment, name, default_value, min, kMax);
+    return read_in_range(environment, name, default_value, min, kMax);
   };
   if (environment.contains("RANK") != environment.contains("WORLD_SIZE")) {
     throw Error({.what = "is set alone: RANK and WORLD_SIZE belong together",
@@ -124,7 +125,7 @@ WorkerEnv read_worker_env(const Environment& environment) {
   worker.role_world_size = number("ROLE_WORLD_SIZE", worker.world_size, 1);
   worker.master_addr = environment.get("MASTER_ADDR", worker.master_addr);
   worker.master_port =
-      static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", worker.master_port, 1, 65535));
+      static_cast<std::uint16_t>(read_in_range(environment, "MASTER_PORT", worker.master_port, 1, 65535));
   worker.restart_count = number("TORCHELASTIC_RESTART_COUNT", 0, 0);
   worker.max_restarts = number("TORCHELASTIC_MAX_RESTARTS", 0, 0);
   worker.run_id = environment.get("TORCHELASTIC_RUN_ID", worker.run_id);

@@ -61,10 +61,6 @@ std::string wrapped_text(const LaunchPlan& plan) {
   return text;
 }
 
-std::string counted(int number, std::string_view thing, std::string_view things) {
-  return fmt::format("{} {}", number, number == 1 ? thing : things);
-}
-
 }  // namespace
 
 std::string assumed_text(const LaunchPlan& plan) {
@@ -75,8 +71,8 @@ std::string assumed_text(const LaunchPlan& plan) {
   };
   std::vector<std::string> values;
   if (!is_given("num_processes"))
-    values.push_back(counted(plan.num_machines * plan.nproc_per_node, "process", "processes"));
-  if (!is_given("num_machines")) values.push_back(counted(plan.num_machines, "machine", "machines"));
+    values.push_back(pluralize(plan.num_machines * plan.nproc_per_node, "process"));
+  if (!is_given("num_machines")) values.push_back(pluralize(plan.num_machines, "machine"));
   if (!is_given("mixed_precision"))
     values.push_back("mixed_precision " + value_text(plan.settings["mixed_precision"].value));
   // Who gives everything else knows that he starts on one machine.
@@ -126,11 +122,11 @@ std::string explain_text(const LaunchPlan& plan) {
     value_width = std::max(value_width, value_text(setting.value).size());
   }
   value_width = std::min<std::size_t>(value_width, 40);
-  std::string text = fmt::format("{} of {}, launcher {}\n\nSettings that are not the default:\n",
-                                 counted(plan.nproc_per_node, "worker", "workers"),
-                                 plan.task ? counted(plan.num_machines, "task", "tasks")
-                                           : counted(plan.num_machines, "machine", "machines"),
-                                 plan.launcher);
+  std::string text =
+      fmt::format("{} of {}, launcher {}\n\nSettings that are not the default:\n",
+                  pluralize(plan.nproc_per_node, "worker"),
+                  plan.task ? pluralize(plan.num_machines, "task") : pluralize(plan.num_machines, "machine"),
+                  plan.launcher);
   for (const auto& [name, setting] : all) {
     if (setting.origin == "default") continue;
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", name, width, value_text(setting.value), value_width,

@@ -35,8 +35,8 @@ std::string nearest_path(const std::string& key, ConfigKind kind) {
 }
 
 // Returns the row of the key; null after adding to `problems` why there is none.
-const SettingSpec* find_row(Target& target, ConfigKind kind, const std::string& where,
-                            std::vector<Problem>& problems) {
+const SettingSpec* target_row(Target& target, ConfigKind kind, const std::string& where,
+                              std::vector<Problem>& problems) {
   const SettingSpec* spec = find_file_key(target.key, kind);
   if (spec == nullptr) {
     problems.push_back({fmt::format("unknown key '{}'", target.key), where, nearest_path(target.key, kind)});
@@ -80,7 +80,7 @@ void assign_one(ConfigValues& values, const std::string& assignment, std::vector
   }
   const std::string_view text = std::string_view(assignment).substr(equals + 1);
   Target target = split_key(trim(std::string_view(assignment).substr(0, equals)));
-  const SettingSpec* spec = find_row(target, kind_of(values), assignment, problems);
+  const SettingSpec* spec = target_row(target, kind_of(values), assignment, problems);
   if (spec == nullptr) return;
   if (text.empty()) {
     if (target.key == "distributed_type")
@@ -115,7 +115,7 @@ Value find_value(const ConfigValues& values, std::string_view key) {
   const ConfigValues all = with_defaults(values);
   Target target = split_key(key);
   std::vector<Problem> problems;
-  if (find_row(target, kind_of(values), "", problems) == nullptr) throw Error(ErrorKind::usage, problems);
+  if (target_row(target, kind_of(values), "", problems) == nullptr) throw Error(ErrorKind::usage, problems);
   const auto found = all.find(target.key);
   if (found == all.end()) return nullptr;
   if (target.inner.empty()) return found->second;

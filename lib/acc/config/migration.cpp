@@ -129,7 +129,7 @@ Value convert_section(const DocumentNode& section, std::vector<std::string>& not
 }
 
 // fsdp_sharding_strategy is the only key that is renamed.
-const SettingSpec* row_of(std::string_view section, std::string_view key) {
+const SettingSpec* setting_of_key(std::string_view section, std::string_view key) {
   const SettingSpec* spec = section == "fsdp_config" ? find_section_key(section, key) : nullptr;
   const bool renamed = spec != nullptr && spec->name == "fsdp_sharding_strategy";
   return renamed ? find_setting("fsdp_reshard_after_forward") : nullptr;
@@ -158,7 +158,7 @@ Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file) {
   Fsdp2Text result;
   Value wanted = to_value(root);
   wanted["fsdp_config"] = convert_section(*section, result.notes);
-  result.text = edited_document(text, wanted, file, row_of);
+  result.text = edited_document(text, wanted, file, setting_of_key);
   return result;
 }
 

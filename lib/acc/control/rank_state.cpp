@@ -140,19 +140,6 @@ std::string name_of_call(long number) {
   return found == names.end() ? "system call " + std::to_string(number) : found->second;
 }
 
-std::string name_ranks(const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  for (std::size_t first = 0; first < ranks.size();) {
-    std::size_t last = first;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    if (last - first < 2) last = first;  // two ranks are listed one by one
-    parts.push_back(last == first ? fmt::to_string(ranks[first])
-                                  : fmt::format("{}-{}", ranks[first], ranks[last]));
-    first = last + 1;
-  }
-  return (ranks.size() == 1 ? "rank " : "ranks ") + join(parts, ", ");
-}
-
 namespace {
 
 constexpr double kBusyPercent = 20;

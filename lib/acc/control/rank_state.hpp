@@ -88,9 +88,6 @@ RankState state_of(const RankView& rank, const ProcessTable& before, const Proce
 /// `sleeping in futex (futex_wait_queue), 3% CPU`.
 std::string to_string(const RankState& state);
 
-/// `rank 3`, `ranks 0, 2, 3` or, for consecutive ranks, `ranks 0-254`.
-std::string name_ranks(const std::vector<int>& ranks);
-
 struct Stragglers {
   std::vector<int> ranks = {};
   /// `rank 3 differs: stopped, while the other 7 are running`.

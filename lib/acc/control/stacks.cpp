@@ -59,16 +59,7 @@ int thread_of(std::string_view line) {
 
 std::string name_threads(std::vector<int> threads) {
   std::ranges::sort(threads);
-  std::string text;
-  for (std::size_t i = 0; i < threads.size();) {
-    std::size_t last = i;
-    while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(threads[i]);
-    if (last > i) text += "-" + std::to_string(threads[last]);
-    i = last + 1;
-  }
-  return (threads.size() == 1 ? "Thread " : "Threads ") + text;
+  return (threads.size() == 1 ? "Thread " : "Threads ") + number_ranges(threads);
 }
 
 }  // namespace
@@ -149,8 +140,7 @@ std::string thread_lines(pid_t pid) {
       names.resize(4);
       names.emplace_back("...");
     }
-    text +=
-        fmt::format("  {} {} {}: {}\n", count, count == 1 ? "thread" : "threads", place, join(names, ", "));
+    text += fmt::format("  {} {}: {}\n", pluralize(count, "thread"), place, join(names, ", "));
   }
   return text;
 }
@@ -225,13 +215,13 @@ std::string text_of_processes(const std::vector<const ProcessStat*>& tree, TimeP
   }
   if (shown < tree.size()) {
     const std::size_t others = tree.size() - shown;
-    text += fmt::format("  and {} more process{}{}\n", others, others == 1 ? "" : "es",
+    text += fmt::format("  and {}{}\n", pluralize(others, "more process"),
                         in_time ? "" : ", for which there was no time");
   }
   return text;
 }
 
-std::string name_of(const RankView& rank) {
+std::string describe_rank(const RankView& rank) {
   return fmt::format("rank {} (local rank {}, pid {})", rank.rank, rank.local_rank, rank.pid);
 }
 
@@ -260,13 +250,13 @@ PythonReport python_report(const std::vector<const ProcessStat*>& tree, const St
 PythonReport python_report_of_rank(const Snapshot::Rank& rank, const StackOptions& options,
                                    TimePoint deadline) {
   PythonReport report = python_report(rank.tree, options, deadline);
-  report.text = fmt::format("{}: {}\n{}", name_of(*rank.view), to_string(rank.state), report.text);
+  report.text = fmt::format("{}: {}\n{}", describe_rank(*rank.view), to_string(rank.state), report.text);
   if (!rank.tree.empty()) report.text += flight_record_text(*rank.view, *rank.tree.front(), options);
   return report;
 }
 
 std::string native_text(const Snapshot::Rank& rank, const StackOptions& options, TimePoint deadline) {
-  return "native stacks of " + name_of(*rank.view) + ":\n" +
+  return "native stacks of " + describe_rank(*rank.view) + ":\n" +
          text_of_processes(rank.tree, deadline, [&](const ProcessStat& process) {
            return process.state == 'Z' ? std::string() : native_stacks(process.pid, options);
          });

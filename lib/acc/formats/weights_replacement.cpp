@@ -18,12 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_on(const fs::path& path, const std::string& what, int number) {
-  throw Error({.kind = ErrorKind::system,
-               .what = what + ": " + std::generic_category().message(number),
-               .where = path.string()});
-}
-
 bool is_weights_file(const std::string& name) {
   static const std::regex kOurs(R"(model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?)");
   return std::regex_match(name, kOurs);
@@ -38,12 +32,13 @@ std::set<std::string> names_in(const fs::path& folder) {
 // EINVAL: the file system does not know how.
 void sync_folder(const fs::path& folder) {
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened && ::fsync(opened.get()) != 0 && errno != EINVAL) fail_on(folder, "cannot be written", errno);
+  if (opened && ::fsync(opened.get()) != 0 && errno != EINVAL)
+    throw_errno(folder, "cannot be written", errno);
 }
 
 void remove_file(const fs::path& file) {
   std::error_code error;
-  if (!fs::remove(file, error) && error) fail_on(file, "cannot be removed", error.value());
+  if (!fs::remove(file, error) && error) throw_errno(file, "cannot be removed", error.value());
 }
 
 }  // namespace
@@ -56,7 +51,7 @@ WeightsReplacement::WeightsReplacement(const fs::path& folder)
   while (!fs::exists(existing_, error) && existing_.has_relative_path()) existing_ = existing_.parent_path();
   fs::remove_all(temporary_, error);  // of a killed process
   fs::create_directories(temporary_, error);
-  if (error) fail_on(folder_, "cannot be created", error.value());
+  if (error) throw_errno(folder_, "cannot be created", error.value());
 }
 
 WeightsReplacement::~WeightsReplacement() {
@@ -74,7 +69,7 @@ void WeightsReplacement::publish() {
   }
   const auto move = [&](const std::string& name) {
     if (::rename((temporary_ / name).c_str(), (folder_ / name).c_str()) != 0)
-      fail_on(folder_ / name, "cannot be replaced", errno);
+      throw_errno(folder_ / name, "cannot be replaced", errno);
   };
   for (const std::string& name : names) move(name);
   if (in_shards) {

@@ -15,6 +15,8 @@
 #include <chrono>
 #include <utility>
 
+#include "acc/base/text.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -116,8 +118,7 @@ void Console::on_error(int error) {
 
 std::string lost_output_text(std::uint64_t bytes, const std::string& reason) {
   if (bytes == 0) return {};
-  return fmt::format("{} of output {} lost: {}", bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes),
-                     bytes == 1 ? "is" : "are", reason);
+  return fmt::format("{} of output {} lost: {}", pluralize(bytes, "byte"), bytes == 1 ? "is" : "are", reason);
 }
 
 bool same_file(int one, int other) {

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 // torch writes seconds as text, other writers as a number.
-std::optional<std::chrono::system_clock::time_point> to_time(const Json& value) {
+std::optional<std::chrono::system_clock::time_point> parse_time(const Json& value) {
   std::optional<double> seconds;
   if (value.is_number()) seconds = value.get<double>();
   if (value.is_string()) seconds = parse_number(value.get_ref<const std::string&>());
@@ -52,7 +52,7 @@ std::string shorten(std::string text) {
          text.substr(last);
 }
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) return {};
   const Json& value = object[key];
   return shorten(value.is_string() ? value.get<std::string>() : value.dump());
@@ -68,15 +68,15 @@ ErrorFile parse_error_file(std::string_view text) {
   ErrorFile result;
   const Json& message = document["message"];
   if (!message.is_object()) {
-    result.message = text_of(document, "message");
-    if (document.contains("timestamp")) result.when = to_time(document["timestamp"]);
+    result.message = text_at(document, "message");
+    if (document.contains("timestamp")) result.when = parse_time(document["timestamp"]);
     return result;
   }
-  result.message = text_of(message, "message");
+  result.message = text_at(message, "message");
   if (message.contains("extraInfo") && message["extraInfo"].is_object()) {
     const Json& extra = message["extraInfo"];
-    result.traceback = text_of(extra, "py_callstack");
-    if (extra.contains("timestamp")) result.when = to_time(extra["timestamp"]);
+    result.traceback = text_at(extra, "py_callstack");
+    if (extra.contains("timestamp")) result.when = parse_time(extra["timestamp"]);
     if (const auto exact = exact_time(extra)) {
       result.when = exact;
       result.exact = true;

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TimerTable::Time to_time(double seconds, const TimerTable::Now& now) {
+TimerTable::Time running_time(double seconds, const TimerTable::Now& now) {
   using namespace std::chrono;
   constexpr double kLatest = 4e9;
   const auto when = duration<double>(std::min(seconds, kLatest));
@@ -39,7 +39,7 @@ bool TimerTable::add(std::string_view line, const Now& now) {
   const int signal = request["signal"].get<int>();
   if (pid <= 0 || signal >= NSIG) return false;
   if (seconds >= 0) {
-    timers_[pid][scope] = {.when = to_time(seconds, now), .signal = signal};
+    timers_[pid][scope] = {.when = running_time(seconds, now), .signal = signal};
     return true;
   }
   const auto timers = timers_.find(pid);
@@ -79,7 +79,7 @@ namespace {
 // A request is a line of at most PIPE_BUF bytes.
 constexpr std::size_t kMaxUnread = 4096;
 
-[[noreturn]] void fail(const std::filesystem::path& pipe, const char* reason) {
+[[noreturn]] void throw_pipe_error(const std::filesystem::path& pipe, const char* reason) {
   throw Error({.kind = ErrorKind::system,
                .what = std::string("cannot create the pipe of the file timer: ") + reason,
                .where = pipe.string(),
@@ -90,9 +90,9 @@ constexpr std::size_t kMaxUnread = 4096;
 int make_pipe_file(const std::filesystem::path& pipe) {
   std::error_code ignored;
   if (std::filesystem::is_fifo(pipe, ignored)) std::filesystem::remove(pipe, ignored);
-  if (::mkfifo(pipe.c_str(), 0600) != 0) fail(pipe, std::strerror(errno));
+  if (::mkfifo(pipe.c_str(), 0600) != 0) throw_pipe_error(pipe, std::strerror(errno));
   const int fd = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) fail(pipe, std::strerror(errno));
+  if (fd < 0) throw_pipe_error(pipe, std::strerror(errno));
   return fd;
 }
 

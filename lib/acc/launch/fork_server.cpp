@@ -47,7 +47,7 @@ constexpr int kMaxAnswerMs = 10'000;
 // Messages can end with the first line of an exception, which is cut here.
 constexpr std::size_t kMaxMessage = 4096;
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void throw_preload_error(const char* what) {
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("{}: {}", what, std::strerror(errno)),
                .where = "--preload",
@@ -56,7 +56,7 @@ constexpr std::size_t kMaxMessage = 4096;
 
 Descriptor make_file(std::string_view text) {
   Descriptor file(::memfd_create("acc-preload", MFD_CLOEXEC));
-  if (!file || !write_all(file.get(), text)) fail("no memory for what workers get");
+  if (!file || !write_all(file.get(), text)) throw_preload_error("no memory for what workers get");
   return file;
 }
 
@@ -67,7 +67,7 @@ struct SocketPair {
 
 SocketPair make_sockets() {
   int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("no socket");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw_preload_error("no socket");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -256,7 +256,7 @@ std::optional<Process> ForkServer::fork(const ProcessLauncher& launcher, const W
   if (answer == Answer::late) stop();
   if (answer != Answer::pid || !is_child(pid)) return std::nullopt;
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) fail("no descriptor for a worker");
+  if (!pidfd) throw_preload_error("no descriptor for a worker");
   constexpr char kBegin = 'b';
   ::send(channel.ours.get(), &kBegin, sizeof kBegin, MSG_NOSIGNAL);
   return Process(loop_.get_executor(), pid, pidfd.release());

@@ -25,7 +25,7 @@
 namespace acc::launcher {
 namespace {
 
-[[noreturn]] void throw_errno(const char* what) {
+[[noreturn]] void throw_guard_error(const char* what) {
   throw Error({.kind = ErrorKind::system,
                .what = std::string(what) + ": " + std::strerror(errno),
                .hint = limit_hint(errno)});
@@ -70,7 +70,7 @@ class Subreaper {
  public:
   Subreaper() {
     ::prctl(PR_GET_CHILD_SUBREAPER, &before_);
-    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw_errno("cannot adopt orphans");
+    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw_guard_error("cannot adopt orphans");
   }
   ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, before_); }
   Subreaper(const Subreaper&) = delete;
@@ -87,7 +87,7 @@ struct Pipe {
 
 Pipe make_guard_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot create a pipe to the agent");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_guard_error("cannot create a pipe to the agent");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -183,8 +183,8 @@ struct GuardianParts {
   Descriptor report = {};
 };
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, const GuardianParts& parts,
-                            const Descriptor& guardian, bool in_session) noexcept {
+[[noreturn]] void become_agent(const std::function<int(int)>& agent, const GuardianParts& parts,
+                               const Descriptor& guardian, bool in_session) noexcept {
   begin_group(in_session);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const int code = agent(either_of(parts.lifeline, guardian).get());
@@ -198,11 +198,11 @@ struct GuardianParts {
 pid_t start_agent(GuardianParts& parts, Pipe& guardian, const std::function<int(int)>& agent,
                   bool in_session) {
   const pid_t pid = ::fork();
-  if (pid < 0) throw_errno("cannot start the agent");
+  if (pid < 0) throw_guard_error("cannot start the agent");
   if (pid == 0) {
     guardian.in.reset();
     parts.report.reset();
-    run_agent(agent, parts, guardian.out, in_session);
+    become_agent(agent, parts, guardian.out, in_session);
   }
   return pid;
 }
@@ -271,7 +271,7 @@ GuardReport guard(const std::function<int(int supervisor)>& agent, const std::fu
   GuardianParts parts = {
       .supervisor = ::getpid(), .lifeline = std::move(lifeline.out), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
-  if (pid < 0) throw_errno("cannot start the agent");
+  if (pid < 0) throw_guard_error("cannot start the agent");
   if (pid == 0) {
     reports.out.reset();
     lifeline.in.reset();

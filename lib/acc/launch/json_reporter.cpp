@@ -14,7 +14,7 @@ std::int64_t nanoseconds(std::chrono::system_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
 
-double seconds(std::chrono::milliseconds duration) {
+double to_seconds(std::chrono::milliseconds duration) {
   return static_cast<double>(duration.count()) / 1000;
 }
 
@@ -62,8 +62,9 @@ std::string add(OrderedJson& line, const WorkerFinished& event) {
 }
 
 std::string add(OrderedJson& line, const Stopping& event) {
-  line.update(
-      {{"signal", signal_name(event.signal)}, {"workers", event.workers}, {"grace_s", seconds(event.grace)}});
+  line.update({{"signal", signal_name(event.signal)},
+               {"workers", event.workers},
+               {"grace_s", to_seconds(event.grace)}});
   return "stopping";
 }
 
@@ -76,7 +77,7 @@ std::string add(OrderedJson& line, const SignalPassedOn& event) {
 }
 
 std::string add(OrderedJson& line, const Killed& event) {
-  line.update({{"ranks", event.ranks}, {"grace_s", seconds(event.grace)}, {"asked", event.asked}});
+  line.update({{"ranks", event.ranks}, {"grace_s", to_seconds(event.grace)}, {"asked", event.asked}});
   return "killed";
 }
 
@@ -113,7 +114,7 @@ std::string add(OrderedJson& line, const GroupChanged& event) {
 
 std::string add(OrderedJson& line, const HangFound& event) {
   const char* const names[] = {"report", "restart", "kill"};
-  line.update({{"idle_s", seconds(event.idle)},
+  line.update({{"idle_s", to_seconds(event.idle)},
                {"then", names[static_cast<int>(event.then)]},
                {"places", event.places}});
   return "hang_found";

@@ -299,7 +299,7 @@ LaunchReport run_agent(const Job& job) {
 }
 
 // Reports that acc itself could not go on, and cleans up. Returns the exit code.
-int fail(const Job& job, const std::exception& error, ErrorKind kind) {
+int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
   job.reporters.report(Failed{error.what(), exit_code(kind)});
   const auto file = own_error_file(job.plan);
   if (!file.empty())
@@ -345,11 +345,11 @@ int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& sup
     try {
       return finish(job).exit_code;
     } catch (const Error& error) {
-      return fail(job, error, error.kind());
+      return report_error(job, error, error.kind());
     } catch (const boost::system::system_error& error) {
-      return fail(job, without_sources(error), ErrorKind::system);
+      return report_error(job, without_sources(error), ErrorKind::system);
     } catch (const std::exception& error) {
-      return fail(job, error, ErrorKind::system);
+      return report_error(job, error, ErrorKind::system);
     }
   });
 } catch (const boost::system::system_error& error) {  // there is no event loop to report with

@@ -116,9 +116,9 @@ RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const Worke
                                   failure.out_of_memory ? "lack of memory" : to_string(failure.status))};
   }
   if (uptime < plan.min_uptime) {
-    return {.reason = fmt::format("not restarted: failed {:g} s after its start (--min-uptime {:g})",
-                                  std::chrono::duration<double>(uptime).count(),
-                                  std::chrono::duration<double>(plan.min_uptime).count())};
+    return {.reason =
+                fmt::format("not restarted: failed {} after its start (--min-uptime {:g})",
+                            seconds_text(uptime), std::chrono::duration<double>(plan.min_uptime).count())};
   }
   return {.restart = true};
 }
@@ -134,15 +134,15 @@ std::string end_of(const std::string& text) {
   return text.substr(text.size() - std::min(text.size(), kMaxText));
 }
 
-std::int64_t to_number(std::chrono::system_clock::time_point when) {
+std::int64_t to_microseconds(std::chrono::system_clock::time_point when) {
   return std::chrono::duration_cast<microseconds>(when.time_since_epoch()).count();
 }
 
-std::chrono::system_clock::time_point to_time(std::int64_t number) {
+std::chrono::system_clock::time_point from_microseconds(std::int64_t number) {
   return std::chrono::system_clock::time_point(microseconds(number));
 }
 
-Json to_json(const ErrorFile& file) {
+Json file_to_json(const ErrorFile& file) {
   Json json = {{"path", file.path.string()},
                {"message", end_of(file.message)},
                {"traceback", end_of(file.traceback)},
@@ -150,7 +150,7 @@ Json to_json(const ErrorFile& file) {
                {"stays", file.stays},
                {"exact", file.exact},
                {"consequence", file.consequence}};
-  if (file.when) json["when"] = to_number(*file.when);
+  if (file.when) json["when"] = to_microseconds(*file.when);
   return json;
 }
 
@@ -162,7 +162,7 @@ ErrorFile parse_file(const Json& json) {
                     .stays = json.value("stays", true),
                     .exact = json.value("exact", false),
                     .consequence = json.value("consequence", false)};
-  if (json.contains("when")) file.when = to_time(json["when"].get<std::int64_t>());
+  if (json.contains("when")) file.when = from_microseconds(json["when"].get<std::int64_t>());
   return file;
 }
 
@@ -173,7 +173,7 @@ std::string to_json_text(const WorkerFailure& failure) {
                {"local_rank", failure.local_rank},
                {"pid", failure.pid},
                {"host", failure.host},
-               {"when", to_number(failure.when)},
+               {"when", to_microseconds(failure.when)},
                {"attempt", failure.attempt},
                {"out_of_memory", failure.out_of_memory},
                {"last_words", end_of(failure.stderr_tail)}};
@@ -182,7 +182,7 @@ std::string to_json_text(const WorkerFailure& failure) {
     json["signal"] = signaled->signal;
     json["core_dumped"] = signaled->core_dumped;
   }
-  if (failure.error_file) json["error_file"] = to_json(*failure.error_file);
+  if (failure.error_file) json["error_file"] = file_to_json(*failure.error_file);
   if (const auto& memory = failure.cgroup_memory) {
     json["memory_limit"] = memory->limit;
     if (memory->peak) json["memory_peak"] = *memory->peak;
@@ -200,7 +200,7 @@ WorkerFailure parse_failure(std::string_view text) {
     failure.local_rank = json.value("local_rank", 0);
     failure.pid = json.value("pid", 0);
     failure.host = json.value("host", "");
-    failure.when = to_time(json.value("when", std::int64_t{0}));
+    failure.when = from_microseconds(json.value("when", std::int64_t{0}));
     failure.attempt = json.value("attempt", 0);
     failure.out_of_memory = json.value("out_of_memory", false);
     failure.stderr_tail = json.value("last_words", "");

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& folder, const std::string& reason) {
+[[noreturn]] void throw_folder_error(const fs::path& folder, const std::string& reason) {
   throw Error({.kind = ErrorKind::system,
                .what = "cannot create the log folder: " + reason,
                .where = folder.string(),
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail(folder, error.message());
+  if (error) throw_folder_error(folder, error.message());
 }
 
 // Creates `stem` followed by random letters, with mode 0700.
@@ -45,7 +45,7 @@ fs::path make_unique(const fs::path& stem, const std::function<void(const fs::pa
     if (::mkdir(folder.c_str(), 0700) == 0) return folder;
     if (errno != EEXIST) break;
   }
-  fail(stem, std::strerror(errno));
+  throw_folder_error(stem, std::strerror(errno));
 }
 
 bool any(const StreamMap& map) {
@@ -109,7 +109,7 @@ void LogFolder::make_attempt(int number, int workers) const {
   make_folders(folder);
   for (int local_rank = 0; local_rank < workers; ++local_rank) {
     const fs::path of_worker = folder / std::to_string(local_rank);
-    if (::mkdir(of_worker.c_str(), 0777) != 0) fail(of_worker, std::strerror(errno));
+    if (::mkdir(of_worker.c_str(), 0777) != 0) throw_folder_error(of_worker, std::strerror(errno));
   }
 }
 

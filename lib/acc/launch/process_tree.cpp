@@ -175,7 +175,7 @@ bool write_to(const char* file, const std::string& text) {
   return fd && write_all(fd.get(), text);
 }
 
-pid_t to_number(std::string_view text) {
+pid_t to_pid(std::string_view text) {
   return static_cast<pid_t>(parse_integer(trim(text)).value_or(0));
 }
 
@@ -211,7 +211,7 @@ pid_t HostPids::of(pid_t child) const {
   if (size <= 0) return 0;
   for (const std::string& line :
        split(std::string_view(buffer.data(), static_cast<std::size_t>(size)), '\n')) {
-    if (line.starts_with("Pid:")) return to_number(std::string_view(line).substr(4));
+    if (line.starts_with("Pid:")) return to_pid(std::string_view(line).substr(4));
   }
   return 0;
 }
@@ -219,7 +219,7 @@ pid_t HostPids::of(pid_t child) const {
 pid_t HostPids::own() const {
   std::array<char, 32> buffer;
   const ssize_t size = ::readlinkat(proc_.get(), "self", buffer.data(), buffer.size());
-  return size <= 0 ? 0 : to_number({buffer.data(), static_cast<std::size_t>(size)});
+  return size <= 0 ? 0 : to_pid({buffer.data(), static_cast<std::size_t>(size)});
 }
 
 }  // namespace acc::launcher

@@ -158,23 +158,15 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
 
 namespace {
 
-std::string seconds(std::chrono::milliseconds duration) {
-  return fmt::format("{:g} s", static_cast<double>(duration.count()) / 1000);
-}
-
-std::string workers(int count) {
-  return fmt::format("{} {}", count, count == 1 ? "worker" : "workers");
-}
-
 std::string text_of(const Stopping& event) {
   if (event.signal == SIGPIPE) {
     return event.workers == 0 ? "acc: the reader of its output is gone\n"
                               : fmt::format("acc: the reader of its output is gone, stopping {} (grace {})\n",
-                                            workers(event.workers), seconds(event.grace));
+                                            pluralize(event.workers, "worker"), seconds_text(event.grace));
   }
   if (event.workers == 0) return fmt::format("acc: {} received, ending\n", signal_name(event.signal));
   return fmt::format("acc: {} received, stopping {} (grace {})\n", signal_name(event.signal),
-                     workers(event.workers), seconds(event.grace));
+                     pluralize(event.workers, "worker"), seconds_text(event.grace));
 }
 
 std::string text_of(const SignalPassedOn& event) {
@@ -194,7 +186,7 @@ std::string text_of(const Killed& event) {
   const std::string ranks = name_ranks(event.ranks);
   const std::string_view were = event.ranks.size() == 1 ? "was" : "were";
   if (event.asked) return fmt::format("acc: second signal: {} {} killed\n", ranks, were);
-  return fmt::format("acc: {} did not end within {} and {} killed\n", ranks, seconds(event.grace), were);
+  return fmt::format("acc: {} did not end within {} and {} killed\n", ranks, seconds_text(event.grace), were);
 }
 
 std::string text_of(const Restarting& event) {

@@ -30,7 +30,7 @@ namespace {
 
 using launcher::LaunchPlan;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void throw_launch_error(const std::string& what) {
   throw Error({.kind = ErrorKind::system, .what = what, .where = "notebook_launcher"});
 }
 
@@ -46,7 +46,7 @@ pid_t fork_agent(const NotebookJob& job) {
   std::fflush(nullptr);
   const BlockedSignals blocked;
   const pid_t agent = ::fork();
-  if (agent < 0) fail(std::string("this process cannot be forked: ") + std::strerror(errno));
+  if (agent < 0) throw_launch_error(std::string("this process cannot be forked: ") + std::strerror(errno));
   if (agent == 0) run_agent(job);
   return agent;
 }
@@ -90,7 +90,8 @@ std::vector<std::string> run(const WorkerFunction& function, const LaunchPlan& p
     throw Error({.what = "another thread of this process is in it already", .where = "notebook_launcher"});
   const pid_t caller = ::getpid();
   const Descriptor caller_ended = pidfd_of(caller);
-  if (!caller_ended) fail(std::string("workers cannot watch this process: ") + std::strerror(errno));
+  if (!caller_ended)
+    throw_launch_error(std::string("workers cannot watch this process: ") + std::strerror(errno));
   const NotebookJob job = {.plan = plan,
                            .function = function,
                            .results = std::vector<SharedText>(static_cast<std::size_t>(plan.nproc_per_node)),
@@ -99,7 +100,7 @@ std::vector<std::string> run(const WorkerFunction& function, const LaunchPlan& p
   Interrupts interrupts;
   if (wait_for(fork_agent(job), interrupts)) {
     interrupts.pass_on();
-    fail("was interrupted; all workers have ended");
+    throw_launch_error("was interrupted; all workers have ended");
   }
   throw_failure(job.outcome);
   return collect(job);

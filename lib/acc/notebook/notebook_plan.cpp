@@ -17,23 +17,24 @@ namespace {
 using launcher::CommandLine;
 using launcher::LaunchPlan;
 
-[[noreturn]] void fail(const char* option, const std::string& what, const char* hint = "") {
+[[noreturn]] void refuse_option(const char* option, const std::string& what, const char* hint = "") {
   throw Error({.what = what, .where = std::string("notebook_launcher: ") + option, .hint = hint});
 }
 
 void check(const NotebookLauncherOptions& options) {
   if (!options.num_processes)
-    fail("num_processes", "is missing: how many workers are to be started?", "as in {.num_processes = 2}");
+    refuse_option("num_processes", "is missing: how many workers are to be started?",
+                  "as in {.num_processes = 2}");
   if (*options.num_processes < 1)
-    fail("num_processes", "must be at least 1, not " + std::to_string(*options.num_processes));
+    refuse_option("num_processes", "must be at least 1, not " + std::to_string(*options.num_processes));
   if (options.num_nodes < 1)
-    fail("num_nodes", "must be at least 1, not " + std::to_string(options.num_nodes));
+    refuse_option("num_nodes", "must be at least 1, not " + std::to_string(options.num_nodes));
   if (options.node_rank < 0 || options.node_rank >= options.num_nodes) {
-    fail("node_rank", "is " + std::to_string(options.node_rank) + ", and must be below num_nodes, " +
-                          std::to_string(options.num_nodes));
+    refuse_option("node_rank", "is " + std::to_string(options.node_rank) + ", and must be below num_nodes, " +
+                                   std::to_string(options.num_nodes));
   }
   if (options.num_cpu_threads_per_process && *options.num_cpu_threads_per_process < 1)
-    fail("num_cpu_threads_per_process", "must be at least 1");
+    refuse_option("num_cpu_threads_per_process", "must be at least 1");
 }
 
 // The options as typed flags, which come before what the environment says.
@@ -110,7 +111,8 @@ LaunchPlan plan_notebook_job(const NotebookLauncherOptions& options, const Noteb
   inputs.file_kind = [](const std::filesystem::path&) { return launcher::FileKind::executable; };
   LaunchPlan plan = launcher::resolve(inputs);
   if (plan.delegated)
-    fail("", "the environment asks for DeepSpeed, MPI or a TPU, whose launchers start programs of their own");
+    refuse_option(
+        "", "the environment asks for DeepSpeed, MPI or a TPU, whose launchers start programs of their own");
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
   return plan;
 }

@@ -442,11 +442,10 @@ std::string engine_text(const Engine& engine, const LaunchPlan& plan) {
   if (!engine) return {};
   const std::string node = engine.node.empty() ? "" : ", " + engine.node;
   const std::string shape =
-      plan.task
-          ? fmt::format("{} tasks, one worker each; this is rank {} (local rank {}{})", plan.num_machines,
-                        plan.machine_rank, plan.task->local_rank, node)
-          : fmt::format("{} nodes; this is node {}{}, with {} worker{}", plan.num_machines, plan.machine_rank,
-                        node, plan.nproc_per_node, plan.nproc_per_node == 1 ? "" : "s");
+      plan.task ? fmt::format("{} tasks, one worker each; this is rank {} (local rank {}{})",
+                              plan.num_machines, plan.machine_rank, plan.task->local_rank, node)
+                : fmt::format("{} nodes; this is node {}{}, with {}", plan.num_machines, plan.machine_rank,
+                              node, pluralize(plan.nproc_per_node, "worker"));
   const RendezvousPlan& rendezvous = plan.rendezvous;
   const std::string endpoint =
       rendezvous.endpoint_host.empty()

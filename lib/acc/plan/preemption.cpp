@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 // comes, on a loaded machine: an engine kills by itself.
 constexpr milliseconds kRepeatedByEngine = std::chrono::hours(24);
 
-double seconds(milliseconds time) {
+double to_seconds(milliseconds time) {
   return static_cast<double>(time.count()) / 1000;
 }
 
@@ -33,17 +33,18 @@ void fit_grace(const EngineStop& stop, Settings& settings, LaunchPlan& plan) {
   if (!stop.grace) return;
   const milliseconds grace = grace_within(*stop.grace);
   const double wanted = settings.number(kName);
-  if (wanted <= seconds(grace)) return;
+  if (wanted <= to_seconds(grace)) return;
   const bool is_given = settings.given(kName);
   if (!is_given) {
-    settings.set(
-        kName, seconds(grace),
-        fmt::format("{} kills {:g} s after SIGTERM ({})", stop.engine, seconds(*stop.grace), stop.setting));
+    settings.set(kName, to_seconds(grace),
+                 fmt::format("{} kills {:g} s after SIGTERM ({})", stop.engine, to_seconds(*stop.grace),
+                             stop.setting));
   }
   const std::string flag = mpirun_flag(stop);
   if (flag.empty() || plan.machine_rank != 0) return;
   plan.notes.push_back(fmt::format("{} kills {:g} s after SIGTERM; a checkpoint at the end needs {} {:g}",
-                                   stop.engine, seconds(*stop.grace), flag, std::max(60.0, wanted * 1.25)));
+                                   stop.engine, to_seconds(*stop.grace), flag,
+                                   std::max(60.0, wanted * 1.25)));
 }
 
 }  // namespace

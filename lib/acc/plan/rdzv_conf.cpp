@@ -45,7 +45,7 @@ std::string bad_seconds(const std::string& text) {
   return fmt::format("'{}' is not a positive whole number of seconds", text);
 }
 
-Apply seconds(std::chrono::milliseconds RendezvousPlan::*member) {
+Apply set_seconds(std::chrono::milliseconds RendezvousPlan::*member) {
   return [member](RendezvousPlan& plan, const std::string& text) {
     std::string wrong = bad_seconds(text);
     if (wrong.empty()) plan.*member = std::chrono::seconds(*parse_integer(text));
@@ -56,7 +56,7 @@ Apply seconds(std::chrono::milliseconds RendezvousPlan::*member) {
 // torchrun's agents end when they cannot reach the store in time, after 60 s by default; acc's nodes without
 // the key look for it until the join timeout.
 std::string apply_read_timeout(RendezvousPlan& plan, const std::string& text) {
-  std::string wrong = seconds(&RendezvousPlan::read_timeout)(plan, text);
+  std::string wrong = set_seconds(&RendezvousPlan::read_timeout)(plan, text);
   if (wrong.empty()) plan.endpoint_timeout = plan.read_timeout;
   return wrong;
 }
@@ -135,11 +135,11 @@ std::string apply_protocol(RendezvousPlan& plan, const std::string& text) {
 std::span<const Key> keys() {
   using Plan = RendezvousPlan;
   static const std::vector<Key> all = {
-      {"timeout", kStatic | kEtcd, seconds(&Plan::join_timeout)},
-      {"join_timeout", kC10d, seconds(&Plan::join_timeout)},
-      {"last_call_timeout", kC10d | kEtcd, seconds(&Plan::last_call_timeout)},
-      {"close_timeout", kC10d, seconds(&Plan::close_timeout)},
-      {"keep_alive_interval", kC10d, seconds(&Plan::keep_alive_interval)},
+      {"timeout", kStatic | kEtcd, set_seconds(&Plan::join_timeout)},
+      {"join_timeout", kC10d, set_seconds(&Plan::join_timeout)},
+      {"last_call_timeout", kC10d | kEtcd, set_seconds(&Plan::last_call_timeout)},
+      {"close_timeout", kC10d, set_seconds(&Plan::close_timeout)},
+      {"keep_alive_interval", kC10d, set_seconds(&Plan::keep_alive_interval)},
       {"keep_alive_max_attempt", kC10d, apply_attempts},
       {"read_timeout", kC10d, apply_read_timeout},
       {"is_host", kC10d, apply_is_host},

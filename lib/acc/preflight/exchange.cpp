@@ -95,13 +95,13 @@ asio::awaitable<bool> removed(Store& store, std::string key) {
   co_return co_await completion<bool>(std::move(start));
 }
 
-Json to_json(const PeerAddress& peer) {
+Json address_to_json(const PeerAddress& peer) {
   return {{"rank", peer.rank}, {"address", peer.address}, {"port", peer.port}, {"token", peer.token}};
 }
 
-std::string encode(const std::vector<PeerAddress>& peers) {
+std::string encode_peers(const std::vector<PeerAddress>& peers) {
   Json list = Json::array();
-  for (const PeerAddress& peer : peers) list.push_back(to_json(peer));
+  for (const PeerAddress& peer : peers) list.push_back(address_to_json(peer));
   return to_text(list);
 }
 
@@ -230,7 +230,7 @@ class Exchange {
       seen_.nodes.push_back(*node);
       peers.push_back({one, node->address, node->port, value->substr(0, token)});
     }
-    store_.set(names_.peers(), encode(peers));
+    store_.set(names_.peers(), encode_peers(peers));
   }
 
   asio::awaitable<void> connect_all() {

@@ -44,10 +44,6 @@ Value most_common(const std::vector<Value>& values) {
   return *std::ranges::max_element(values, {}, [&](const Value& value) { return counts[value]; });
 }
 
-std::string gpus_text(std::size_t count) {
-  return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
-}
-
 /// The findings of one set of observations, while they are collected.
 class Judge {
  public:
@@ -115,7 +111,7 @@ class Judge {
       const bool unknown = node.driver.empty() && !node.unanswered.empty();
       const bool meant = node.workers < most_workers && static_cast<std::size_t>(node.workers) <= count;
       if (count == most || meant || unknown) continue;
-      const std::string what = node.driver.empty() ? "no NVIDIA driver" : gpus_text(count);
+      const std::string what = node.driver.empty() ? "no NVIDIA driver" : pluralize(count, "GPU");
       error(Check::devices, node.rank, fmt::format("has {}, others have {}", what, most),
             "see `nvidia-smi -L` and the kernel log there; leave the node out, or start fewer workers on it");
     }
@@ -159,8 +155,8 @@ class Judge {
       }
       if (one.uncorrected_errors.value_or(0) > 0)
         error(Check::ecc, node.rank,
-              fmt::format("{} has {} uncorrected memory error{} since its driver was loaded", gpu,
-                          *one.uncorrected_errors, *one.uncorrected_errors == 1 ? "" : "s"),
+              fmt::format("{} has {} since its driver was loaded", gpu,
+                          pluralize(*one.uncorrected_errors, "uncorrected memory error")),
               reset);
       if (one.needs_repair)
         error(Check::ecc, node.rank, gpu + " has no spare memory left for rows with errors",

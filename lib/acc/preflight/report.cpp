@@ -13,7 +13,7 @@
 namespace acc::launcher {
 namespace {
 
-const char* name_of(Severity severity) {
+const char* severity_name(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
@@ -150,17 +150,15 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-Json to_json(const Finding& finding) {
-  return {{"severity", name_of(finding.severity)},
-          {"check", to_string(finding.check)},
-          {"nodes", finding.nodes},
-          {"text", finding.text},
-          {"hint", finding.hint}};
-}
-
-Json to_json(const std::vector<Finding>& findings) {
+Json findings_to_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
-  for (const Finding& one : findings) list.push_back(to_json(one));
+  for (const Finding& one : findings) {
+    list.push_back({{"severity", severity_name(one.severity)},
+                    {"check", to_string(one.check)},
+                    {"nodes", one.nodes},
+                    {"text", one.text},
+                    {"hint", one.hint}});
+  }
   return list;
 }
 
@@ -169,7 +167,7 @@ Json to_json(const std::vector<Finding>& findings) {
 std::string findings_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& one : findings)
-    text += fmt::format("{}: {} ({})\n", name_of(one.severity), one.text, one.hint);
+    text += fmt::format("{}: {} ({})\n", severity_name(one.severity), one.text, one.hint);
   return text;
 }
 
@@ -182,8 +180,8 @@ std::string preflight_text(const Observations& seen, const std::vector<Finding>&
     for (const Column& column : columns)
       row.push_back(column.cell(node) + (is_marked(findings, column, node.rank) ? " !" : ""));
   }
-  return fmt::format("preflight of {} node{}, {:.1f} s\n{}{}", seen.num_nodes, seen.num_nodes == 1 ? "" : "s",
-                     seen.seconds, aligned(rows), findings_text(findings));
+  return fmt::format("preflight of {}, {:.1f} s\n{}{}", pluralize(seen.num_nodes, "node"), seen.seconds,
+                     aligned(rows), findings_text(findings));
 }
 
 std::string preflight_json(const Observations& seen, const std::vector<Finding>& findings) {
@@ -205,7 +203,7 @@ std::string preflight_json(const Observations& seen, const std::vector<Finding>&
                   {"nodes", nodes},
                   {"connections", connections},
                   {"transfers", transfers},
-                  {"findings", to_json(findings)}});
+                  {"findings", findings_to_json(findings)}});
 }
 
 std::string refusal_text(const std::vector<Finding>& findings, int num_nodes) {
@@ -221,7 +219,7 @@ std::string refusal_text(const std::vector<Finding>& findings, int num_nodes) {
 }
 
 std::string encode(const std::vector<Finding>& findings) {
-  return to_text(to_json(findings));
+  return to_text(findings_to_json(findings));
 }
 
 std::vector<Finding> decode_findings(std::string_view text) {

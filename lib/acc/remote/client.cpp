@@ -312,9 +312,7 @@ void Client::lose(HostRun& run) {
   const std::string told = printable(trim(run.connection->errors()));
   const bool silent = run.silent || ended_by_silence(told) ||
                       (told.empty() && run.connection->silence_of_ssh() > job_.silence);
-  const std::string reason =
-      silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
-             : told;
+  const std::string reason = silent ? "nothing came for " + seconds_text(job_.silence) : told;
   say(log::Level::error,
       fmt::format("{}: the connection is lost{}{}", run.host.name, reason.empty() ? "" : ": " + reason,
                   job_.survives_loss ? "; the job goes on without it" : ""));

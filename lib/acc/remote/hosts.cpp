@@ -22,10 +22,6 @@ namespace {
 
 constexpr int kMaxSlots = 100'000;
 
-bool is_blank(char c) {
-  return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
-
 // ssh would take a leading dash for an option.
 void check_name(const std::string& name, const std::string& where) {
   const std::string host = name.substr(name.rfind('@') + 1);
@@ -81,20 +77,6 @@ class UniqueHosts {
   std::unordered_map<std::string, std::string> origins_ = {};
 };
 
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : line) {
-    if (!is_blank(c)) {
-      word += c;
-    } else if (!word.empty()) {
-      words.push_back(std::exchange(word, {}));
-    }
-  }
-  if (!word.empty()) words.push_back(word);
-  return words;
-}
-
 JobHost parse_line(const std::vector<std::string>& words, const std::string& where) {
   JobHost host = parse_host(words.front(), where);
   std::optional<int> max_slots;
@@ -137,7 +119,7 @@ std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& fi
   int number = 0;
   for (const std::string& line : split(text, '\n')) {
     const std::string where = fmt::format("{}:{}", file, ++number);
-    const std::vector<std::string> words = words_of(std::string_view(line).substr(0, line.find('#')));
+    const std::vector<std::string> words = split_words(std::string_view(line).substr(0, line.find('#')));
     if (words.empty()) continue;
     try {
       unique.add(parse_line(words, where));
@@ -184,7 +166,7 @@ HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::
                         std::optional<int> all_slots) {
   const JobHost& host = hosts.at(static_cast<std::size_t>(rank));
   const int count = static_cast<int>(hosts.size());
-  const std::string list = fmt::format("{} ({} host{})", flag, count, count == 1 ? "" : "s");
+  const std::string list = fmt::format("{} ({})", flag, pluralize(hosts.size(), "host"));
   const std::string place = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
   HostPlace result;
   result.engine = {.family = EngineFamily::hosts,

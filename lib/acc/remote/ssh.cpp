@@ -14,12 +14,6 @@ namespace {
 constexpr int kAliveMessages = 4;
 constexpr int kNotFound = 127;
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words = split(text, ' ');
-  std::erase(words, "");
-  return words;
-}
-
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -59,7 +53,7 @@ std::string said(const std::string& errors) {
 
 RemoteShell remote_shell(const Environment& environment, const std::filesystem::path& acc,
                          const OwnNames& own, std::chrono::milliseconds silence) {
-  RemoteShell shell = {.words = words_of(environment.get("ACC_RSH", "ssh")), .acc = acc, .own = own};
+  RemoteShell shell = {.words = split_words(environment.get("ACC_RSH", "ssh")), .acc = acc, .own = own};
   if (shell.words.empty()) shell.words = {"ssh"};
   if (std::filesystem::path(shell.words.front()).filename() != "ssh") return shell;
   const auto interval =
@@ -105,8 +99,7 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
   }
   if (!failed.status) {
     return problem(ErrorKind::rendezvous,
-                   fmt::format("no answer within {:g} s{}", static_cast<double>(limit.count()) / 1000,
-                               said(failed.errors)),
+                   fmt::format("no answer within {}{}", seconds_text(limit), said(failed.errors)),
                    fmt::format("is it up? try: {} {} true", tool, failed.host));
   }
   const bool missing = *failed.status == ExitStatus(Exited{kNotFound});

@@ -30,7 +30,7 @@ RendezvousNode key_of(const OwnNode& node) {
   return {.addr = node.addr, .pid = node.pid, .local_id = node.local_id};
 }
 
-RendezvousState decode(const std::string& text) {
+RendezvousState decode_state(const std::string& text) {
   if (text == kSentinel || text.empty()) return {};
   const auto pickle = from_base64(text);
   if (!pickle) {
@@ -46,10 +46,6 @@ C10dMachine::Now now_on_all_clocks() {
   return {.running = RunningClock::now(),
           .steady = std::chrono::steady_clock::now(),
           .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
-}
-
-std::string nodes(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " node" : " nodes");
 }
 
 C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents agents) {
@@ -155,7 +151,7 @@ void C10dBackend::Impl::poll() {
 void C10dBackend::Impl::on_state(StoreOutcome outcome, const std::string& text) try {
   if (outcome != StoreOutcome::done) return;  // on_closed reports it
   token = text;
-  advance(decode(text));
+  advance(decode_state(text));
 } catch (const Error& error) {
   fail(error);
 }
@@ -195,15 +191,16 @@ void C10dBackend::Impl::on_status(const RendezvousState& state, Status status) {
     case Status::joining:
       return missing_nodes(state);
     case Status::spare:
-      return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare", true);
+      return missing(
+          "the job has its " + pluralize(state.participants.size(), "node") + "; waiting as a spare", true);
     case Status::timed_out:
       return fail(Error(
           {.kind = ErrorKind::rendezvous,
            .what =
-               nodes(machine.nodes()) + " waited " +
+               pluralize(machine.nodes(), "node") + " waited " +
                std::to_string(
                    std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
-               " s for a round of at least " + nodes(options.machine.min_nodes),
+               " s for a round of at least " + pluralize(options.machine.min_nodes, "node"),
            .where = store.loss().where,
            .hint = "start the other nodes with the same endpoint and id, or raise join_timeout"}));
     case Status::in_round:
@@ -243,11 +240,11 @@ void C10dBackend::Impl::request_round() {
 void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
   const std::size_t here = state.participants.size();
   if (state.complete) {
-    missing("waiting for " + nodes(here) + " to end the round before");
+    missing("waiting for " + pluralize(here, "node") + " to end the round before");
   } else if (here < options.machine.min_nodes) {
-    missing(std::to_string(here) + " of at least " + nodes(options.machine.min_nodes) + " here");
+    missing(std::to_string(here) + " of at least " + pluralize(options.machine.min_nodes, "node") + " here");
   } else {
-    missing(nodes(here) + " here, and time for more until the last call ends");
+    missing(pluralize(here, "node") + " here, and time for more until the last call ends");
   }
 }
 

@@ -49,11 +49,11 @@ constexpr int kSockOptFunction = 20148;
 constexpr int kProgressFunction = 20219;
 constexpr int kResponseCode = 0x200002;
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 20U;
 
 std::size_t append_body(const char* bytes, std::size_t size, std::size_t count, void* answer) {
   auto& text = *static_cast<std::string*>(answer);
-  if (text.size() + size * count > kMaxBytes) return 0;
+  if (text.size() + size * count > kMaxReplyBytes) return 0;
   text.append(bytes, size * count);
   return size * count;
 }

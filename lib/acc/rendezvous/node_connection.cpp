@@ -10,13 +10,10 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/store/admission.hpp"
 
 namespace acc::launcher {
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
-}
 
 std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout) {
   const std::string lasted = seconds_text(std::chrono::floor<std::chrono::seconds>(silence.duration));

@@ -30,9 +30,6 @@ struct SilenceReports {
 /// The report for the user; `who` counts as lost after `timeout`.
 std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout);
 
-/// As in "15 s" or "0.5 s".
-std::string seconds_text(std::chrono::milliseconds time);
-
 /// How a connection ended.
 struct ConnectionLoss {
   std::string why = {};

@@ -16,7 +16,7 @@ constexpr const char* kNoSecret =
     "the nodes of this job share a secret, and this node has none or another: set it with --rdzv-conf "
     "secret_file=FILE or ACC_JOB_SECRET";
 
-void refuse(NodeConnection& connection, const std::string& why) {
+void refuse_node(NodeConnection& connection, const std::string& why) {
   connection.send(RoundEnds{{.text = why, .exit_code = exit_code(ErrorKind::usage)}});
   connection.close();
 }
@@ -69,17 +69,17 @@ void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& conne
                                     const JobSecret::Challenge& challenge, const NodeMessage& message) {
   const auto* asked = std::get_if<Challenge>(&message);
   if (asked != nullptr && !secret_)
-    return refuse(*connection, "this node was started without the secret of the job");
+    return refuse_node(*connection, "this node was started without the secret of the job");
   if (asked != nullptr && challenge.listener_nonce.empty()) return prove(connection, *asked);
   const auto* hello = std::get_if<Hello>(&message);
   if (hello == nullptr) return connection->end();
   if (hello->version != kNodeProtocol)
-    return refuse(*connection, "the nodes of the job run incompatible versions of acc");
+    return refuse_node(*connection, "the nodes of the job run incompatible versions of acc");
   if (hello->run_id != run_id_)
-    return refuse(*connection, "this host runs another job, not '" + hello->run_id + "'");
+    return refuse_node(*connection, "this host runs another job, not '" + hello->run_id + "'");
   const bool is_proven = secret_ && !challenge.listener_nonce.empty() &&
                          secret_.is_proof(hello->proof, JobSecret::Side::dialer, challenge);
-  if (secret_ && !is_proven) return refuse(*connection, kNoSecret);
+  if (secret_ && !is_proven) return refuse_node(*connection, kNoSecret);
   connection->introduced();
   auto member = std::make_shared<Member>();
   member->connection = connection;

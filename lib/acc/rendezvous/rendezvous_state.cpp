@@ -18,7 +18,7 @@ using std::chrono::microseconds;
 using std::chrono::sys_days;
 
 constexpr std::size_t kMaxAddressBytes = 1024;
-constexpr std::size_t kMaxBytes = std::size_t{1} << 21U;
+constexpr std::size_t kMaxStateBytes = std::size_t{1} << 21U;
 
 constexpr std::string_view kModule = "torch.distributed.elastic.rendezvous.dynamic_rendezvous";
 constexpr std::string_view kStateClass =
@@ -31,7 +31,7 @@ constexpr std::string_view kDeltaClass = "datetime.timedelta";
 constexpr std::size_t kTimeBytes = 10;
 constexpr std::uint8_t kFoldBit = 0x80;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_state(const std::string& what) {
   throw Error({.kind = ErrorKind::rendezvous,
                .what = "the rendezvous state of this job cannot be read: " + what,
                .where = {},
@@ -62,14 +62,14 @@ std::string pack(WallTime time) {
 }
 
 WallTime unpack(std::string_view bytes) {
-  if (bytes.size() != kTimeBytes) refuse("a time is not packed in 10 bytes");
+  if (bytes.size() != kTimeBytes) refuse_state("a time is not packed in 10 bytes");
   const auto at = [&](std::size_t i) { return static_cast<unsigned>(static_cast<std::uint8_t>(bytes[i])); };
   const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(at(0) << 8U | at(1))),
                                          std::chrono::month(at(2) & ~unsigned{kFoldBit}),
                                          std::chrono::day(at(3)));
   const unsigned micro = at(7) << 16U | at(8) << 8U | at(9);
   if (!date.ok() || at(4) > 23 || at(5) > 59 || at(6) > 59 || micro > 999'999)
-    refuse("a time is out of range");
+    refuse_state("a time is out of range");
   return sys_days(date) + std::chrono::hours(at(4)) + std::chrono::minutes(at(5)) +
          std::chrono::seconds(at(6)) + microseconds(micro);
 }
@@ -103,50 +103,51 @@ class Decoder {
   template <std::size_t Size>
   static std::array<const PickleValue*, Size> members_of(const PickleValue& object, std::string_view type,
                                                          const std::array<std::string_view, Size>& names) {
-    if (object.type != Type::object || object.text != type) refuse("expected " + std::string(type));
-    if (!object.arguments->items.empty()) refuse("unexpected arguments of " + std::string(type));
+    if (object.type != Type::object || object.text != type) refuse_state("expected " + std::string(type));
+    if (!object.arguments->items.empty()) refuse_state("unexpected arguments of " + std::string(type));
     std::array<const PickleValue*, Size> members = {};
     if (object.state != nullptr) {
-      if (object.state->pairs.size() > Size) refuse("too many members of " + std::string(type));
+      if (object.state->pairs.size() > Size) refuse_state("too many members of " + std::string(type));
       for (const auto& [key, value] : object.state->pairs) {
         const auto* name = std::ranges::find(names, key->text);
         if (key->type != Type::text || name == names.end()) {
-          refuse("unknown member '" + key->text.substr(0, 100) + "' of " + std::string(type));
+          refuse_state("unknown member '" + key->text.substr(0, 100) + "' of " + std::string(type));
         }
         members.at(static_cast<std::size_t>(name - names.begin())) = value;
       }
     }
     for (std::size_t i = 0; i < Size; ++i) {
-      if (members.at(i) == nullptr) refuse(std::string(type) + " without '" + std::string(names.at(i)) + "'");
+      if (members.at(i) == nullptr)
+        refuse_state(std::string(type) + " without '" + std::string(names.at(i)) + "'");
     }
     return members;
   }
 
   static std::int64_t integer(const PickleValue& value) {
-    if (value.type != Type::integer) refuse("expected a number");
+    if (value.type != Type::integer) refuse_state("expected a number");
     return value.integer;
   }
 
   static bool boolean(const PickleValue& value) {
-    if (value.type != Type::boolean) refuse("expected true or false");
+    if (value.type != Type::boolean) refuse_state("expected true or false");
     return value.integer != 0;
   }
 
   static const PickleValue::Pairs& dict(const PickleValue& value) {
-    if (value.type != Type::dict) refuse("expected a dict");
+    if (value.type != Type::dict) refuse_state("expected a dict");
     return value.pairs;
   }
 
   RendezvousNode node(const PickleValue& value) {
     const auto members = members_of(value, kNodeClass, kNodeMembers);
     if (members[0]->type != Type::text || members[0]->text.size() > kMaxAddressBytes) {
-      refuse("a node's address is not a string, or too long");
+      refuse_state("a node's address is not a string, or too long");
     }
     return {.addr = members[0]->text, .pid = integer(*members[1]), .local_id = integer(*members[2])};
   }
 
   std::set<RendezvousNode> nodes(const PickleValue& value) {
-    if (value.type != Type::set) refuse("expected a set");
+    if (value.type != Type::set) refuse_state("expected a set");
     std::set<RendezvousNode> result;
     for (const PickleValue* item : value.items) result.insert(node(*item));
     return result;
@@ -155,7 +156,7 @@ class Decoder {
   // The arguments of a call of `type`.
   static const std::vector<const PickleValue*>& call(const PickleValue& value, std::string_view type) {
     if (value.type != Type::object || value.text != type || value.state != nullptr) {
-      refuse("expected " + std::string(type));
+      refuse_state("expected " + std::string(type));
     }
     return value.arguments->items;
   }
@@ -164,21 +165,21 @@ class Decoder {
     const auto& arguments = call(value, kTimeClass);
     const bool zone = arguments.size() == 2;
     if (arguments.empty() || arguments.size() > 2 || arguments.front()->type != Type::bytes) {
-      refuse("unexpected arguments of a time");
+      refuse_state("unexpected arguments of a time");
     }
     if (zone) check_utc(*arguments.back());
-    if (zone_.value_or(zone) != zone) refuse("times with and without a zone");
+    if (zone_.value_or(zone) != zone) refuse_state("times with and without a zone");
     zone_ = zone;
     return unpack(arguments.front()->text);
   }
 
   static void check_utc(const PickleValue& zone) {
     const auto& offset = call(zone, kZoneClass);
-    if (offset.size() != 1) refuse("a time zone with a name");
+    if (offset.size() != 1) refuse_state("a time zone with a name");
     const auto& parts = call(*offset.front(), kDeltaClass);
-    if (parts.size() != 3) refuse("unexpected arguments of a time zone");
+    if (parts.size() != 3) refuse_state("unexpected arguments of a time zone");
     for (const PickleValue* part : parts) {
-      if (integer(*part) != 0) refuse("a time that is not in UTC");
+      if (integer(*part) != 0) refuse_state("a time that is not in UTC");
     }
   }
 
@@ -314,13 +315,13 @@ std::string to_pickle(const RendezvousState& state) {
 }
 
 RendezvousState read_rendezvous_state(std::string_view pickle) try {
-  if (pickle.size() > kMaxBytes) refuse("it has more than 2 MiB");
+  if (pickle.size() > kMaxStateBytes) refuse_state("it has more than 2 MiB");
   PickleReader reader({kStateClass, kNodeClass, kTimeClass, kZoneClass, kDeltaClass});
   return Decoder().decode(reader.read(pickle));
 } catch (const Error& error) {
   const Problem& problem = error.problems().front();
   if (!problem.hint.empty()) throw;
-  refuse(problem.what);
+  refuse_state(problem.what);
 }
 
 }  // namespace acc::launcher

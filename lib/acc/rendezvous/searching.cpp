@@ -154,9 +154,8 @@ void Searching::limit_search() {
   limit_->async_wait(guard_([this, timeout](const error_code& error) {
     if (error || !limit_) return;
     const Error none({.kind = ErrorKind::rendezvous,
-                      .what = fmt::format("no store has answered for {:g} s (read_timeout){}",
-                                          static_cast<double>(timeout->count()) / 1000,
-                                          refused_ ? ": " + node_.last_try : ""),
+                      .what = fmt::format("no store has answered for {} (read_timeout){}",
+                                          seconds_text(*timeout), refused_ ? ": " + node_.last_try : ""),
                       .where = node_.endpoint(),
                       .hint = "check that the node that hosts it runs, and that its port can be reached"});
     node_.events.failed(none.what(), exit_code(ErrorKind::rendezvous));

@@ -19,7 +19,7 @@ constexpr const char* kLast = "torchelastic/agent/terminal_state/last_member";
 // More workers than any job has; the sums stay far below the limits of int.
 constexpr int kMaxWorkers = 1 << 20;
 
-[[noreturn]] void refuse(std::string_view what, std::string_view json) {
+[[noreturn]] void refuse_json(std::string_view what, std::string_view json) {
   throw Error({.kind = ErrorKind::rendezvous,
                .what = std::string(what) + " cannot be parsed: " + std::string(json.substr(0, 200))});
 }
@@ -73,7 +73,7 @@ RoleInfo read_role_info(std::string_view json) try {
   const auto info = nlohmann::json::parse(json);
   return {.role = info.at("role").get<std::string>(), .local_world_size = count(info.at("local_world_size"))};
 } catch (const std::exception&) {
-  refuse("the role info of a node", json);
+  refuse_json("the role info of a node", json);
 }
 
 AssignedRanks read_assigned_ranks(std::string_view json) try {
@@ -83,7 +83,7 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
           .first_role_rank = count(ranks.at(2)),
           .role_world_size = count(ranks.at(3))};
 } catch (const std::exception&) {
-  refuse("the ranks assigned by node 0", json);
+  refuse_json("the ranks assigned by node 0", json);
 }
 
 RankExchange::RankExchange(const Store& store, Options options, Done done)

@@ -12,16 +12,13 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/resolve.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "acc/script/batch_script.hpp"
 #include "acc/script/job_manifest.hpp"
 #include "acc/script/script_words.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 /// How the command reaches the nodes of a job.
 struct KindRow {

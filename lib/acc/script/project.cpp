@@ -33,12 +33,6 @@ bool is_word(std::string_view name) {
              name, [&](char c) { return is_letter(c) || ('0' <= c && c <= '9') || c == '_' || c == '-'; });
 }
 
-[[noreturn]] void fail(const fs::path& folder, const std::string& what, int error_number) {
-  throw Error({.kind = ErrorKind::system,
-               .what = what + ": " + std::strerror(error_number),
-               .where = folder.string()});
-}
-
 void require_new_folder(const fs::path& folder) {
   struct stat found = {};
   if (::stat(folder.c_str(), &found) != 0) return;
@@ -48,7 +42,7 @@ void require_new_folder(const fs::path& folder) {
   if (!S_ISDIR(found.st_mode)) refuse("is there already, and is not a folder");
   std::error_code error;
   const bool is_empty = fs::is_empty(folder, error);
-  if (error) fail(folder, "cannot be read", error.value());
+  if (error) throw_errno(folder, "cannot be read", error.value());
   if (!is_empty) refuse("is there already, and is not empty");
   if (fs::equivalent(folder, current_folder())) refuse("is the current folder");
 }
@@ -66,7 +60,7 @@ class Staging {
     if (!error) fs::create_directory(path_, error);
     if (error) {
       remove();
-      fail(folder, "cannot be created", error.value());
+      throw_errno(folder, "cannot be created", error.value());
     }
   }
   ~Staging() {
@@ -78,7 +72,7 @@ class Staging {
   const fs::path& path() const { return path_; }
 
   void take_place_of(const fs::path& folder) {
-    if (::rename(path_.c_str(), folder.c_str()) != 0) fail(folder, "cannot be created", errno);
+    if (::rename(path_.c_str(), folder.c_str()) != 0) throw_errno(folder, "cannot be created", errno);
     kept_ = true;
   }
 

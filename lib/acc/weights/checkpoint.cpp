@@ -15,7 +15,6 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/formats/dcp_metadata.hpp"
-#include "acc/weights/refusal.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -37,12 +36,12 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (map == json.end() || !map->is_object())
-    refuse(index, "is not an index of safetensors files: it has no weight_map");
+    refuse_file(index, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [name, file] : map->items()) {
     // Must be a file name, not a path out of the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      refuse(index, fmt::format("does not name a file for the tensor '{}'", name));
+      refuse_file(index, fmt::format("does not name a file for the tensor '{}'", name));
     files[name] = file.get<std::string>();
   }
   return files;
@@ -56,8 +55,8 @@ std::vector<CheckpointFile> read_all(const std::vector<fs::path>& paths) {
     for (const TensorInfo& tensor : files.back().header.tensors) {
       const auto [holder, added] = holders.try_emplace(tensor.name, path);
       if (!added)
-        refuse(path,
-               fmt::format("the tensor '{}' is in {} too", tensor.name, holder->second.filename().string()));
+        refuse_file(path, fmt::format("the tensor '{}' is in {} too", tensor.name,
+                                      holder->second.filename().string()));
     }
   }
   return files;
@@ -71,7 +70,7 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
   for (const std::string& name : names) {
     paths.push_back(index.parent_path() / name);
     if (!fs::exists(paths.back()))
-      refuse(index, fmt::format("the file {} is missing", name), "download it again");
+      refuse_file(index, fmt::format("the file {} is missing", name), "download it again");
   }
   std::vector<CheckpointFile> files = read_all(paths);
   std::set<std::pair<std::string, std::string>> there;
@@ -80,7 +79,7 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
       there.emplace(tensor.name, file.path.filename().string());
   for (const auto& item : wanted)
     if (!there.contains(item))
-      refuse(index, fmt::format("the tensor '{}' is not in {}", item.first, item.second));
+      refuse_file(index, fmt::format("the tensor '{}' is not in {}", item.first, item.second));
   return files;
 }
 

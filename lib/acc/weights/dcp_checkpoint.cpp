@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "acc/base/files.hpp"
 #include "acc/formats/dcp_ranges.hpp"
-#include "acc/weights/refusal.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -48,7 +48,8 @@ DcpWeight weight_of(const std::string& name, DcpTensor tensor, bool without_key,
   const auto* dtype =
       std::ranges::find(kDtypes, tensor.dtype->name, [](const auto& row) { return row.first; });
   if (dtype == kDtypes.end())
-    refuse(file, fmt::format("'{}' is of type {}, which safetensors files lack", name, tensor.dtype->name));
+    refuse_file(file,
+                fmt::format("'{}' is of type {}, which safetensors files lack", name, tensor.dtype->name));
   TensorInfo info{.name = without_key ? dcp_name({tensor.path.begin() + 1, tensor.path.end()}) : name,
                   .dtype = std::string(dtype->second),
                   .shape = tensor.shape,
@@ -66,8 +67,8 @@ std::vector<DcpWeight> read_dcp_checkpoint(const fs::path& folder) {
   const fs::path file = folder / kDcpMetadataFile;
   const DcpMetadata metadata = read_dcp_metadata(folder);
   if (!metadata.objects.empty()) {
-    refuse(file, fmt::format("holds '{}', which is not a tensor", metadata.objects.begin()->first),
-           "give the folder of the weights, as pytorch_model_fsdp_0");
+    refuse_file(file, fmt::format("holds '{}', which is not a tensor", metadata.objects.begin()->first),
+                "give the folder of the weights, as pytorch_model_fsdp_0");
   }
   const bool without_key = share_a_key(metadata);
   std::vector<DcpWeight> weights;

@@ -31,15 +31,9 @@ std::uint64_t data_bytes(const MergedFile& file) {
   return file.header.tensors.empty() ? 0 : file.header.tensors.back().end;
 }
 
-[[noreturn]] void throw_errno(const fs::path& file, const std::string& what) {
-  throw Error({.kind = ErrorKind::system,
-               .what = fmt::format("cannot be {}: {}", what, std::strerror(errno)),
-               .where = file.string()});
-}
-
 Descriptor open_to_read(const fs::path& file) {
   Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!in) throw_errno(file, "read");
+  if (!in) throw_errno(file, "cannot be read", errno);
   return in;
 }
 
@@ -52,7 +46,7 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
         ::pread(in.get(), buffer.data(), std::min<std::uint64_t>(kPiece, size), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = EIO;
-    if (n <= 0) throw_errno(from, "read");
+    if (n <= 0) throw_errno(from, "cannot be read", errno);
     write(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
     offset += static_cast<std::uint64_t>(n);
     size -= static_cast<std::uint64_t>(n);
@@ -61,13 +55,13 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
 
 void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& read) {
   const Descriptor out(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!out) throw_errno(path, "written");
+  if (!out) throw_errno(path, "cannot be written", errno);
   const WriteBytes write = [&](std::string_view bytes) {
-    if (!write_all(out.get(), bytes)) throw_errno(path, "written");
+    if (!write_all(out.get(), bytes)) throw_errno(path, "cannot be written", errno);
   };
   write(format_safetensors_header(file.header));
   for (std::size_t i = 0; i < file.sources.size(); ++i) read(file.sources[i], file.header.tensors[i], write);
-  if (::fsync(out.get()) != 0) throw_errno(path, "written");
+  if (::fsync(out.get()) != 0) throw_errno(path, "cannot be written", errno);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -42,9 +43,7 @@ class Family {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error({.kind = ErrorKind::config, .what = what, .where = file_.string()});
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_file(file_, what); }
 
   bool has(const char* key) const {
     const auto found = config_.find(key);

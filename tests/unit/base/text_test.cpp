@@ -18,6 +18,30 @@ TEST_CASE("text: split keeps empty parts, join is its inverse", "[base]") {
   CHECK(acc::join(acc::split("a,,b,", ','), ",") == "a,,b,");
 }
 
+TEST_CASE("text: words are separated by any whitespace", "[base]") {
+  CHECK(acc::split_words(" ssh  -p\t22\n") == Words{"ssh", "-p", "22"});
+  CHECK(acc::split_words(" \t").empty());
+}
+
+TEST_CASE("text: a count has its noun, a time its unit", "[base]") {
+  using namespace std::chrono_literals;
+  CHECK(acc::pluralize(1, "node") == "1 node");
+  CHECK(acc::pluralize(0, "node") == "0 nodes");
+  CHECK(acc::pluralize(2, "process") == "2 processes");
+  CHECK(acc::seconds_text(60s) == "60 s");
+  CHECK(acc::seconds_text(500ms) == "0.5 s");
+}
+
+TEST_CASE("text: ranks are named, three neighbours or more as a range, of many parts the first sixteen",
+          "[base]") {
+  CHECK(acc::name_ranks({3}) == "rank 3");
+  CHECK(acc::name_ranks({0, 2, 3}) == "ranks 0, 2, 3");
+  CHECK(acc::name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
+  std::vector<int> odd;
+  for (int rank = 1; rank < 100; rank += 2) odd.push_back(rank);
+  CHECK(acc::number_ranges(odd) == "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 and 34 more");
+}
+
 TEST_CASE("text: a shell reads a quoted text as the same word", "[base]") {
   CHECK(acc::shell_word("--lr=0.1") == "--lr=0.1");
   CHECK(acc::shell_word("") == "''");

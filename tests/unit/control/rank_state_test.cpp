@@ -33,12 +33,6 @@ TEST_CASE("rank_state: a rank that differs from the majority is named", "[contro
         "rank 3 differs: b, while the other 3 are a\nrank 4 differs: c, while the other 3 are a");
 }
 
-TEST_CASE("failure_text: ranks are named, long runs shortened", "[control]") {
-  CHECK(name_ranks({3}) == "rank 3");
-  CHECK(name_ranks({0, 2, 3}) == "ranks 0, 2, 3");
-  CHECK(name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
-}
-
 TEST_CASE("rank_state: without a majority no rank differs", "[control]") {
   CHECK(find_stragglers({}).text.empty());
   CHECK(find_stragglers(ranks({"a", "a", "a"})).text.empty());

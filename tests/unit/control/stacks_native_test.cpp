@@ -25,7 +25,7 @@ Thread 1 (Thread 0x7f1 (LWP 11) "train"):
 [Inferior 1 (process 11) detached]
 )") == "Thread 1:\n"
        "  #0  main at train.cpp:12\n"
-       "Threads 3-4:\n"
+       "Threads 3, 4:\n"
        "  #0  poll from libc.so.6\n"
        "  #1  work at pool.cpp:7\n");
 }

@@ -179,9 +179,4 @@ TEST_CASE("node_connection: the silence report says who, for how long, and what 
   CHECK(silence_text("node b", {.duration = 4s, .over = true}, 15s) == "node b answers again, after 4 s");
 }
 
-TEST_CASE("node_connection: times are given in seconds", "[rendezvous]") {
-  CHECK(seconds_text(60s) == "60 s");
-  CHECK(seconds_text(500ms) == "0.5 s");
-}
-
 }  // namespace node_connection_test

@@ -133,7 +133,7 @@ Cloned clone_child(ChildSetup& setup) {
   return {pid, Descriptor(pidfd)};
 }
 
-[[noreturn]] void fail(const std::filesystem::path& program, int error_number) {
+[[noreturn]] void throw_start_error(const std::filesystem::path& program, int error_number) {
   const bool wrong_program = error_number == ENOENT || error_number == EACCES || error_number == ENOEXEC;
   throw Error({.kind = wrong_program ? ErrorKind::usage : ErrorKind::system,
                .what = std::string("cannot be started: ") + std::strerror(error_number),
@@ -173,7 +173,7 @@ Process ProcessLauncher::operator()(const boost::asio::io_context::executor_type
                       .parent = ::getpid()};
   Cloned child = clone_child(setup);
   if (child.pid > 0 && setup.error != 0) ::waitpid(child.pid, nullptr, 0);
-  if (setup.error != 0) fail(program, setup.error);
+  if (setup.error != 0) throw_start_error(program, setup.error);
   return Process(executor, child.pid, child.pidfd.release());
 }
 
