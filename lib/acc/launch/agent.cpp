@@ -111,7 +111,8 @@ class Agent {
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
-  void wait_for_cause();
+  void wait_for_local_cause();
+  void wait_for_remote_cause();
   bool is_own(const WorkerFailure& failure) const;
   // Among the workers here: as a task of an engine, acc has one of those of its machine.
   int index_of(const WorkerFailure& failure) const {
@@ -195,7 +196,7 @@ LaunchReport Agent::run() {
 
 // Agrees with the other nodes on what comes next. Returns true for another attempt.
 bool Agent::goes_on() {
-  if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_cause();
+  if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_remote_cause();
   if (!over_ && !asked_to_end()) {
     if (report_.first_failure) {
       const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
@@ -253,6 +254,7 @@ void Agent::run_attempt() {
     while (running_ > 0 && !must_end()) {
       if (std::holds_alternative<TimeUp>(next_event(next_repetition()))) repeat_notices();
     }
+    wait_for_local_cause();
   } catch (...) {
     stop_workers();
     stop_orphans();
@@ -602,8 +604,19 @@ WorkerFailure Agent::find_cause() {
   return cause;
 }
 
+// The workers that have failed only lost a peer. If that is a worker here, it closed its connections while it was
+// ending, and has yet to say why: stopped now, it would take the cause with it.
+void Agent::wait_for_local_cause() {
+  const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
+  for (std::size_t i = 0; i < failed_.size() && is_consequence(describe(failed_[i])); ++i) {
+    while (failed_.size() == i + 1 && running_ > 0 && !asked_to_end() && !over_ && !hung_) {
+      if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
+    }
+  }
+}
+
 // The worker here only lost a peer: waits for another node's report of the cause.
-void Agent::wait_for_cause() {
+void Agent::wait_for_remote_cause() {
   if (round_.num_machines == 1) return;
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
   while (!over_ && !job_done_ && !asked_to_end()) {

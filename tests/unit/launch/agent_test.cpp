@@ -692,6 +692,38 @@ TEST_CASE("agent: a worker that failed first and ended later keeps its own exit 
   CHECK(report.exit_code == 42);
 }
 
+TEST_CASE("agent: a worker that is about to say why it fails is not stopped for those that lost it",
+          "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  job.processes.writes_to_stderr(0, "RuntimeError: Connection closed by peer [127.0.0.1]:4242\n");
+  SECTION("so it is the cause") {
+    job.processes.will_end(1, Exited{42}, 1s);
+    const LaunchReport report = job.run(plan_of(3));
+    REQUIRE(report.first_failure);
+    CHECK(report.first_failure->rank == 1);
+    CHECK(report.exit_code == 42);
+    CHECK(report.stopped_ranks == std::vector<int>{2});
+    CHECK(job.processes.elapsed() < 1100ms);
+  }
+  SECTION("for two seconds at most") {
+    const LaunchReport report = job.run(plan_of(3));
+    CHECK(report.exit_code == 1);
+    CHECK(job.processes.signals() == Signals{{1, SIGTERM}, {2, SIGTERM}});
+    CHECK(job.processes.elapsed() < 2100ms);
+  }
+  SECTION("and no longer than another runs") {
+    job.processes.will_end(1, Exited{0}, 500ms);
+    CHECK(job.run(plan_of(2)).exit_code == 1);
+    CHECK(job.processes.elapsed() < 600ms);
+  }
+  SECTION("unless the job is asked to end") {
+    job.processes.signal_arrives(SIGTERM, 500ms);
+    CHECK(job.run(plan_of(2)).stop_signal == SIGTERM);
+    CHECK(job.processes.elapsed() < 600ms);
+  }
+}
+
 TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
