@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 namespace acc::selftest {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "report.hpp"
 
 namespace acc::selftest {

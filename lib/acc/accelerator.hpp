@@ -3,6 +3,6 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/accelerator_options.hpp"
-#include "acc/runtime/prepared.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator_options.hpp"
+#include "acc/runtime/accelerator/prepared.hpp"

@@ -11,4 +11,4 @@
 #include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 #include "acc/runtime/checkpoint/stateful.hpp"
-#include "acc/runtime/meta_device.hpp"
+#include "acc/runtime/tensors/meta_device.hpp"

@@ -3,4 +3,4 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/memory.hpp"
+#include "acc/runtime/tensors/memory.hpp"

@@ -4,4 +4,4 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/process/objects.hpp"
+#include "acc/runtime/comm/objects.hpp"

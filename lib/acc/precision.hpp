@@ -3,5 +3,5 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
+#include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/precision/autocast.hpp"
-#include "acc/runtime/precision/grad_scaler.hpp"

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/comm/object_text.hpp"
+#include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/comm/record.hpp"
 #include "acc/runtime/process/logger.hpp"
-#include "acc/runtime/process/object_text.hpp"
-#include "acc/runtime/process/operations.hpp"
 #include "acc/runtime/process/partial_state.hpp"
-#include "acc/runtime/process/record.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"

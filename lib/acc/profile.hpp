@@ -3,4 +3,4 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/profile.hpp"
+#include "acc/runtime/accelerator/profile.hpp"

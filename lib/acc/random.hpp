@@ -3,4 +3,4 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <functional>
 
-#include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 

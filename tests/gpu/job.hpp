@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 namespace acc::test {
 

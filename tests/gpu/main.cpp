@@ -6,7 +6,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Behaviour when a device runs out of memory.
-#include "acc/runtime/memory.hpp"
+#include "acc/runtime/tensors/memory.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
-#include "acc/runtime/process/record.hpp"
+#include "acc/runtime/comm/record.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 

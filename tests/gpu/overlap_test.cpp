@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"

@@ -5,10 +5,10 @@
 #include <torch/optim/adamw.h>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/random.hpp"
 #include "acc/runtime/sharded/gathered_parameters.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/sharded/sharded_optimizer.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"

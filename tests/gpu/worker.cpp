@@ -21,7 +21,7 @@
 #include <functional>
 #include <string_view>
 
-#include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 #include "job.hpp"
 #include "support/skip.hpp"
 

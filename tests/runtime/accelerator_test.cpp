@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs on several processes, each of which runs all cases in this order.
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -20,9 +20,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/runtime/comm/objects.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/process/logger.hpp"
-#include "acc/runtime/process/objects.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/printed.hpp"

@@ -15,7 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"

@@ -19,7 +19,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 

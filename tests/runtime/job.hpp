@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 namespace acc::test {
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 // Does not compile: misuse_test.cmake compiles it and checks the messages of the compiler.
 #include <torch/nn/modules/linear.h>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 struct WithoutForward : torch::nn::Module {};
 struct WithoutSamples {

@@ -21,7 +21,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "runtime/job.hpp"
 #include "support/catch.hpp"

@@ -40,15 +40,15 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
-#include "acc/runtime/meta_device.hpp"
 #include "acc/runtime/optim/learning_rate.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/sharded/unit.hpp"
+#include "acc/runtime/tensors/meta_device.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 

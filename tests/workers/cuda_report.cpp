@@ -7,8 +7,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
-#include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 
 namespace {
 

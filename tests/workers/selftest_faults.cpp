@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
-#include "acc/runtime/process/operations.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 #include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"

@@ -9,7 +9,7 @@
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/resolve.hpp"
-#include "acc/runtime/cuda/device_choice.hpp"
+#include "acc/runtime/comm/device_choice.hpp"
 
 namespace acc::detail {
 namespace {

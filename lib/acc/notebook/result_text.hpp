@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "acc/runtime/process/object_text.hpp"
+#include "acc/runtime/comm/object_text.hpp"
 
 namespace acc::detail {
 

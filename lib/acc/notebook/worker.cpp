@@ -12,7 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/runtime/process/record.hpp"
+#include "acc/runtime/comm/record.hpp"
 
 namespace acc::detail {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 
 namespace {

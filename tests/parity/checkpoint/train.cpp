@@ -18,7 +18,7 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"

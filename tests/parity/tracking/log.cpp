@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 
 int main(int /*argc*/, char** argv) try {
   acc::Accelerator accelerator({.log_with = {"tensorboard"}, .project_dir = argv[1]});

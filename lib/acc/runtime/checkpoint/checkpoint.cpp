@@ -18,7 +18,7 @@
 #include "acc/runtime/checkpoint/parameter_names.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc {
 

@@ -17,7 +17,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/sharded/sharded_optimizer.hpp"
 #include "acc/runtime/sharded/unit.hpp"

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/random.hpp"
 #include "acc/runtime/sharded/unit.hpp"
+#include "acc/runtime/tensors/random.hpp"
 
 namespace acc::detail {
 namespace {

@@ -22,7 +22,7 @@
 #include "acc/runtime/checkpoint/pt_archive.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc {
 namespace {

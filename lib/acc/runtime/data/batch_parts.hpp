@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "acc/runtime/nested_tensors.hpp"
-#include "acc/runtime/process/object_text.hpp"
+#include "acc/runtime/comm/object_text.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
 

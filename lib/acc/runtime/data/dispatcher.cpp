@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc::detail {
 namespace {

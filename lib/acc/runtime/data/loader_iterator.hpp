@@ -15,7 +15,7 @@
 #include "acc/runtime/data/device_copy.hpp"
 #include "acc/runtime/data/dispatcher.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc::detail {
 

@@ -9,7 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/process/joined_job.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 
 namespace acc {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/optim/fused_step.hpp"
+#include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
-#include "acc/runtime/precision/grad_scaler.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 
 namespace acc {

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/parallel/explain_failure.hpp"
+#include "acc/runtime/comm/explain_failure.hpp"
 #include "acc/runtime/parallel/gradient_hooks.hpp"
 #include "acc/runtime/parallel/joined_step.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/comm/process_group.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
 
 namespace torch::nn {
 class Module;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
 

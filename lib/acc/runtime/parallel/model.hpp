@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/precision/autocast.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
 

@@ -14,7 +14,7 @@
 #include <unordered_set>
 
 #include "acc/base/text.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc::detail {
 namespace {

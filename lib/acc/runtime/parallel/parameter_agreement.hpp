@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 
 namespace torch::nn {
 class Module;

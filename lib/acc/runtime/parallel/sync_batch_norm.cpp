@@ -19,8 +19,8 @@
 #include <unordered_map>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 #include "acc/runtime/parallel/autograd_function.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
 
 namespace acc {
 namespace {

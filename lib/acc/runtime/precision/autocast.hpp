@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
 

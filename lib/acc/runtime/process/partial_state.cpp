@@ -6,10 +6,10 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
-#include "acc/runtime/cuda/device_choice.hpp"
-#include "acc/runtime/on_load.hpp"
+#include "acc/runtime/comm/device_choice.hpp"
+#include "acc/runtime/comm/record.hpp"
 #include "acc/runtime/process/joined_job.hpp"
-#include "acc/runtime/process/record.hpp"
+#include "acc/runtime/process/on_load.hpp"
 
 namespace acc {
 namespace {

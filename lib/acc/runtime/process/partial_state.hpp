@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/nested_tensors.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
-#include "acc/runtime/process/object_text.hpp"
-#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/comm/object_text.hpp"
+#include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/comm/process_group.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/parallel/flat_transfer.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/comm/flat_transfer.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 
 namespace acc::detail {
 

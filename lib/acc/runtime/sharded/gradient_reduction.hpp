@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "acc/runtime/parallel/flat_transfer.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/comm/flat_transfer.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 #include "acc/runtime/sharded/unit.hpp"
 
 namespace acc::detail {

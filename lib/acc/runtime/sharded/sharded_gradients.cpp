@@ -16,8 +16,8 @@
 #include <iterator>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/sharded/unit.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc::detail {
 namespace {

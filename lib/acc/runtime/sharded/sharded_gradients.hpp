@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 
 namespace acc::detail {
 

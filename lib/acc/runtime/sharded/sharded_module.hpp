@@ -12,8 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "acc/runtime/comm/process_group.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
 #include "acc/runtime/sharded/fsdp_options.hpp"
 
 namespace torch::nn {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/trainer/trainer_callback.hpp"
 #include "acc/runtime/trainer/trainer_state.hpp"

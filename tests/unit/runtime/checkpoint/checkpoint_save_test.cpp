@@ -9,7 +9,7 @@
 #include <map>
 
 #include "acc/base/files.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 

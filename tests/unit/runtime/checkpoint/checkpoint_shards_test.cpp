@@ -12,7 +12,7 @@
 #include "acc/base/files.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"

@@ -13,7 +13,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/runtime/checkpoint/stateful.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"

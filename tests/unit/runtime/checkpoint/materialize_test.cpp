@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "acc/runtime/checkpoint/model_weights.hpp"
-#include "acc/runtime/meta_device.hpp"
+#include "acc/runtime/tensors/meta_device.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"

@@ -11,7 +11,7 @@
 #include <torch/optim/sgd.h>
 
 #include "acc/runtime/checkpoint/pt_file.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"

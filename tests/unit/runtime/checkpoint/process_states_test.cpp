@@ -8,7 +8,7 @@
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"

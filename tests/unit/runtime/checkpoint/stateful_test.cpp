@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "acc/runtime/checkpoint/checkpointing.hpp"
+#include "acc/runtime/accelerator/checkpointing.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "acc/runtime/process/objects.hpp"
+#include "acc/runtime/comm/objects.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/random.hpp"
+#include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 
 namespace loader_plan_test {

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
-#include "acc/runtime/precision/grad_scaler.hpp"
 #include "support/catch.hpp"
 
 namespace accelerated_scheduler_test {

@@ -14,8 +14,8 @@
 #include <limits>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
-#include "acc/runtime/precision/grad_scaler.hpp"
 #include "support/catch.hpp"
 
 namespace optimizer_test {

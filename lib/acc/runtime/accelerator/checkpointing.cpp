@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/accelerator/checkpointing.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/checkpoint_save.hpp"
+#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+
+namespace acc::detail {
+namespace {
+
+// Adapts a state for Python's schedulers: LambdaLR requires an entry for its functions, which are not saved,
+// and ReduceLROnPlateau cannot read a best metric of None.
+PtValue for_python(PtValue state) {
+  auto* fields = std::get_if<PtDict>(&state.content);
+  if (fields == nullptr) return state;
+  std::erase_if(*fields, [](const PtEntry& field) { return field.value.is_none(); });
+  const PtValue* base = state.find("base_lrs");
+  const auto* rates = base != nullptr ? base->get_if<PtList>() : nullptr;
+  if (rates != nullptr && state.find("lr_lambdas") == nullptr)
+    fields->push_back({"lr_lambdas", PtList(rates->size())});
+  return state;
+}
+
+Stateful stateful_of(const PreparedScheduler& scheduler) {
+  return {.state = [scheduler] { return for_python(from_json(scheduler.state())); },
+          .load_state = [scheduler](const PtValue& state) { scheduler.load_state(to_json(state)); }};
+}
+
+std::vector<double> base_rates(const PtValue& scheduler) {
+  const PtValue* rates = scheduler.find("base_lrs");
+  const auto* list = rates != nullptr ? rates->get_if<PtList>() : nullptr;
+  std::vector<double> numbers;
+  for (const PtValue& rate : list != nullptr ? *list : PtList()) numbers.push_back(rate.number().value_or(0));
+  return numbers;
+}
+
+double field(const PtValue& state, std::string_view name) {
+  const PtValue* value = state.find(name);
+  const auto number = value != nullptr ? value->number() : std::nullopt;
+  if (number) return *number;
+  throw Error({.kind = ErrorKind::config,
+               .what = "has no '" + std::string(name) + "'",
+               .where = "the gradient scaler's state"});
+}
+
+// Entries as in Python's GradScaler.state_dict().
+Stateful stateful_of(const std::shared_ptr<GradScaler>& scaler) {
+  return {.state = [scaler]() -> PtValue {
+            const GradScalerState state = scaler->state();
+            return PtDict{{"scale", state.scale},
+                          {"growth_factor", state.growth_factor},
+                          {"backoff_factor", state.backoff_factor},
+                          {"growth_interval", state.growth_interval},
+                          {"_growth_tracker", state.growth_tracker}};
+          },
+          .load_state =
+              [scaler](const PtValue& state) {
+                scaler->load_state(
+                    {.scale = field(state, "scale"),
+                     .growth_factor = field(state, "growth_factor"),
+                     .backoff_factor = field(state, "backoff_factor"),
+                     .growth_interval = static_cast<std::int64_t>(field(state, "growth_interval")),
+                     .growth_tracker = static_cast<std::int64_t>(field(state, "_growth_tracker"))});
+              }};
+}
+
+constexpr std::size_t kNoParameter = std::numeric_limits<std::size_t>::max();
+
+PtValue to_value(const BucketLayout& layout) {
+  if (layout.empty()) return {};
+  PtList buckets;
+  for (const std::vector<std::size_t>& bucket : layout) {
+    PtList indices;
+    for (const std::size_t index : bucket) indices.emplace_back(static_cast<std::int64_t>(index));
+    buckets.emplace_back(std::move(indices));
+  }
+  return buckets;
+}
+
+BucketLayout to_layout(const PtValue& value) {
+  BucketLayout layout;
+  const auto* buckets = value.get_if<PtList>();
+  for (const PtValue& bucket : buckets != nullptr ? *buckets : PtList()) {
+    const auto* indices = bucket.get_if<PtList>();
+    layout.emplace_back();
+    for (const PtValue& index : indices != nullptr ? *indices : PtList()) {
+      const auto* number = index.get_if<std::int64_t>();
+      // An invalid index makes set_bucket_layout ignore the whole layout.
+      layout.back().push_back(number != nullptr ? static_cast<std::size_t>(*number) : kNoParameter);
+    }
+  }
+  return layout;
+}
+
+// `ddp` is null when gradients are not averaged.
+Stateful buckets_of(const std::shared_ptr<DdpReplica>& ddp) {
+  return {.state = [ddp] { return ddp ? to_value(ddp->bucket_layout()) : PtValue(); },
+          .load_state =
+              [ddp](const PtValue& value) {
+                if (ddp) ddp->set_bucket_layout(to_layout(value));
+              }};
+}
+
+}  // namespace
+
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes) {
+  CheckpointContent content{.registered = registered,
+                            .step = prepared.gradients->step(),
+                            .accumulates = !prepared.gradients->sync_gradients(),
+                            .num_processes = num_processes};
+  for (const PreparedModel& model : prepared.models) {
+    content.models.push_back(model.module.get());
+    content.gradient_buckets.push_back(buckets_of(model.ddp));
+  }
+  for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
+  content.sharded_optimizers = prepared.sharded_optimizers;
+  content.initial_rates.resize(content.optimizers.size());
+  for (const PreparedScheduler& scheduler : prepared.schedulers) {
+    content.schedulers.push_back(stateful_of(scheduler));
+    const auto its =
+        std::ranges::find(content.optimizers, scheduler.optimizer ? scheduler.optimizer() : nullptr);
+    if (its != content.optimizers.end())
+      content.initial_rates[static_cast<std::size_t>(its - content.optimizers.begin())] =
+          base_rates(content.schedulers.back().state());
+  }
+  for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));
+  if (prepared.scaler) content.scaler = stateful_of(prepared.scaler);
+  return content;
+}
+
+SavingProcesses processes_of(const PartialState& state) {
+  return {.index = state.process_index(),
+          .local_index = state.local_process_index(),
+          .group = state.process_group()};
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse_without_folder(const char* function) {
+  throw Error({.what = "needs a folder",
+               .where = function,
+               .hint = "give one, or set project_dir and automatic_checkpoint_naming"});
+}
+
+// As torch.save, does not create the folder: a missing one is more likely a typing error.
+void require_parent(const fs::path& file) {
+  const fs::path parent = resolved_path(file).parent_path();
+  if (fs::is_directory(parent)) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = "cannot be written: there is no folder " + parent.string(),
+               .where = file.string(),
+               .hint = "create the folder first"});
+}
+
+bool any_is_sharded(const Prepared& prepared) {
+  return std::ranges::any_of(prepared.models,
+                             [](const PreparedModel& one) { return one.sharded != nullptr; });
+}
+
+// Files for the gradients of an unfinished step exist for whole models alone.
+void require_no_shards_of_gradients(const Prepared& prepared) {
+  if (!any_is_sharded(prepared) || prepared.gradients->sync_gradients()) return;
+  throw Error({.what = "gradients of a sharded model are being accumulated, and they are not saved",
+               .where = "save_state",
+               .hint = "save when sync_gradients() is true, after the optimizer's step"});
+}
+
+// Called only when the new checkpoint is complete. Machines may or may not share the folder.
+void remove_oldest(const fs::path& folder, std::size_t limit, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) keep_newest(folder, limit);
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && !processes.is_main()) keep_newest(folder, limit);
+  });
+}
+
+}  // namespace
+
+fs::path Checkpointing::numbered_folder() {
+  if (!preparation_.project().automatic_checkpoint_naming) return {};
+  if (preparation_.project_dir().empty())
+    throw Error({.what = "needs project_dir", .where = "automatic_checkpoint_naming"});
+  return preparation_.project_dir() / "checkpoints";
+}
+
+SavingProcesses Checkpointing::processes_beside_training() {
+  SavingProcesses processes = processes_of(state_);
+  if (processes.group && !background_group_)
+    background_group_ = std::make_shared<ProcessGroup>(state_.worker(), processes.group->timeout());
+  processes.group = background_group_;
+  return processes;
+}
+
+fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& given,
+                                       const SavingProcesses& processes) {
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty()) {
+    if (!given) refuse_without_folder("save_state");
+    return *given;
+  }
+  const int number = preparation_.project().iteration;
+  together(processes, [&] {
+    if (!processes.is_local_main()) return;
+    folder_to_save(numbered, number);
+    remove_leftovers(numbered);
+  });
+  return numbered_checkpoint(numbered, number);
+}
+
+fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const SaveStateOptions& options) {
+  wait_for_save();
+  const SavingProcesses processes = processes_of(state_);
+  const Prepared& prepared = preparation_.prepared();
+  ProjectOptions& project = preparation_.project();
+  require_no_shards_of_gradients(prepared);
+  const fs::path place = folder_of_next(folder, processes);
+  const SavingProcesses writing = options.background ? processes_beside_training() : processes;
+  for (const PreparedModel& model : prepared.models) {
+    if (model.ddp) model.ddp->settle_bucket_layout();
+  }
+  const auto save = std::make_shared<CheckpointSave>(
+      place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
+      SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
+                            .save_on_each_node = project.save_on_each_node,
+                            .in_shards = preparation_.saves_shards(),
+                            .hooks = registry_.save_hooks.all(),
+                            .add_files = options.add_files},
+      options.background ? &copies_ : nullptr);
+  const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
+  const auto finish = [=, all = absolute_path(place).parent_path(), on_saved = options.on_saved] {
+    save->finish(writing);
+    if (limit > 0) remove_oldest(all, static_cast<std::size_t>(limit), writing);
+    together(writing, [&] {
+      if (on_saved) on_saved();
+    });
+  };
+  if (options.background) {
+    background_.start(finish);
+  } else {
+    finish();
+  }
+  ++project.iteration;
+  return place;
+}
+
+void Checkpointing::load_state(const std::optional<fs::path>& folder) {
+  wait_for_save();
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty() && !folder) refuse_without_folder("load_state");
+  const fs::path place = folder ? *folder : newest_checkpoint(numbered);
+  const Prepared& prepared = preparation_.prepared();
+  CheckpointContent content = content_of(prepared, registry_.objects, state_.num_processes());
+  if (any_is_sharded(prepared)) content.loading_group = state_.process_group();
+  const auto step = load_checkpoint(place, content, state_.process_index(), registry_.load_hooks.all());
+  if (step) prepared.gradients->resume(*step);
+  if (!numbered.empty()) preparation_.project().iteration = static_cast<int>(next_number(numbered));
+}
+
+HookHandle Checkpointing::register_save_state_pre_hook(SaveStatePreHook hook) {
+  return registry_.save_hooks.add(std::move(hook));
+}
+
+HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
+  return registry_.load_hooks.add(std::move(hook));
+}
+
+bool Checkpointing::should_save_model() const {
+  return processes_of(state_).writes_shared(preparation_.project().save_on_each_node);
+}
+
+void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,
+                               std::string_view max_shard_size) const {
+  const std::uint64_t max_bytes = parse_byte_size(max_shard_size, "max_shard_size");
+  const OrderedTensors state = with_full_values(ordered_state_of(module), should_save_model());
+  if (!should_save_model()) return;
+  if (place.empty()) refuse_without_folder("save_model");
+  if (place.extension() == ".safetensors") {
+    require_parent(place);
+    write_model_file(state, place);
+  } else {
+    write_weights(state, place, max_bytes);
+  }
+}
+
+NamedTensors Checkpointing::state_dict(const torch::nn::Module& module) const {
+  const OrderedTensors state = with_full_values(ordered_state_of(module), state_.is_main_process());
+  return {state.begin(), state.end()};
+}
+
+void Checkpointing::save(const PtValue& value, const fs::path& file) const {
+  if (!should_save_model()) return;
+  require_parent(file);
+  write_pt_file(file, value);
+}
+
+IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& place,
+                                           bool strict) const {
+  if (const fs::path shards = folder_of_model_shards(place, 0); !shards.empty()) {
+    const bool is_sharded = preparation_.sharded_module(module) != nullptr;
+    const SavingProcesses loading{.index = state_.process_index(),
+                                  .group = is_sharded ? state_.process_group() : nullptr};
+    const auto read = [&] {
+      PlannedModel planned;
+      together(loading, [&] { planned = plan_model_shards(module, shards, strict); });
+      return planned;
+    };
+    const PlannedModel planned = read_unreplaced({place, shards}, read, on_any(loading));
+    planned.load();
+    return planned.keys;
+  }
+  return acc::load_state(module, read_weights(place), place, strict);
+}
+
+}  // namespace acc::detail

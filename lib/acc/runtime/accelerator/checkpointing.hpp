@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/accelerator/preparation.hpp"
+#include "acc/runtime/accelerator/prepared.hpp"
+#include "acc/runtime/checkpoint/background_save.hpp"
+#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/tensor_copies.hpp"
+
+namespace acc::detail {
+
+/// The content of a checkpoint: everything that was prepared, and the registered objects, by reference.
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes);
+
+/// All processes, from the view of this one.
+SavingProcesses processes_of(const PartialState& state);
+
+/// Hooks of one kind, in the order in which they were added.
+template <class Hook>
+class Hooks {
+ public:
+  HookHandle add(Hook hook) {
+    const std::size_t key = next_++;
+    hooks_->emplace(key, std::move(hook));
+    return HookHandle([hooks = std::weak_ptr(hooks_), key] {
+      if (const auto all = hooks.lock()) all->erase(key);
+    });
+  }
+
+  std::vector<Hook> all() const {
+    std::vector<Hook> list;
+    for (const auto& [key, hook] : *hooks_) list.push_back(hook);
+    return list;
+  }
+
+ private:
+  std::shared_ptr<std::map<std::size_t, Hook>> hooks_ = std::make_shared<std::map<std::size_t, Hook>>();
+  std::size_t next_ = 0;
+};
+
+/// The objects and hooks that were registered for checkpoints.
+struct CheckpointRegistry {
+  std::vector<Stateful> objects = {};
+  Hooks<SaveStatePreHook> save_hooks = {};
+  Hooks<LoadStatePreHook> load_hooks = {};
+};
+
+/// The part of an Accelerator that saves and loads what was prepared. See the Accelerator's functions of the
+/// same names.
+class Checkpointing {
+ public:
+  /// `state` and `preparation` must outlive this object.
+  Checkpointing(const PartialState& state, Preparation& preparation)
+      : state_(state), preparation_(preparation) {}
+
+  bool should_save_model() const;
+  void save(const PtValue& value, const std::filesystem::path& file) const;
+  void save_model(const torch::nn::Module& module, const std::filesystem::path& place,
+                  std::string_view max_shard_size) const;
+  NamedTensors state_dict(const torch::nn::Module& module) const;
+  IncompatibleKeys load_model(torch::nn::Module& module, const std::filesystem::path& place,
+                              bool strict) const;
+  std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder,
+                                   const SaveStateOptions& options);
+  void wait_for_save() { background_.wait(); }
+  // Frees what the next save in the background needs again.
+  void free_memory() {
+    copies_ = {};
+    background_group_.reset();
+  }
+  void load_state(const std::optional<std::filesystem::path>& folder);
+  void register_for_checkpointing(Stateful object) { registry_.objects.push_back(std::move(object)); }
+  HookHandle register_save_state_pre_hook(SaveStatePreHook hook);
+  HookHandle register_load_state_pre_hook(LoadStatePreHook hook);
+
+ private:
+  // The folder of numbered checkpoints; empty without automatic naming.
+  std::filesystem::path numbered_folder();
+  // The folder to save to, `given` or the next number. Together: throws when that number exists.
+  std::filesystem::path folder_of_next(const std::optional<std::filesystem::path>& given,
+                                       const SavingProcesses& processes);
+  // The processes, with a process group that the training does not use.
+  SavingProcesses processes_beside_training();
+
+  const PartialState& state_;
+  Preparation& preparation_;
+  CheckpointRegistry registry_ = {};
+  // Null before the first save in the background.
+  std::shared_ptr<ProcessGroup> background_group_ = {};
+  // The memory of the state that is written in the background.
+  TensorCopies copies_ = {};
+  BackgroundSave background_ = {};
+};
+
+}  // namespace acc::detail

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/comm/missing_peers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "acc/base/blocked_signals.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::detail {
+
+std::string joined_key(int rank) {
+  return fmt::format("acc/joined/{}", rank);
+}
+
+std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
+                        const std::optional<std::vector<int>>& joined) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < worker.world_size; ++rank) {
+    if (rank != worker.rank && (!joined || std::ranges::find(*joined, rank) == joined->end()))
+      missing.push_back(rank);
+  }
+  const auto line = [&](std::string_view whom) {
+    return fmt::format("acc: rank {} of {} has waited {} s for {} (the store is at {}:{})\n", worker.rank,
+                       worker.world_size, waited.count(), whom, worker.master_addr, worker.master_port);
+  };
+  if (!joined) {
+    return line(worker.use_agent_store ? "the launcher's store, which does not answer"
+                                       : "rank 0, whose store does not answer");
+  }
+  if (missing.empty()) return "";
+  for (const int rank : *joined) {
+    if (rank < worker.rank) return "";
+  }
+  return line(ranks_text(missing));
+}
+
+std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < worker.world_size; ++rank) {
+    const bool serves = rank == 0 && !worker.use_agent_store;
+    if (!serves && !has_joined(rank)) continue;
+    ranks.push_back(rank);
+    if (rank < worker.rank) break;
+  }
+  return ranks;
+}
+
+JoinWatch::JoinWatch(const WorkerEnv& worker, std::function<Store()> open_store)
+    : worker_(worker), open_store_(std::move(open_store)) {
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { write_notices(); });
+}
+
+JoinWatch::~JoinWatch() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+std::optional<std::vector<int>> JoinWatch::joined() try {
+  if (!store_) store_ = open_store_();
+  return joined_ranks(worker_, [this](int rank) { return store_->check({joined_key(rank)}); });
+} catch (const std::exception&) {
+  store_.reset();
+  return std::nullopt;
+}
+
+void JoinWatch::write_notices() {
+  std::chrono::seconds waited{0};
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kJoinNoticeAfter, [this] { return ends_; })) {
+    waited += kJoinNoticeAfter;
+    lock.unlock();
+    const std::string line = join_notice(worker_, waited, joined());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    lock.lock();
+  }
+}
+
+namespace {
+
+constexpr std::chrono::seconds kPollInterval{1};
+// Much longer than kPollInterval, so that all running processes answer even on a busy machine.
+constexpr std::chrono::seconds kAnswerTimeout{5};
+
+// One request is made when a collective has failed; its answers stay, also those of processes that end.
+const std::string kRequestKey = "acc/peer_check";
+// The number of questions where the processes are, which are answered each.
+const std::string kQuestionsKey = "acc/where";
+
+std::string answer_key(int rank) {
+  return fmt::format("acc/peer_check/{}", rank);
+}
+std::string answer_key(std::int64_t question, int rank) {
+  return fmt::format("acc/where/{}/{}", question, rank);
+}
+
+// Whether the work is over, also as a failure, after `time` in which this process runs: a process that is
+// suspended meanwhile loses one of many short waits.
+bool is_over_within(c10d::Work& work, std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds kShortWait{200};
+  for (; time.count() > 0; time -= kShortWait) {
+    try {
+      work.wait(kShortWait);
+      return true;
+    } catch (const std::exception&) {
+      if (work.isCompleted()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool others_are_elsewhere(const PeerPosition& own, const std::map<int, PeerPosition>& others, int size) {
+  const std::string kind = own.place.substr(0, own.place.find(','));
+  return others.size() == static_cast<std::size_t>(size) &&
+         std::ranges::any_of(others, [&](const auto& other) {
+           return other.second.calls >= own.calls && !other.second.place.starts_with(kind);
+         });
+}
+
+void wait_or_find_others_elsewhere(c10d::Work& work, const std::function<bool()>& others_are_elsewhere) {
+  for (std::chrono::seconds patience{3}; !is_over_within(work, patience); patience *= 2) {
+    // What had arrived while this process was suspended gets its turn before this is believed.
+    if (others_are_elsewhere() && !is_over_within(work, std::chrono::seconds(1))) throw DifferentCalls();
+  }
+}
+
+PeerCheck::PeerCheck(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                     std::function<std::uint64_t()> calls)
+    : store_(std::move(store)), rank_(rank), size_(size), calls_(std::move(calls)) {
+  // For the end of this process, or of its group: whoever asks then need not wait.
+  store_->set(std::string(kAtEnd) + answer_key(rank), "ended");
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { answer_when_asked(); });
+}
+
+PeerCheck::~PeerCheck() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+void PeerCheck::set_place(std::string place) {
+  const std::scoped_lock lock(mutex_);
+  place_ = std::move(place);
+}
+
+const std::optional<PeerReport>& PeerCheck::report() {
+  std::unique_lock lock(mutex_);
+  if (!result_) {
+    lock.unlock();
+    auto result = ask();
+    lock.lock();
+    result_ = std::move(result);
+  }
+  return *result_;
+}
+
+PeerPosition PeerCheck::own_position() {
+  const std::scoped_lock lock(mutex_);
+  return {.calls = calls_(), .place = place_};
+}
+
+void PeerCheck::answer_when_asked() try {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    lock.unlock();
+    if (store_->check({kRequestKey})) return answer(answer_key(rank_));
+    const std::int64_t questions = store_->add(kQuestionsKey, 0);
+    if (questions > answered_) answer(answer_key(questions, rank_));
+    lock.lock();
+    answered_ = questions;
+    ended_.wait_for(lock, kPollInterval, [this] { return ends_; });
+  }
+} catch (const std::exception&) {  // NOLINT: without a store there is nothing to answer
+}
+
+// "17 in backward"
+void PeerCheck::answer(const std::string& key) {
+  const auto [calls, place] = own_position();
+  store_->set(key, fmt::format("{} {}", calls, place));
+}
+
+std::map<int, PeerPosition> PeerCheck::wait_for_answers(const std::function<std::string(int rank)>& key) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size_; ++rank) keys.push_back(key(rank));
+  try {
+    store_->wait(keys, kAnswerTimeout);
+  } catch (const std::exception&) {  // NOLINT: not all answered; the keys show which
+  }
+  std::map<int, PeerPosition> positions;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string& of_rank = keys[static_cast<std::size_t>(rank)];
+    if (!store_->check({of_rank})) continue;
+    const std::string text = store_->get_to_str(of_rank);
+    const std::size_t blank = text.find(' ');
+    const auto calls = parse_integer(text.substr(0, blank));
+    if (calls && blank != std::string::npos)
+      positions[rank] = {.calls = static_cast<std::uint64_t>(*calls), .place = text.substr(blank + 1)};
+  }
+  return positions;
+}
+
+std::map<int, PeerPosition> PeerCheck::positions() try {
+  std::int64_t question = store_->add(kQuestionsKey, 0);
+  {
+    // One that this process has not answered yet is as good as a new one.
+    const std::scoped_lock lock(mutex_);
+    if (question <= answered_) question = store_->add(kQuestionsKey, 1);
+  }
+  answer(answer_key(question, rank_));
+  return wait_for_answers([question](int rank) { return answer_key(question, rank); });
+} catch (const std::exception&) {
+  return {};
+}
+
+std::optional<PeerReport> PeerCheck::ask() try {
+  const std::uint64_t own_calls = calls_();
+  answer(answer_key(rank_));
+  store_->set(kRequestKey, "1");
+  const std::map<int, PeerPosition> positions = wait_for_answers([](int rank) { return answer_key(rank); });
+  PeerReport peers;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto found = positions.find(rank);
+    if (found == positions.end()) {
+      peers.absent.push_back(rank);
+      continue;
+    }
+    const auto& [calls, place] = found->second;
+    peers.places[rank] = place;
+    if (calls < own_calls)
+      peers.late.push_back({.rank = rank, .calls_behind = own_calls - calls, .place = place});
+  }
+  return peers;
+} catch (const std::exception&) {
+  return std::nullopt;
+}
+
+}  // namespace acc::detail
