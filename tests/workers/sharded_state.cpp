@@ -18,9 +18,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
-#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
 
 namespace {
 

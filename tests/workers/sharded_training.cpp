@@ -28,7 +28,7 @@
 #include "acc/base/text.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 

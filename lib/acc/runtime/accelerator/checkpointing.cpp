@@ -9,10 +9,10 @@
 #include "acc/base/replacement.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/checkpoint_save.hpp"
-#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/checkpoint/save_steps.hpp"
+#include "acc/runtime/checkpoint/state_shards.hpp"
 
 namespace acc::detail {
 namespace {

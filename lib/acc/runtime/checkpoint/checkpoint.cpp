@@ -9,15 +9,15 @@
 #include "acc/base/error.hpp"
 #include "acc/base/replacement.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/checkpoint_save.hpp"
-#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
-#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/gathered_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/parameter_names.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/checkpoint/save_steps.hpp"
+#include "acc/runtime/checkpoint/state_shards.hpp"
 #include "acc/runtime/comm/operations.hpp"
 
 namespace acc {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 
 namespace torch::nn {
 class Module;

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 
 namespace acc::detail {
 

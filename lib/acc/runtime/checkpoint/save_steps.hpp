@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
-#include "acc/runtime/checkpoint/checkpoint_files.hpp"
-#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/state_files.hpp"
+#include "acc/runtime/checkpoint/state_shards.hpp"
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
 namespace acc::detail {

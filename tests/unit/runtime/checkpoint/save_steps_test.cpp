@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/checkpoint_save.hpp"
+#include "acc/runtime/checkpoint/save_steps.hpp"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -13,7 +13,7 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
-namespace checkpoint_save_test {
+namespace save_steps_test {
 
 namespace {
 
@@ -81,4 +81,4 @@ TEST_CASE("checkpoint save: with copies it writes the state of its beginning, to
   CHECK(files_in(folder / "later") == files_in(folder / "at_once"));
 }
 
-}  // namespace checkpoint_save_test
+}  // namespace save_steps_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 
 namespace torch::optim {
 class Optimizer;

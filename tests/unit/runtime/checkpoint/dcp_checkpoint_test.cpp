@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -11,7 +11,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace sharded_checkpoint_test {
+namespace dcp_checkpoint_test {
 
 namespace {
 
@@ -132,4 +132,4 @@ TEST_CASE("sharded checkpoint: a range outside of its tensor is an error", "[run
         "tensor 'model.cube': a range ends at element 25 of 24");
 }
 
-}  // namespace sharded_checkpoint_test
+}  // namespace dcp_checkpoint_test

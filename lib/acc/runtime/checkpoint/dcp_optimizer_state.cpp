@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/dcp_optimizer_state.hpp"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

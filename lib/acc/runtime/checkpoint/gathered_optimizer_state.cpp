@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/gathered_optimizer_state.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>

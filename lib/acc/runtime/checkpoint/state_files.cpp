@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/checkpoint_files.hpp"
+#include "acc/runtime/checkpoint/state_files.hpp"
 
 #include <utility>
 
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/gathered_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"

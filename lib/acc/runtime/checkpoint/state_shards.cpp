@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
+#include "acc/runtime/checkpoint/state_shards.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -15,9 +15,9 @@
 #include "acc/base/error.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/dcp_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/parameter_names.hpp"
-#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/sharded/sharded_optimizer.hpp"

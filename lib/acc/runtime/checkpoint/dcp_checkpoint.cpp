@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -18,9 +18,9 @@
 #include "acc/base/replacement.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/formats/dcp_ranges.hpp"
-#include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/pt_archive.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
+#include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/comm/operations.hpp"
 

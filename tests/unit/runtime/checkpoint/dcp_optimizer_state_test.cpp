@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // That other numbers of processes and Python load it is tested by runtime/sharded_state_test.py and
 // parity/sharded.
-#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/dcp_optimizer_state.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
@@ -13,7 +13,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace sharded_optimizer_state_test {
+namespace dcp_optimizer_state_test {
 
 namespace {
 
@@ -70,4 +70,4 @@ TEST_CASE("sharded optimizer state: the state of other parameters is an error", 
         place.string() + ": has 1 parameter groups, the optimizer 2");
 }
 
-}  // namespace sharded_optimizer_state_test
+}  // namespace dcp_optimizer_state_test

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
-#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 
 namespace acc::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // That several processes save and load shards is tested by runtime/sharded_training_test.py, with Python's
 // accelerate by parity/sharded_states.
-#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
+#include "acc/runtime/checkpoint/state_shards.hpp"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -17,7 +17,7 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
-namespace checkpoint_shards_test {
+namespace state_shards_test {
 
 namespace {
 
@@ -166,4 +166,4 @@ TEST_CASE("checkpoint shards: an optimizer of several models, or of none, has no
   CHECK(fs::is_empty(folder));
 }
 
-}  // namespace checkpoint_shards_test
+}  // namespace state_shards_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/checkpoint_save.hpp"
+#include "acc/runtime/checkpoint/save_steps.hpp"
 
 #include <algorithm>
 #include <iterator>
