@@ -119,14 +119,14 @@ class Shards {
 
   void save(const fs::path& folder, const acc::SavingProcesses& processes) const {
     acc::save_sharded(folder / "pytorch_model_fsdp_0", {.ranges = model()}, processes);
-    acc::save_sharded(folder / "optimizer_0", acc::detail::sharded_optimizer_state(*optimizer_, parameters_),
+    acc::save_sharded(folder / "optimizer_0", acc::detail::dcp_optimizer_state(*optimizer_, parameters_),
                       processes);
   }
 
   void load(const fs::path& folder) {
     acc::load_sharded(folder / "pytorch_model_fsdp_0", model());
     const fs::path place = folder / "optimizer_0";
-    const acc::PtValue state = acc::detail::read_sharded_optimizer_state(place, *optimizer_, parameters_);
+    const acc::PtValue state = acc::detail::read_dcp_optimizer_state(place, *optimizer_, parameters_);
     acc::detail::plan_optimizer_load(*optimizer_, state, place.string())();
   }
 

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <exception>
-
 #include "acc/base/error.hpp"
 #include "acc/base/replacement.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
@@ -18,52 +15,8 @@
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/state_shards.hpp"
-#include "acc/runtime/comm/operations.hpp"
 
 namespace acc {
-
-namespace detail {
-
-void together(const SavingProcesses& processes, const std::function<void()>& function,
-              const std::function<void()>& clean_up) {
-  const auto or_clean_up = [&](const auto& step) {
-    try {
-      return step();
-    } catch (...) {
-      clean_up();
-      throw;
-    }
-  };
-  if (!processes.group) return or_clean_up(function);
-  std::exception_ptr own;
-  std::string text;
-  try {
-    function();
-  } catch (const std::exception& error) {
-    own = std::current_exception();
-    text = error.what();
-    if (text.empty()) text = "failed";
-  }
-  const std::vector<std::string> texts =
-      or_clean_up([&] { return gather_texts({text}, processes.group.get()); });
-  const auto failed = std::ranges::find_if(texts, [](const std::string& of) { return !of.empty(); });
-  if (failed == texts.end()) return;
-  clean_up();
-  gather_texts({""}, processes.group.get());
-  if (own) std::rethrow_exception(own);
-  throw Error({.kind = ErrorKind::system,
-               .what = *failed,
-               .where = fmt::format("process {}", failed - texts.begin())});
-}
-
-std::function<bool(bool)> on_any(const SavingProcesses& processes) {
-  return [group = processes.group](bool here) {
-    const std::vector<std::string> texts = gather_texts({here ? "yes" : ""}, group.get());
-    return std::ranges::any_of(texts, [](const std::string& text) { return !text.empty(); });
-  };
-}
-
-}  // namespace detail
 
 namespace {
 

@@ -18,9 +18,9 @@
 #include "acc/base/replacement.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/formats/dcp_ranges.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/pt_archive.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
-#include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/comm/operations.hpp"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/checkpoint/saving_processes.hpp"
 
 namespace acc {
 

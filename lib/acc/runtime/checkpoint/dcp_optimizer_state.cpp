@@ -137,9 +137,9 @@ class ShardedStateReader {
 
 }  // namespace
 
-ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters,
-                                     const std::vector<double>& initial_rates) {
+ShardedState dcp_optimizer_state(const torch::optim::Optimizer& optimizer,
+                                 const ShardedParameters& parameters,
+                                 const std::vector<double>& initial_rates) {
   PtValue own = optimizer_state(optimizer);
   ShardedState result;
   for (const PtEntry& entry : *own.find(kState)->get_if<PtDict>()) {
@@ -161,8 +161,8 @@ ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
   return result;
 }
 
-PtValue read_sharded_optimizer_state(const fs::path& folder, const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters) {
+PtValue read_dcp_optimizer_state(const fs::path& folder, const torch::optim::Optimizer& optimizer,
+                                 const ShardedParameters& parameters) {
   return ShardedStateReader(folder, optimizer, parameters).read();
 }
 

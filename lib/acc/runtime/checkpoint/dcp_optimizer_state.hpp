@@ -36,15 +36,15 @@ struct ShardedParameters {
 /// accelerate saves it: `optimizer.state.NAME.exp_avg` and `optimizer.param_groups.0.lr`. Numbers that belong
 /// to a whole parameter, as its steps, are saved by the process that has its first element. `initial_rates`
 /// of the groups, if any, become their `initial_lr`, which Python requires of an optimizer with a scheduler.
-ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters,
-                                     const std::vector<double>& initial_rates = {});
+ShardedState dcp_optimizer_state(const torch::optim::Optimizer& optimizer,
+                                 const ShardedParameters& parameters,
+                                 const std::vector<double>& initial_rates = {});
 
 /// Reads such a state from a checkpoint, written by any number of processes, as plan_optimizer_load takes it
 /// for this optimizer, whose own state does not matter.
 /// Throws Error{config} if it is the state of an optimizer of other parameters.
-PtValue read_sharded_optimizer_state(const std::filesystem::path& folder,
-                                     const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters);
+PtValue read_dcp_optimizer_state(const std::filesystem::path& folder,
+                                 const torch::optim::Optimizer& optimizer,
+                                 const ShardedParameters& parameters);
 
 }  // namespace acc::detail

@@ -123,7 +123,7 @@ std::vector<std::string> spread_names(const Unit& unit, const std::map<Place, Fi
 
 }  // namespace
 
-PtValue full_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
+PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
   const at::NoGradGuard no_grad;
   const PtValue local = optimizer_state(optimizer.native());
   const PtValue* states = local.find("state");

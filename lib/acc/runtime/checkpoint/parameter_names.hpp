@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/checkpoint_content.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 
 namespace acc::detail {

@@ -13,33 +13,6 @@ namespace acc::detail {
 
 namespace fs = std::filesystem;
 
-// Machines may or may not share the file system: after the main process, the first process of each other
-// machine acts if the main process's change is not visible there.
-void begin_together(FolderReplacement& folder, const SavingProcesses& processes) {
-  together(processes, [&] {
-    if (processes.is_main()) folder.begin();
-  });
-  together(processes, [&] {
-    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
-  });
-}
-
-void fill_together(FolderReplacement& folder, const SavingProcesses& processes,
-                   const std::function<void()>& function) {
-  together(processes, function, [&] {
-    if (processes.is_local_main()) folder.abandon();
-  });
-}
-
-void publish_together(FolderReplacement& folder, const SavingProcesses& processes) {
-  fill_together(folder, processes, [&] {
-    if (processes.is_main()) folder.publish();
-  });
-  fill_together(folder, processes, [&] {
-    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
-  });
-}
-
 CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& content,
                                const SavingProcesses& processes, const SaveCheckpointOptions& options,
                                TensorCopies* copies)

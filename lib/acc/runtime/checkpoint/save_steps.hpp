@@ -2,26 +2,17 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/checkpoint_content.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/save_options.hpp"
+#include "acc/runtime/checkpoint/saving_processes.hpp"
 #include "acc/runtime/checkpoint/state_files.hpp"
 #include "acc/runtime/checkpoint/state_shards.hpp"
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
 namespace acc::detail {
-
-/// Together: creates the new folder.
-void begin_together(FolderReplacement& folder, const SavingProcesses& processes);
-
-/// Together: calls `function` on every process. When it throws on any, the new folder is removed.
-void fill_together(FolderReplacement& folder, const SavingProcesses& processes,
-                   const std::function<void()>& function);
-
-/// Together: replaces the old folder with the new one. When that fails, the new folder is removed.
-void publish_together(FolderReplacement& folder, const SavingProcesses& processes);
 
 /// A checkpoint that is being saved, see save_checkpoint, in two steps: the second may be taken on another
 /// thread while the objects change, if their tensors are copied.

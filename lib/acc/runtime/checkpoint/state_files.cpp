@@ -49,7 +49,7 @@ std::vector<PtValue> optimizer_states(const CheckpointContent& content, bool kee
   std::vector<PtValue> states;
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
     const auto sharded = content.sharded(i);
-    states.push_back(sharded ? full_optimizer_state(*sharded, keep)
+    states.push_back(sharded ? gathered_optimizer_state(*sharded, keep)
                      : keep  ? optimizer_state(*content.optimizers[i])
                              : PtValue());
   }

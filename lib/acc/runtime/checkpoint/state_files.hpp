@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/checkpoint_content.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
 

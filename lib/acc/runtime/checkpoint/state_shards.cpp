@@ -120,7 +120,7 @@ std::vector<CheckpointShards> shards_of(const CheckpointContent& content, bool i
         i < content.initial_rates.size() ? content.initial_rates[i] : std::vector<double>();
     all.push_back(
         {sharded_optimizer_folder(i),
-         sharded_optimizer_state(*content.optimizers[i], sharded_parameters(content, i, is_main), rates)});
+         dcp_optimizer_state(*content.optimizers[i], sharded_parameters(content, i, is_main), rates)});
   }
   return all;
 }
@@ -169,7 +169,7 @@ std::function<void()> plan_optimizer_shards(const CheckpointContent& content, st
                                             const fs::path& folder) {
   torch::optim::Optimizer& native = *content.optimizers[optimizer];
   const PtValue state =
-      read_sharded_optimizer_state(folder, native, sharded_parameters(content, optimizer, /*whole=*/true));
+      read_dcp_optimizer_state(folder, native, sharded_parameters(content, optimizer, /*whole=*/true));
   return plan_optimizer_load(native, state, folder.string());
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/checkpoint_content.hpp"
 #include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 

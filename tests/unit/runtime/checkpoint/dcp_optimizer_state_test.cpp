@@ -39,7 +39,7 @@ torch::optim::SGD stepped() {
 }  // namespace
 
 TEST_CASE("sharded optimizer state: ranges are named by Python's names", "[runtime]") {
-  const acc::ShardedState state = acc::detail::sharded_optimizer_state(stepped(), parameters());
+  const acc::ShardedState state = acc::detail::dcp_optimizer_state(stepped(), parameters());
   REQUIRE(state.ranges.size() == 2);
   CHECK(state.ranges[1].path == std::vector<std::string>{"optimizer", "state", "b", "momentum_buffer"});
   CHECK(state.ranges[1].begin == 2);
@@ -53,13 +53,13 @@ TEST_CASE("sharded optimizer state: the state of other parameters is an error", 
   const TemporaryFolder folder;
   const auto place = folder.path() / "optimizer_0";
   const torch::optim::SGD optimizer = stepped();
-  acc::ShardedState state = acc::detail::sharded_optimizer_state(optimizer, parameters());
+  acc::ShardedState state = acc::detail::dcp_optimizer_state(optimizer, parameters());
   // What the other process has.
   state.ranges.push_back(
       {.path = {"optimizer", "state", "b", "momentum_buffer"}, .shape = {5}, .elements = at::zeros({2})});
   acc::save_sharded(place, state, {});
   const auto error = [&](const ShardedParameters& of) {
-    return error_of([&] { acc::detail::read_sharded_optimizer_state(place, optimizer, of); });
+    return error_of([&] { acc::detail::read_dcp_optimizer_state(place, optimizer, of); });
   };
   CHECK(error(parameters()) == "no error");
   CHECK(error({.ranges = parameters().ranges, .names = {{"a"}}}) ==

@@ -6,6 +6,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
+#include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"

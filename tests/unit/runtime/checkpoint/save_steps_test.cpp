@@ -9,6 +9,7 @@
 #include <map>
 
 #include "acc/base/files.hpp"
+#include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"

@@ -11,6 +11,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/formats/dcp_metadata.hpp"
+#include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/saving_processes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/comm/operations.hpp"
+
+namespace acc::detail {
+
+void together(const SavingProcesses& processes, const std::function<void()>& function,
+              const std::function<void()>& clean_up) {
+  const auto or_clean_up = [&](const auto& step) {
+    try {
+      return step();
+    } catch (...) {
+      clean_up();
+      throw;
+    }
+  };
+  if (!processes.group) return or_clean_up(function);
+  std::exception_ptr own;
+  std::string text;
+  try {
+    function();
+  } catch (const std::exception& error) {
+    own = std::current_exception();
+    text = error.what();
+    if (text.empty()) text = "failed";
+  }
+  const std::vector<std::string> texts =
+      or_clean_up([&] { return gather_texts({text}, processes.group.get()); });
+  const auto failed = std::ranges::find_if(texts, [](const std::string& of) { return !of.empty(); });
+  if (failed == texts.end()) return;
+  clean_up();
+  gather_texts({""}, processes.group.get());
+  if (own) std::rethrow_exception(own);
+  throw Error({.kind = ErrorKind::system,
+               .what = *failed,
+               .where = fmt::format("process {}", failed - texts.begin())});
+}
+
+std::function<bool(bool)> on_any(const SavingProcesses& processes) {
+  return [group = processes.group](bool here) {
+    const std::vector<std::string> texts = gather_texts({here ? "yes" : ""}, group.get());
+    return std::ranges::any_of(texts, [](const std::string& text) { return !text.empty(); });
+  };
+}
+
+namespace fs = std::filesystem;
+
+// Machines may or may not share the file system: after the main process, the first process of each other
+// machine acts if the main process's change is not visible there.
+void begin_together(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.begin();
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
+  });
+}
+
+void fill_together(FolderReplacement& folder, const SavingProcesses& processes,
+                   const std::function<void()>& function) {
+  together(processes, function, [&] {
+    if (processes.is_local_main()) folder.abandon();
+  });
+}
+
+void publish_together(FolderReplacement& folder, const SavingProcesses& processes) {
+  fill_together(folder, processes, [&] {
+    if (processes.is_main()) folder.publish();
+  });
+  fill_together(folder, processes, [&] {
+    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+  });
+}
+
+}  // namespace acc::detail
