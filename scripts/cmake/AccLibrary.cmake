@@ -49,20 +49,22 @@ function(acc_unity target)
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
 endfunction()
 
-# acc_library(NAME [SHARED] [SEPARATE] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
+# acc_library(NAME [SHARED|OBJECT] [SEPARATE] SOURCES a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
-# The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
-# must compile alone (the target all_verify_interface_header_sets checks it). SHARED makes a shared library, which is
-# installed, with those of its headers that programs include (AccInstall). SEPARATE: the caller says which sources are
-# compiled together (acc_unity), for programs that must not link all of them.
+# The sources and all headers of a folder as target acc::NAME. SOURCES are file names without suffix. Each header must
+# compile alone (the target all_verify_interface_header_sets checks it). SHARED makes a shared library, which is installed,
+# with those of its headers that programs include (AccInstall); OBJECT makes objects for one. SEPARATE: the caller says
+# which sources are compiled together (acc_unity), for programs that must not link all of them.
 function(acc_library name)
-  cmake_parse_arguments(arg "SHARED;SEPARATE" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SHARED;OBJECT;SEPARATE" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(type STATIC)
   if(arg_SHARED)
     set(type SHARED)
+  elseif(arg_OBJECT)
+    set(type OBJECT)
   endif()
   list(TRANSFORM arg_SOURCES APPEND .cpp)
-  list(TRANSFORM arg_HEADERS APPEND .hpp)
+  file(GLOB_RECURSE headers_of_folder CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   add_library(acc_${name} ${type} ${arg_SOURCES})
   add_library(acc::${name} ALIAS acc_${name})
   set(headers acc_${name})
@@ -75,7 +77,8 @@ function(acc_library name)
     target_link_libraries(${headers} INTERFACE acc_${name})
     target_include_directories(acc_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib>)
   endif()
-  target_sources(${headers} ${visibility} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  target_sources(${headers} ${visibility}
+                 FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/lib FILES ${headers_of_folder})
   set_target_properties(${headers} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(acc_${name} PUBLIC cxx_std_20)
   target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:acc_options> ${arg_PRIVATE_DEPENDS})
