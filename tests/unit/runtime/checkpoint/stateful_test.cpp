@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "acc/runtime/accelerator/checkpointing.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -60,17 +59,6 @@ TEST_CASE("stateful: a state can hold tensors", "[runtime]") {
   CHECK(stateful.state().get_if<at::Tensor>()->numel() == 2);
   stateful.load_state(acc::test::numbers({3}, {1}, at::kFloat));
   CHECK(object.tensor.numel() == 1);
-}
-
-TEST_CASE("stateful: hooks are called in order, and can be removed", "[runtime]") {
-  acc::detail::Hooks<int> hooks;
-  hooks.add(1);
-  acc::HookHandle second = hooks.add(2);
-  hooks.add(3);
-  CHECK(hooks.all() == std::vector<int>{1, 2, 3});
-  second.remove();
-  second.remove();
-  CHECK(hooks.all() == std::vector<int>{1, 3});
 }
 
 }  // namespace stateful_test

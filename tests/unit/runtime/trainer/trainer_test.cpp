@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/trainer/trainer_base.hpp"
+#include "acc/runtime/trainer/trainer_state.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"

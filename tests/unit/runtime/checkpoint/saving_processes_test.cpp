@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes are tested by runtime/checkpoints_test.
+#include "acc/runtime/checkpoint/saving_processes.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace saving_processes_test {
+
+using acc::SavingProcesses;
+
+TEST_CASE("saving_processes: shared files are written by the first, or by the first of each machine",
+          "[runtime]") {
+  CHECK(SavingProcesses{.index = 0}.writes_shared(false));
+  CHECK_FALSE(SavingProcesses{.index = 2, .local_index = 0}.writes_shared(false));
+  CHECK(SavingProcesses{.index = 2, .local_index = 0}.writes_shared(true));
+  CHECK_FALSE(SavingProcesses{.index = 3, .local_index = 1}.writes_shared(true));
+}
+
+TEST_CASE("saving_processes: the error of a process alone is thrown, after it has cleaned up", "[runtime]") {
+  bool is_clean = false;
+  CHECK_THROWS_WITH(acc::detail::together(
+                        {}, [] { throw std::runtime_error("the disk is full"); }, [&] { is_clean = true; }),
+                    "the disk is full");
+  CHECK(is_clean);
+  CHECK(acc::detail::on_any({})(true));
+  CHECK_FALSE(acc::detail::on_any({})(false));
+}
+
+TEST_CASE("saving_processes: a folder is replaced when all is in it, and left alone after a failure",
+          "[runtime]") {
+  const acc::test::TemporaryFolder parent;
+  parent.write("saved/value", "old");
+  acc::detail::FolderReplacement folder(parent.path() / "saved", [](const std::string&) { return true; });
+  acc::detail::begin_together(folder, {});
+  CHECK_THROWS_WITH(
+      acc::detail::fill_together(folder, {}, [] { throw std::runtime_error("the disk is full"); }),
+      "the disk is full");
+  CHECK_FALSE(std::filesystem::exists(folder.temporary()));
+  CHECK(parent.read("saved/value") == "old");
+
+  acc::detail::begin_together(folder, {});
+  acc::detail::fill_together(folder, {}, [&] {
+    parent.write((folder.temporary().lexically_relative(parent.path()) / "value").string(), "new");
+  });
+  CHECK(parent.read("saved/value") == "old");
+  acc::detail::publish_together(folder, {});
+  CHECK(parent.read("saved/value") == "new");
+}
+
+}  // namespace saving_processes_test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/operator_watch.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+
+#include "acc/runtime/sharded/unit.hpp"
+#include "support/catch.hpp"
+#include "support/lone_group.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace operator_watch_test {
+
+TEST_CASE("operator_watch: operators that take a unit's parameter, or a view of it, are told to the unit",
+          "[runtime]") {
+  const auto group = acc::test::lone_group();
+  const at::Tensor weight = acc::test::numbers({1, 2}, {2}, at::kFloat);
+  acc::detail::Unit unit("net", true, {{.name = "weight", .parameter = weight, .shape = {2}, .numel = 2}},
+                         {});
+  unit.take_parameters(*group);
+  const at::Tensor view = weight.narrow(0, 1, 1);
+  int uses = 0;
+  unit.on_use = [&](acc::detail::Unit& used, const c10::OperatorHandle&) { uses += &used == &unit ? 1 : 9; };
+
+  acc::detail::watch_operators(true);
+  at::Tensor result = at::ones({2}) + 1;
+  CHECK(uses == 0);
+  result = weight + 1;
+  CHECK(uses == 1);
+  result = view + 1;
+  CHECK(uses == 2);
+  {
+    const acc::detail::UnwatchedOperators unwatched;
+    result = weight + 1;
+  }
+  CHECK(uses == 2);
+  acc::detail::watch_operators(false);
+  result = weight + 1;
+  CHECK(uses == 2);
+}
+
+}  // namespace operator_watch_test
