@@ -604,8 +604,8 @@ WorkerFailure Agent::find_cause() {
   return cause;
 }
 
-// The workers that have failed only lost a peer. If that is a worker here, it closed its connections while it was
-// ending, and has yet to say why: stopped now, it would take the cause with it.
+// The workers that have failed only lost a peer. If that is a worker here, it closed its connections while it
+// was ending, and has yet to say why: stopped now, it would take the cause with it.
 void Agent::wait_for_local_cause() {
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
   for (std::size_t i = 0; i < failed_.size() && is_consequence(describe(failed_[i])); ++i) {
