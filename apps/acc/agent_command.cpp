@@ -29,12 +29,11 @@ std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-std::chrono::milliseconds positive_seconds(const Settings& settings, std::string_view name) {
-  const double value = settings.number(name);
+std::chrono::milliseconds positive_seconds(double value, const std::string& where) {
   if (value > 0 && value < 1e9) return to_milliseconds(value);
   throw Error({.kind = ErrorKind::usage,
                .what = fmt::format("{:g} is not a positive number of seconds", value),
-               .where = settings.origin(name)});
+               .where = where});
 }
 
 // Each host asks its engine as its own agent will: contradictions show before anything is started.
@@ -50,10 +49,9 @@ void check_places(const LaunchInputs& given, const std::vector<JobHost>& hosts, 
 
 // The nodes prove to each other that they belong to the job, by a secret of this run.
 Environment environment_of_job(const LaunchInputs& inputs, const Settings& settings) {
-  std::vector<std::string> exported;
-  if (settings.given("export")) exported = settings["export"].value.get<std::vector<std::string>>();
-  Environment environment = carried_environment(inputs.environment, exported, settings.origin("export"));
-  const bool has_own = settings.text("rdzv_conf").find("secret_file") != std::string::npos;
+  Environment environment =
+      carried_environment(inputs.environment, settings[key::export_], settings.origin(key::export_));
+  const bool has_own = settings[key::rdzv_conf].find("secret_file") != std::string::npos;
   if (!has_own && !environment.contains(kSecretVariable)) environment.set(kSecretVariable, draw_nonce());
   return environment;
 }
@@ -85,7 +83,7 @@ int agent_command() {
 std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::vector<std::string>& words) {
   const LaunchInputs& inputs = gathered.inputs;
   const auto& flags = inputs.command_line.flags;
-  if (!flags.contains("hosts") && !flags.contains("hostfile")) return std::nullopt;
+  if (!flags.contains(key::hosts) && !flags.contains(key::hostfile)) return std::nullopt;
   const Settings settings(inputs);
   const std::vector<JobHost> hosts = hosts_of(settings);
   const std::string flag = hosts_flag(settings);
@@ -100,13 +98,14 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
               .folder = inputs.folder,
               .environment = environment_of_job(inputs, settings),
               .config = gathered.config};
-  if (settings.given("node_timeout")) job.silence = positive_seconds(settings, "node_timeout");
+  if (const auto timeout = settings[key::node_timeout])
+    job.silence = positive_seconds(*timeout, settings.origin(key::node_timeout));
   job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.silence);
   const MachineRange machines = decide_machines(settings);
-  job.survives_loss = settings.given("nnodes") && machines.min < machines.max;
-  job.in_order = settings.given("dry_run");
-  job.host_timeout = positive_seconds(settings, "host_timeout");
-  job.grace = to_milliseconds(settings.number("shutdown_timeout"));
+  job.survives_loss = settings.given(key::nnodes) && machines.min < machines.max;
+  job.in_order = settings.given(key::dry_run);
+  job.host_timeout = positive_seconds(settings[key::host_timeout], settings.origin(key::host_timeout));
+  job.grace = to_milliseconds(settings[key::shutdown_timeout]);
   return run_on_hosts(job);
 }
 

@@ -73,12 +73,12 @@ void save(const ConfigValues& values, const fs::path& file) {
 // The config for this machine with the assignments. Several processes need a type for several.
 ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
-  const std::string type = values.at("distributed_type").get<std::string>();
+  const auto type = value_in(values, key::distributed_type);
   assign(values, options.assignments);
   const Value processes = find_value(values, "num_processes");
   const bool several = processes.is_number_integer() && processes.get<std::int64_t>() > 1;
-  if (find_value(values, "distributed_type") == "NO" && type == "NO" && several)
-    values["distributed_type"] = gpus > 0 ? "MULTI_GPU" : "MULTI_CPU";
+  if (type == DistributedType::no && value_in(values, key::distributed_type) == type && several)
+    values["distributed_type"] = word_of(gpus > 0 ? DistributedType::multi_gpu : DistributedType::multi_cpu);
   const FileConfig config{.path = "this configuration", .values = values};
   if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
     throw Error(ErrorKind::usage, problems);
@@ -88,7 +88,7 @@ ConfigValues without_asking(const ConfigOptions& options, int gpus) {
 // Invalid assignments are reported before the first question. The answers decide the kind of the file, so
 // one kind must accept them.
 void check_assignments(const std::vector<std::string>& assignments) {
-  ConfigValues sagemaker = {{"compute_environment", "AMAZON_SAGEMAKER"}};
+  ConfigValues sagemaker = {{"compute_environment", word_of(ComputeEnvironment::amazon_sagemaker)}};
   try {
     return assign(sagemaker, assignments);
   } catch (const Error&) {

@@ -47,17 +47,15 @@ std::string random_uuid() {
                      (c >> 16U & 0x3fffU) | 0x8000U, c & 0xffffU, d);
 }
 
-bool has_true_flag(const CommandLine& command_line, std::string_view name) {
-  const auto found = command_line.flags.find(name);
-  return found != command_line.flags.end() && found->second.value == true;
+bool has_true_flag(const CommandLine& command_line, SettingKey<bool> flag) {
+  return value_in(command_line.flags, flag).value_or(false);
 }
 
 // As in accelerate: the given config file, else the default one if it exists, unless --cpu is given.
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
                                                  const Environment& environment) {
-  const auto named = command_line.flags.find("config_file");
-  if (named != command_line.flags.end()) return named->second.value.get<std::string>();
-  if (has_true_flag(command_line, "use_cpu")) return std::nullopt;
+  if (const auto named = value_in(command_line.flags, key::config_file)) return *named;
+  if (has_true_flag(command_line, key::use_cpu)) return std::nullopt;
   return find_default_config(environment);
 }
 
@@ -72,7 +70,8 @@ bool is_open_mpi(const Environment& environment) {
 }
 
 bool names_mpi_hosts(const LaunchInputs& inputs) {
-  return inputs.command_line.flags.contains("mpirun_hostfile") || inputs.file.contains("mpirun_hostfile");
+  return inputs.command_line.flags.contains(key::mpirun_hostfile) ||
+         inputs.file.contains(key::mpirun_hostfile);
 }
 
 void probe_machine_for(LaunchInputs& inputs, const Settings& settings) {
@@ -123,7 +122,7 @@ void write_deepspeed_env(const LaunchPlan& plan) {
 
 void run_with_srun(const CommandLine& command_line, const std::string& command,
                    const std::vector<std::string>& words) {
-  if (!has_true_flag(command_line, "srun")) return;
+  if (!has_true_flag(command_line, key::srun)) return;
   std::vector<std::string> own = {command};
   own.insert(own.end(), words.begin(), words.end());
   std::vector<std::string> srun =
@@ -160,10 +159,10 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.folder = current_folder();
   inputs.temporary_folder = temporary_folder(inputs.environment);
   inputs.called_as = program_path();
-  inputs.file_is_default = !command_line.flags.contains("config_file");
+  inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
     const FileConfig file = parse_config(config->text, config->path);
-    if (has_true_flag(command_line, "strict")) refuse_notes(file);
+    if (has_true_flag(command_line, key::strict)) refuse_notes(file);
     inputs.file = file_settings(file);
     inputs.file_order = file_order(file);
     for (const Problem& note : file.notes) gathered.notes.push_back(to_string(note));
@@ -206,11 +205,11 @@ int start(LaunchPlan plan) {
 }
 
 int start_or_explain(LaunchPlan plan) {
-  const Value dry_run = plan.settings["dry_run"].value;
-  if (dry_run.is_null()) return start(std::move(plan));
+  const auto dry_run = plan.settings[key::dry_run];
+  if (!dry_run) return start(std::move(plan));
   // A path need not be UTF-8.
   const auto json = [&] { return explain_json(plan).dump(2, ' ', false, Value::error_handler_t::replace); };
-  fmt::print("{}", dry_run == "json" ? json() + "\n" : explain_text(plan));
+  fmt::print("{}", dry_run == DryRun::json ? json() + "\n" : explain_text(plan));
   return 0;
 }
 
@@ -225,12 +224,13 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", launch_help(dialect, program, help_width(), help_scope(command_line)));
     return 0;
   }
-  if (const auto shell = command_line.flags.find("print_completion"); shell != command_line.flags.end()) {
-    fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
+  if (const auto shell = value_in(command_line.flags, key::print_completion)) {
+    fmt::print("{}", completion(*shell, dialect, program));
     return 0;
   }
   GatheredInputs gathered = gather_inputs(std::move(command_line), dialect, std::move(environment));
-  if (gathered.inputs.command_line.flags.contains("print_script")) return print_script(std::move(gathered));
+  if (gathered.inputs.command_line.flags.contains(key::print_script))
+    return print_script(std::move(gathered));
   if (const auto code = launch_on_hosts(gathered, words)) return *code;
   run_with_srun(gathered.inputs.command_line, dialect == Dialect::launch ? "launch" : "run", words);
   return start_or_explain(plan_of(std::move(gathered)));

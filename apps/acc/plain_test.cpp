@@ -155,9 +155,7 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
 std::vector<std::string> plain_test(const CommandLine& command_line, int expected, double time_limit,
                                     bool json) {
   const Environment environment = Environment::of_process();
-  const auto flag = command_line.flags.find("python");
-  const std::string requested =
-      flag == command_line.flags.end() ? std::string() : flag->second.value.get<std::string>();
+  const std::string requested = value_in(command_line.flags, key::python).value_or("");
   const Python python = find_python(requested, environment, kind_of_file, program_path());
   const std::string count = fmt::to_string(expected);
   const std::string limit = fmt::format("{:g}", time_limit);

@@ -85,8 +85,9 @@ std::vector<std::string> with_limits(const TestOptions& options) {
 }
 
 int requested_processes(const LaunchPlan& plan) {
-  const Value requested = plan.settings["num_processes"].value;
-  if (requested.is_number_integer()) return requested.get<int>();
+  const auto requested = plan.settings[key::num_processes];
+  const auto* number = requested ? std::get_if<std::int64_t>(&*requested) : nullptr;
+  if (number != nullptr) return static_cast<int>(*number);
   return plan.num_machines * plan.nproc_per_node;
 }
 
@@ -142,7 +143,7 @@ int test_command(const std::vector<std::string>& words) {
     throw Error({.what = "accepts no program: it runs acc-selftest",
                  .where = "acc test " + command_line.program.front()});
   }
-  if (command_line.flags.contains("print_script"))
+  if (command_line.flags.contains(key::print_script))
     throw Error({.what = "prints scripts for acc launch alone", .where = "--print-script"});
   run_with_srun(command_line, "test", words);
   if (options.nodes) return check_nodes(std::move(command_line), options.json);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "acc/plan/launch_inputs.hpp"
+#include "support/setting_called.hpp"
 
 namespace acc::test {
 
@@ -56,12 +57,13 @@ inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialec
   return result;
 }
 
-/// A config file's settings, all from line 1 on of `job.yaml`.
-inline std::map<std::string, Setting, std::less<>> file(const Value& values) {
-  std::map<std::string, Setting, std::less<>> settings;
+/// A config file's settings by name, all from line 1 on of `job.yaml`.
+inline SettingMap file(const Value& values) {
+  SettingMap settings;
   int line = 0;
-  for (const auto& [name, value] : values.items())
-    settings[name] = {value, "job.yaml:" + std::to_string(++line)};
+  for (const auto& [name, value] : values.items()) {
+    settings[setting_called(name).id] = {value, "job.yaml:" + std::to_string(++line)};
+  }
   return settings;
 }
 

@@ -27,7 +27,7 @@ Environment shown_environment(const LaunchPlan& plan, int local_rank) {
 std::vector<std::string> all_notes(const LaunchPlan& plan) {
   std::vector<std::string> notes = plan.notes;
   if (!plan.engine.empty()) notes.insert(notes.begin(), plan.engine);
-  if (plan.launcher == "simple" && !plan.delegated && plan.nproc_per_node > 1) {
+  if (plan.launcher == Launcher::simple && !plan.delegated && plan.nproc_per_node > 1) {
     notes.push_back(
         fmt::format("accelerate launch starts one process where acc starts these {}", plan.nproc_per_node));
   }
@@ -38,7 +38,7 @@ std::vector<std::string> all_notes(const LaunchPlan& plan) {
 
 Environment common_environment(const LaunchPlan& plan) {
   Environment common = plan.environment;
-  if (plan.launcher == "simple" && plan.sets_ranks) {
+  if (plan.launcher == Launcher::simple && plan.sets_ranks) {
     common.set("MASTER_ADDR", plan.master_addr);
     common.set("MASTER_PORT",
                plan.master_port == 0 ? std::string(kFreePort) : fmt::to_string(plan.master_port));
@@ -64,17 +64,17 @@ std::string wrapped_text(const LaunchPlan& plan) {
 }  // namespace
 
 std::string assumed_text(const LaunchPlan& plan) {
-  const auto is_given = [&](std::string_view name) {
-    const std::string& origin = plan.settings.origin(name);
-    const bool of_engine = !plan.engine.empty() && name.starts_with("num_");
+  const auto is_given = [&](SettingId id) {
+    const std::string& origin = plan.settings.origin(id);
+    const bool of_engine = !plan.engine.empty() && (id == key::num_processes || id == key::num_machines);
     return of_engine || origin.starts_with('-') || origin.starts_with("PET_");
   };
   std::vector<std::string> values;
-  if (!is_given("num_processes"))
+  if (!is_given(key::num_processes))
     values.push_back(pluralize(plan.num_machines * plan.nproc_per_node, "process"));
-  if (!is_given("num_machines")) values.push_back(pluralize(plan.num_machines, "machine"));
-  if (!is_given("mixed_precision"))
-    values.push_back("mixed_precision " + value_text(plan.settings["mixed_precision"].value));
+  if (!is_given(key::num_machines)) values.push_back(pluralize(plan.num_machines, "machine"));
+  if (!is_given(key::mixed_precision))
+    values.push_back("mixed_precision " + plan.settings[key::mixed_precision]);
   // Who gives everything else knows that he starts on one machine.
   if (plan.num_machines == 1 && values == std::vector<std::string>{"1 machine"}) return {};
   return join(values, ", ");
@@ -104,7 +104,7 @@ Value explain_json(const LaunchPlan& plan) {
     workers.push_back(std::move(worker));
   }
   return {{"schema", 1},
-          {"launcher", plan.launcher},
+          {"launcher", word_of(plan.launcher)},
           {"settings", settings},
           {"worker_command", plan.worker_command},
           {"env", common.variables()},
@@ -126,7 +126,7 @@ std::string explain_text(const LaunchPlan& plan) {
       fmt::format("{} of {}, launcher {}\n\nSettings that are not the default:\n",
                   pluralize(plan.nproc_per_node, "worker"),
                   plan.task ? pluralize(plan.num_machines, "task") : pluralize(plan.num_machines, "machine"),
-                  plan.launcher);
+                  word_of(plan.launcher));
   for (const auto& [name, setting] : all) {
     if (setting.origin == "default") continue;
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", name, width, value_text(setting.value), value_width,

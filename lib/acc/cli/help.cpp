@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
@@ -16,8 +15,8 @@ namespace acc::launcher {
 namespace {
 
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
-  if (flag.implicit_value)
-    return spec.type == ValueType::boolean ? "" : "[=" + std::string(*std::prev(spec.allowed.end())) + "]";
+  if (!flag.needs_argument())
+    return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
   if (is_number(spec) && !std::empty(spec.allowed))
     return " {N," + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
   if (!std::empty(spec.allowed) && spec.allowed.size() <= 4) {
@@ -35,11 +34,17 @@ std::string value_name(const SettingSpec& spec, const Flag& flag) {
   }
 }
 
+std::string default_text(const Value& value) {
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> items;
+  for (const Value& item : value) items.push_back(item.dump());
+  return "[" + join(items, ", ") + "]";
+}
+
 std::string with_default(const SettingSpec& spec) {
-  std::string text(spec.help);
-  if (spec.default_value != "null" && spec.default_value != "false" && spec.default_value != "{}")
-    text += fmt::format(" Default: {}.", spec.default_value);
-  return text;
+  const Value value = default_value(spec);
+  const bool is_shown = !value.is_null() && value != false && !value.is_object();
+  return std::string(spec.help) + (is_shown ? fmt::format(" Default: {}.", default_text(value)) : "");
 }
 
 // The help of a setting, one or more lines; empty if it has no flag in this dialect.
@@ -68,20 +73,20 @@ bool is_family(std::string_view group) {
 
 HelpScope help_scope(const CommandLine& command_line) {
   HelpScope scope{.all = command_line.help_all};
-  const auto has_flag = [&](std::string_view name) { return command_line.flags.contains(name); };
   struct Switch {
-    std::string_view setting, family;
+    SettingId setting;
+    std::string_view family;
   };
-  constexpr std::array kSwitches = {Switch{"use_fsdp", "FSDP"}, Switch{"use_deepspeed", "DeepSpeed"},
-                                    Switch{"use_megatron_lm", "Megatron-LM"},
-                                    Switch{"use_parallelism_config", "Parallel dimensions"},
-                                    Switch{"tpu", "TPU"}};
+  constexpr std::array kSwitches = {Switch{key::use_fsdp, "FSDP"}, Switch{key::use_deepspeed, "DeepSpeed"},
+                                    Switch{key::use_megatron_lm, "Megatron-LM"},
+                                    Switch{key::use_parallelism_config, "Parallel dimensions"},
+                                    Switch{key::tpu, "TPU"}};
   for (const Switch& one : kSwitches) {
-    if (has_flag(one.setting)) scope.families.push_back(one.family);
+    if (command_line.flags.contains(one.setting)) scope.families.push_back(one.family);
   }
   // A flag of a family selects the family.
   for (const SettingSpec& spec : schema()) {
-    const bool selects = is_family(spec.group) && has_flag(spec.name);
+    const bool selects = is_family(spec.group) && command_line.flags.contains(spec.id);
     if (selects && std::ranges::find(scope.families, spec.group) == scope.families.end())
       scope.families.push_back(spec.group);
   }

@@ -194,7 +194,7 @@ std::vector<CompletionFlag> completion_flags(Dialect dialect) {
     }
     for (const Flag& flag : spec.flags) {
       if (!exists_in(flag, dialect)) continue;
-      const bool takes_value = !flag.implicit_value.has_value();
+      const bool takes_value = flag.needs_argument();
       flags.push_back({.spelling = std::string(flag.spelling),
                        .help = std::string(spec.help),
                        .takes_value = takes_value,

@@ -132,7 +132,7 @@ std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_vie
   if (found != spec.allowed.end()) return std::string(*found);
   const auto number = spec.numbered ? parse_integer(text) : std::nullopt;
   if (!number || *number < 1 || *number > static_cast<std::int64_t>(spec.allowed.size())) return std::nullopt;
-  return std::string(spec.allowed.begin()[*number - 1]);
+  return std::string(spec.allowed[static_cast<std::size_t>(*number - 1)]);
 }
 
 Result convert(const SettingSpec& spec, const DocumentNode& node) {

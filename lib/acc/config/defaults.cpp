@@ -10,9 +10,8 @@
 namespace acc::launcher {
 
 ConfigKind kind_of(const ConfigValues& values) {
-  const auto found = values.find("compute_environment");
-  const bool sagemaker = found != values.end() && found->second == "AMAZON_SAGEMAKER";
-  return sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+  const auto place = value_in(values, key::compute_environment);
+  return place == ComputeEnvironment::amazon_sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
 }
 
 ConfigValues with_defaults(ConfigValues values) {
@@ -24,17 +23,18 @@ ConfigValues with_defaults(ConfigValues values) {
   }
   if (kind == ConfigKind::sagemaker) {
     values.try_emplace("gpu_ids", "all");
-  } else if (values["distributed_type"] == "NO") {
+  } else if (value_in(values, key::distributed_type) == DistributedType::no) {
     values.try_emplace("num_processes", 1);
   }
   return values;
 }
 
 ConfigValues default_config(int gpus, std::string_view mixed_precision) {
-  return with_defaults({{"distributed_type", gpus > 1 ? "MULTI_GPU" : "NO"},
-                        {"mixed_precision", mixed_precision},
-                        {"num_processes", gpus > 1 ? gpus : 1},
-                        {"use_cpu", gpus == 0}});
+  return with_defaults(
+      {{"distributed_type", word_of(gpus > 1 ? DistributedType::multi_gpu : DistributedType::no)},
+       {"mixed_precision", mixed_precision},
+       {"num_processes", gpus > 1 ? gpus : 1},
+       {"use_cpu", gpus == 0}});
 }
 
 namespace {

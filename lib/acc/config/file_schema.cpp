@@ -29,7 +29,7 @@ Value types_of(ValueType type) {
 }
 
 // An enum cannot ignore case; as one alternative of anyOf it still gives editors the words to offer.
-Value words_of(const SettingSpec& spec) {
+Value allowed_words(const SettingSpec& spec) {
   Value words = Value::array();
   for (const std::string_view word : spec.allowed) words.push_back(word);
   return words;
@@ -50,9 +50,9 @@ Value property_of(const SettingSpec& spec) {
   if (std::empty(spec.allowed)) {
     property["type"] = types_of(spec.type);
   } else if (spec.ignore_case || is_number(spec)) {
-    property["anyOf"] = Value::array({{{"enum", words_of(spec)}}, {{"type", types_of(spec.type)}}});
+    property["anyOf"] = Value::array({{{"enum", allowed_words(spec)}}, {{"type", types_of(spec.type)}}});
   } else {
-    property["enum"] = words_of(spec);
+    property["enum"] = allowed_words(spec);
   }
   if (spec.min) property["minimum"] = *spec.min;
   if (spec.max) property["maximum"] = *spec.max;
@@ -73,8 +73,9 @@ Value schema_of(ConfigKind kind, const Value& required) {
 }  // namespace
 
 Value file_schema() {
-  const Value sagemaker = {{"properties", {{"compute_environment", {{"const", "AMAZON_SAGEMAKER"}}}}},
-                           {"required", Value::array({"compute_environment"})}};
+  const Value sagemaker = {
+      {"properties", {{"compute_environment", {{"const", word_of(ComputeEnvironment::amazon_sagemaker)}}}}},
+      {"required", Value::array({"compute_environment"})}};
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", "Config file of acc and of accelerate"},
           {"type", "object"},

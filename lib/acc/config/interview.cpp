@@ -19,8 +19,9 @@ namespace {
 
 // The values that accelerate's questionnaire writes without asking.
 ConfigValues unasked_values(ConfigKind kind) {
-  if (kind == ConfigKind::sagemaker) return with_defaults({{"compute_environment", "AMAZON_SAGEMAKER"}});
-  ConfigValues values = with_defaults({{"distributed_type", "NO"}});
+  if (kind == ConfigKind::sagemaker)
+    return with_defaults({{"compute_environment", word_of(ComputeEnvironment::amazon_sagemaker)}});
+  ConfigValues values = with_defaults({{"distributed_type", word_of(DistributedType::no)}});
   values.erase("mixed_precision");  // always asked, except with a DeepSpeed config file, which contains it
   values["same_network"] = true;
   values["downcast_bf16"] = "no";
@@ -145,7 +146,7 @@ std::string Interview::help() const {
                                 : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
   if (spec == nullptr) return std::string(question.help);
   std::string text = fmt::format("{} Key in the file: {}.", spec->help, question.key);
-  if (!std::empty(spec->flags)) text += fmt::format(" Flag of a launch: {}.", spec->flags.begin()->spelling);
+  if (!std::empty(spec->flags)) text += fmt::format(" Flag of a launch: {}.", spec->flags.front().spelling);
   if (!spec->environment.empty()) text += fmt::format(" Workers see it in {}.", spec->environment);
   return text;
 }

@@ -99,7 +99,7 @@ constexpr std::array<std::string_view, 4> kVersion1Only = {
 // Converts a sharding strategy of version 1 to fsdp_reshard_after_forward of version 2.
 Value reshards(const Value& strategy) {
   const std::string text = strategy.is_string() ? strategy.get<std::string>() : strategy.dump();
-  const auto word = allowed_word(*find_setting("fsdp_sharding_strategy"), text);
+  const auto word = allowed_word(row_of(key::fsdp_sharding_strategy), text);
   if (!word) return strategy;
   return *word == "FULL_SHARD" || *word == "HYBRID_SHARD";
 }
@@ -129,16 +129,16 @@ Value convert_section(const DocumentNode& section, std::vector<std::string>& not
 }
 
 // fsdp_sharding_strategy is the only key that is renamed.
-const SettingSpec* setting_of_key(std::string_view section, std::string_view key) {
+const SettingSpec* renamed_row(std::string_view section, std::string_view key) {
   const SettingSpec* spec = section == "fsdp_config" ? find_section_key(section, key) : nullptr;
-  const bool renamed = spec != nullptr && spec->name == "fsdp_sharding_strategy";
-  return renamed ? find_setting("fsdp_reshard_after_forward") : nullptr;
+  const bool renamed = spec != nullptr && spec->id == key::fsdp_sharding_strategy;
+  return renamed ? &row_of(key::fsdp_reshard_after_forward) : nullptr;
 }
 
 bool is_version_2(const DocumentNode& section) {
   return std::ranges::any_of(section.items, [](const DocumentNode& item) {
     const SettingSpec* spec = find_section_key("fsdp_config", item.key);
-    return spec != nullptr && spec->name == "fsdp_version" && parse_integer(item.text) == 2;
+    return spec != nullptr && spec->id == key::fsdp_version && parse_integer(item.text) == 2;
   });
 }
 
@@ -158,7 +158,7 @@ Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file) {
   Fsdp2Text result;
   Value wanted = to_value(root);
   wanted["fsdp_config"] = convert_section(*section, result.notes);
-  result.text = edited_document(text, wanted, file, setting_of_key);
+  result.text = edited_document(text, wanted, file, renamed_row);
   return result;
 }
 

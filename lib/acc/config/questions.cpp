@@ -14,22 +14,21 @@ std::int64_t Answers::number(std::string_view question) const {
 }
 
 ConfigKind Answers::kind() const {
-  return is("compute_environment", "AMAZON_SAGEMAKER") ? ConfigKind::sagemaker : ConfigKind::cluster;
+  const bool sagemaker = is("compute_environment", word_of(ComputeEnvironment::amazon_sagemaker));
+  return sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
 }
 
-std::string Answers::type() const {
-  const auto found = values.find("distributed_type");
-  return found == values.end() ? "NO" : found->second.get<std::string>();
+DistributedType Answers::type() const {
+  if (kind() == ConfigKind::sagemaker) return DistributedType::no;
+  return value_in(values, key::distributed_type).value_or(DistributedType::no);
 }
 
 bool Answers::on_cpu() const {
-  const auto found = values.find("use_cpu");
-  return found != values.end() && found->second == true;
+  return value_in(values, key::use_cpu).value_or(false);
 }
 
 std::int64_t Answers::machines() const {
-  const auto found = values.find("num_machines");
-  return found == values.end() ? 1 : found->second.get<std::int64_t>();
+  return value_in(values, key::num_machines).value_or(1);
 }
 
 std::vector<Choice> words(std::initializer_list<std::string_view> labels) {
@@ -38,9 +37,9 @@ std::vector<Choice> words(std::initializer_list<std::string_view> labels) {
   return choices;
 }
 
-std::vector<Choice> allowed_words(std::string_view setting, std::string_view but) {
+std::vector<Choice> allowed_words(SettingId setting, std::string_view but) {
   std::vector<Choice> choices;
-  for (const std::string_view word : find_setting(setting)->allowed) {
+  for (const std::string_view word : row_of(setting).allowed) {
     if (word != but) choices.push_back({std::string(word), word, {}});
   }
   return choices;

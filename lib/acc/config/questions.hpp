@@ -42,9 +42,9 @@ class Answers {
   /// The kind of the config file.
   ConfigKind kind() const;
   /// The distributed_type that follows from the answers.
-  std::string type() const;
-  bool is_multi() const { return type().starts_with("MULTI_"); }
-  bool is_multi_accelerator() const { return is_multi() && type() != "MULTI_CPU"; }
+  DistributedType type() const;
+  bool is_multi() const { return launcher::is_multi(type()); }
+  bool is_multi_accelerator() const { return is_multi() && type() != DistributedType::multi_cpu; }
   bool on_cpu() const;
   std::int64_t machines() const;
 };
@@ -84,8 +84,8 @@ std::span<const Question> questions();
 
 /// Choices whose value is their label.
 std::vector<Choice> words(std::initializer_list<std::string_view> labels);
-/// The values that the schema allows for a setting, without those in `but`.
-std::vector<Choice> allowed_words(std::string_view setting, std::string_view but = {});
+/// The values that the schema allows for a setting, without `but`.
+std::vector<Choice> allowed_words(SettingId setting, std::string_view but = {});
 /// The choices yes and no, where yes also sets another key.
 std::vector<Choice> yes_makes(std::string_view key, const Value& value);
 

@@ -9,17 +9,18 @@ namespace acc::launcher {
 namespace {
 
 std::vector<Choice> types() {
-  return {{"No distributed training", "NO", {}},
-          {"multi-CPU", "MULTI_CPU", {{"use_cpu", true}}},
-          {"multi-XPU", "MULTI_XPU", {}},
-          {"multi-HPU", "MULTI_HPU", {}},
-          {"multi-GPU", "MULTI_GPU", {}},
-          {"multi-NPU", "MULTI_NPU", {}},
-          {"multi-MLU", "MULTI_MLU", {}},
-          {"multi-SDAA", "MULTI_SDAA", {}},
-          {"multi-MUSA", "MULTI_MUSA", {}},
-          {"multi-NEURON", "MULTI_NEURON", {}},
-          {"TPU", "XLA", {{"mixed_precision", "no"}}}};
+  using enum DistributedType;
+  return {{"No distributed training", word_of(no), {}},
+          {"multi-CPU", word_of(multi_cpu), {{"use_cpu", true}}},
+          {"multi-XPU", word_of(multi_xpu), {}},
+          {"multi-HPU", word_of(multi_hpu), {}},
+          {"multi-GPU", word_of(multi_gpu), {}},
+          {"multi-NPU", word_of(multi_npu), {}},
+          {"multi-MLU", word_of(multi_mlu), {}},
+          {"multi-SDAA", word_of(multi_sdaa), {}},
+          {"multi-MUSA", word_of(multi_musa), {}},
+          {"multi-NEURON", word_of(multi_neuron), {}},
+          {"TPU", word_of(xla), {{"mixed_precision", "no"}}}};
 }
 
 std::vector<Choice> machine_ranks(const Answers& answers) {
@@ -51,7 +52,8 @@ std::vector<Question> place_questions() {
        .kind = menu,
        .default_answer = "This machine",
        .key = "compute_environment",
-       .choices = {{"This machine", "LOCAL_MACHINE", {}}, {"AWS (Amazon SageMaker)", "AMAZON_SAGEMAKER", {}}},
+       .choices = {{"This machine", word_of(ComputeEnvironment::local_machine), {}},
+                   {"AWS (Amazon SageMaker)", word_of(ComputeEnvironment::amazon_sagemaker), {}}},
        .of = {}},
   };
 }
@@ -117,13 +119,13 @@ std::vector<Question> training_questions() {
        .prompt = "Train on the CPU only, also where there are GPUs?",
        .default_answer = "no",
        .key = "use_cpu",
-       .asked = [](const Answers& a) { return a.type() == "NO"; }},
+       .asked = [](const Answers& a) { return a.type() == DistributedType::no; }},
       {.name = "mpirun",
        .prompt = "Start the workers through mpirun?",
        .default_answer = "no",
        .help = "mpirun starts the workers on the hosts of a file; without it, acc starts those of the "
                "machine that it runs on.",
-       .asked = [](const Answers& a) { return a.type() == "MULTI_CPU"; }},
+       .asked = [](const Answers& a) { return a.type() == DistributedType::multi_cpu; }},
       {.name = "mpirun_hostfile",
        .prompt = "Path of the hostfile?",
        .kind = path,
@@ -136,14 +138,15 @@ std::vector<Question> training_questions() {
 namespace {
 
 bool one_machine_of_gpus(const Answers& answers) {
-  return answers.type() == "MULTI_GPU" && answers.machines() == 1;
+  return answers.type() == DistributedType::multi_gpu && answers.machines() == 1;
 }
 
 // One process per GPU if the job uses GPUs, also under DeepSpeed, FSDP and Megatron-LM; other machines are
 // taken to be like this one.
 std::string likely_processes(const Answers& answers) {
   if (one_machine_of_gpus(answers)) return std::to_string(std::max(2, answers.gpus));
-  const int of_each = answers.is("distributed_type", "MULTI_GPU") ? std::max(1, answers.gpus) : 1;
+  const int of_each =
+      answers.is("distributed_type", word_of(DistributedType::multi_gpu)) ? std::max(1, answers.gpus) : 1;
   return std::to_string(of_each * answers.machines());
 }
 
@@ -158,7 +161,7 @@ std::optional<std::string> refuse_processes(const Answers& answers, const Value&
 }
 
 bool has_devices(const Answers& answers) {
-  return (answers.type() == "NO" || answers.is_multi_accelerator()) && !answers.on_cpu();
+  return (answers.type() == DistributedType::no || answers.is_multi_accelerator()) && !answers.on_cpu();
 }
 
 }  // namespace
@@ -170,7 +173,7 @@ std::vector<Question> device_questions() {
        .prompt = "How many processes in all, over all machines (one for each device)?",
        .kind = integer,
        .key = "num_processes",
-       .asked = [](const Answers& a) { return a.type() != "NO"; },
+       .asked = [](const Answers& a) { return a.type() != DistributedType::no; },
        .default_answer_for = likely_processes,
        .refuse = refuse_processes},
       {.name = "gpu_ids",
@@ -184,7 +187,10 @@ std::vector<Question> device_questions() {
        .default_answer = "no",
        .key = "enable_cpu_affinity",
        .asked =
-           [](const Answers& a) { return (a.type() == "NO" || a.type() == "MULTI_GPU") && !a.on_cpu(); }},
+           [](const Answers& a) {
+             return (a.type() == DistributedType::no || a.type() == DistributedType::multi_gpu) &&
+                    !a.on_cpu();
+           }},
   };
 }
 

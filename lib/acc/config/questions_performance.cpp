@@ -7,7 +7,7 @@ namespace {
 
 // Config files spell back ends in upper case, the menu in lower case.
 std::vector<Choice> backends() {
-  std::vector<Choice> choices = allowed_words("dynamo_backend", "NO");
+  std::vector<Choice> choices = allowed_words(key::dynamo_backend, "NO");
   for (Choice& choice : choices) choice.label = to_lower(choice.label);
   return choices;
 }
@@ -45,7 +45,7 @@ std::vector<Question> dynamo_questions() {
        .kind = menu,
        .default_answer = "default",
        .key = "dynamo_config.dynamo_mode",
-       .choices = allowed_words("dynamo_mode"),
+       .choices = allowed_words(key::dynamo_mode),
        .asked = customised,
        .of = {}},
       {.name = "dynamo_use_fullgraph",
@@ -157,9 +157,9 @@ std::vector<Question> precision_questions() {
        .kind = menu,
        .default_answer = "no",
        .key = "mixed_precision",
-       .choices = allowed_words("mixed_precision"),
+       .choices = allowed_words(key::mixed_precision),
        // A DeepSpeed config file contains it, and TPUs do not support it.
-       .asked = [](const Answers& a) { return a.type() != "XLA" && !a.yes("deepspeed_file"); },
+       .asked = [](const Answers& a) { return a.type() != DistributedType::xla && !a.yes("deepspeed_file"); },
        .of = {}},
       {.name = "fp8_backend",
        .prompt = "Which library for FP8?",

@@ -140,7 +140,7 @@ std::vector<Question> sagemaker_machine_questions() {
 namespace {
 
 bool uses_tpu(const Answers& answers) {
-  return answers.type() == "XLA";
+  return answers.type() == DistributedType::xla;
 }
 bool pod(const Answers& answers) {
   return answers.yes("tpu_use_cluster");

@@ -5,7 +5,7 @@ namespace acc::launcher {
 namespace {
 
 bool uses_deepspeed(const Answers& answers) {
-  return answers.type() == "DEEPSPEED";
+  return answers.type() == DistributedType::deepspeed;
 }
 bool without_file(const Answers& answers) {
   return uses_deepspeed(answers) && !answers.yes("deepspeed_file");
@@ -21,7 +21,7 @@ bool with_hostfile(const Answers& answers) {
 }
 
 std::optional<std::string> refuse_deepspeed_on_neuron(const Answers& answers, const Value& value) {
-  if (value != true || answers.type() != "MULTI_NEURON") return std::nullopt;
+  if (value != true || answers.type() != DistributedType::multi_neuron) return std::nullopt;
   return "DeepSpeed does not run on Neuron";
 }
 
@@ -144,8 +144,8 @@ std::vector<Question> deepspeed_questions() {
        .default_answer = "no",
        .help = "DeepSpeed shards optimizer, gradients and parameters over the processes (ZeRO) and offloads "
                "them to CPU or NVMe. It has to be installed where the job runs.",
-       .choices = yes_makes("distributed_type", "DEEPSPEED"),
-       .asked = [](const Answers& a) { return a.type() == "NO" || a.is_multi_accelerator(); },
+       .choices = yes_makes("distributed_type", word_of(DistributedType::deepspeed)),
+       .asked = [](const Answers& a) { return a.type() == DistributedType::no || a.is_multi_accelerator(); },
        .refuse = refuse_deepspeed_on_neuron},
       {.name = "deepspeed_file",
        .prompt = "Is there a DeepSpeed JSON file?",
@@ -185,7 +185,7 @@ std::vector<Question> deepspeed_questions() {
 namespace {
 
 bool uses_fsdp(const Answers& answers) {
-  return answers.type() == "FSDP";
+  return answers.type() == DistributedType::fsdp;
 }
 bool version_1(const Answers& answers) {
   return answers.is("fsdp_version", 1);
@@ -198,7 +198,7 @@ bool parallel(const Answers& answers) {
 }
 
 std::optional<std::string> refuse_fsdp_on_neuron(const Answers& answers, const Value& value) {
-  if (value != true || answers.type() != "MULTI_NEURON") return std::nullopt;
+  if (value != true || answers.type() != DistributedType::multi_neuron) return std::nullopt;
   return "FSDP does not run on Neuron";
 }
 
@@ -222,7 +222,7 @@ std::vector<Question> fsdp_sharding_questions() {
        .default_answer = "no",
        .help = "PyTorch's FSDP shards parameters, gradients and optimizer states over the processes, for "
                "models that one device cannot train.",
-       .choices = yes_makes("distributed_type", "FSDP"),
+       .choices = yes_makes("distributed_type", word_of(DistributedType::fsdp)),
        .asked = [](const Answers& a) { return a.is_multi_accelerator(); },
        .refuse = refuse_fsdp_on_neuron},
       {.name = "fsdp_version",
@@ -378,7 +378,7 @@ std::vector<Question> fsdp_questions() {
 namespace {
 
 bool uses_megatron(const Answers& answers) {
-  return answers.type() == "MEGATRON_LM";
+  return answers.type() == DistributedType::megatron_lm;
 }
 
 }  // namespace
@@ -391,8 +391,8 @@ std::vector<Question> megatron_questions() {
        .default_answer = "no",
        .help = "Megatron-LM trains large language models with tensor, pipeline and sequence parallelism. It "
                "has to be installed where the job runs.",
-       .choices = yes_makes("distributed_type", "MEGATRON_LM"),
-       .asked = [](const Answers& a) { return a.type() == "MULTI_GPU"; }},
+       .choices = yes_makes("distributed_type", word_of(DistributedType::megatron_lm)),
+       .asked = [](const Answers& a) { return a.type() == DistributedType::multi_gpu; }},
       {.name = "megatron_lm_tp_degree",
        .prompt = "Degree of tensor parallelism?",
        .kind = integer,

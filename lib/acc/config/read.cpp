@@ -11,14 +11,13 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/migration.hpp"
 #include "acc/config/schema.hpp"
 
 namespace acc::launcher {
 namespace {
-
-constexpr std::string_view kAmazonSageMaker = "AMAZON_SAGEMAKER";
 
 // Reads the top level of a file and collects the errors.
 class Reader {
@@ -45,7 +44,8 @@ class Reader {
 
   static bool is_sagemaker(const DocumentNode& root) {
     for (const DocumentNode& item : root.items) {
-      if (item.key == "compute_environment") return item.value == kAmazonSageMaker;
+      if (item.key == "compute_environment")
+        return item.value == word_of(ComputeEnvironment::amazon_sagemaker);
     }
     return false;
   }
@@ -219,14 +219,8 @@ void refuse_notes(const FileConfig& config) {
 
 namespace {
 
-std::optional<std::int64_t> number(const FileConfig& config, std::string_view key) {
-  const auto found = config.values.find(key);
-  if (found == config.values.end() || !found->second.is_number_integer()) return std::nullopt;
-  return found->second.get<std::int64_t>();
-}
-
-std::string where(const FileConfig& config, std::string_view key) {
-  const auto line = config.positions.find(key);
+std::string where(const FileConfig& config, SettingId key) {
+  const auto line = config.positions.find(file_key(row_of(key)));
   return line == config.positions.end() ? config.path.string()
                                         : fmt::format("{}:{}", config.path.string(), line->second);
 }
@@ -235,30 +229,31 @@ std::string where(const FileConfig& config, std::string_view key) {
 
 std::vector<Problem> contradictions(const FileConfig& config) {
   std::vector<Problem> problems;
-  const std::int64_t machines = number(config, "num_machines").value_or(1);
-  const auto processes = number(config, "num_processes");
-  if (processes && *processes % machines != 0) {
+  const ConfigValues& values = config.values;
+  const std::int64_t machines = value_in(values, key::num_machines).value_or(1);
+  const auto count = value_in(values, key::num_processes);
+  const auto* processes = count ? std::get_if<std::int64_t>(&*count) : nullptr;
+  if (processes != nullptr && *processes % machines != 0) {
     problems.push_back(
         {fmt::format("num_processes {} cannot be divided evenly among num_machines {}", *processes, machines),
-         where(config, "num_processes"), "num_processes counts over all machines"});
+         where(config, key::num_processes), "num_processes counts over all machines"});
   }
-  const auto rank = number(config, "machine_rank");
+  const auto rank = value_in(values, key::machine_rank);
   if (rank && *rank >= machines) {
     problems.push_back({fmt::format("machine_rank {} is not below num_machines {}", *rank, machines),
-                        where(config, "machine_rank"), "ranks count from 0"});
+                        where(config, key::machine_rank), "ranks count from 0"});
   }
-  if (machines > 1 && !config.values.contains("main_process_ip")) {
+  if (machines > 1 && !value_in(values, key::main_process_ip)) {
     problems.push_back({fmt::format("num_machines {} need main_process_ip", machines),
-                        where(config, "num_machines"), "the address of machine 0"});
+                        where(config, key::num_machines), "the address of machine 0"});
   }
-  const auto ids = config.values.find("gpu_ids");
-  const auto type = config.values.find("distributed_type");
-  const bool names_one = ids != config.values.end() && ids->second.is_string() && ids->second != "all" &&
-                         ids->second.get<std::string>().find(',') == std::string::npos;
-  if (names_one && type != config.values.end() && type->second == "MULTI_GPU" && machines == 1 &&
-      processes > 1) {
+  const auto ids = value_in(values, key::gpu_ids);
+  const bool names_one = ids && *ids != "all" && ids->find(',') == std::string::npos;
+  const bool on_gpus = kind_of(values) == ConfigKind::cluster &&
+                       value_in(values, key::distributed_type) == DistributedType::multi_gpu;
+  if (names_one && on_gpus && machines == 1 && processes != nullptr && *processes > 1) {
     problems.push_back({fmt::format("gpu_ids names one GPU, and {} processes are to share it", *processes),
-                        where(config, "gpu_ids"), "name one per process, or `all`"});
+                        where(config, key::gpu_ids), "name one per process, or `all`"});
   }
   return problems;
 }

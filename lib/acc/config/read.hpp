@@ -3,17 +3,28 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/config/schema.hpp"
 #include "acc/config/value.hpp"
 
 namespace acc::launcher {
 
 /// Values by the name of their setting.
 using ConfigValues = std::map<std::string, Value, std::less<>>;
+
+/// The value of a key at the top level, if it has one. Files of SageMaker jobs have another distributed_type.
+template <class T>
+auto value_in(const ConfigValues& values, SettingKey<T> key) {
+  using Result = std::conditional_t<kIsOptional<T>, T, std::optional<T>>;
+  const auto found = values.find(file_key(row_of(key)));
+  return found == values.end() ? Result() : value_as<Result>(found->second);
+}
 
 /// The content of a config file, without defaults and nulls.
 struct FileConfig {

@@ -41,13 +41,14 @@ void check(const NotebookLauncherOptions& options) {
 class Flags {
  public:
   // An option that is empty was not given.
-  void give(const char* setting, const char* option, const std::string& text) {
+  void give(launcher::SettingId setting, std::string_view option, const std::string& text) {
     if (text.empty()) return;
-    const std::string where = std::string("notebook_launcher: ") + option;
-    command_line_.flags[setting] = {launcher::parse_setting(*launcher::find_setting(setting), text, where),
-                                    where};
+    const std::string where = "notebook_launcher: " + std::string(option);
+    command_line_.flags[setting] = {launcher::parse_setting(row_of(setting), text, where), where};
   }
-  void give(const char* option, const std::string& text) { give(option, option, text); }
+  void give(launcher::SettingId setting, const std::string& text) {
+    give(setting, row_of(setting).name, text);
+  }
 
   CommandLine with_program(const std::filesystem::path& program) && {
     command_line_.program = {program.string()};
@@ -63,26 +64,27 @@ std::string seconds_text(std::chrono::milliseconds duration) {
 }
 
 CommandLine to_command_line(const NotebookLauncherOptions& options, bool cpu, const NotebookHost& host) {
+  namespace key = launcher::key;
   Flags flags;
-  flags.give("nproc_per_node", "num_processes", std::to_string(*options.num_processes));
-  flags.give("num_machines", "num_nodes", std::to_string(options.num_nodes));
-  flags.give("machine_rank", "node_rank", std::to_string(options.node_rank));
-  if (options.num_nodes > 1) flags.give("main_process_ip", "master_addr", options.master_addr);
-  if (options.use_port) flags.give("main_process_port", "use_port", std::to_string(*options.use_port));
-  flags.give("mixed_precision", options.mixed_precision);
-  flags.give("rdzv_backend", options.rdzv_backend);
-  flags.give("rdzv_endpoint", options.rdzv_endpoint);
-  flags.give("rdzv_conf", options.rdzv_conf);
-  flags.give("rdzv_id", options.rdzv_id);
-  flags.give("max_restarts", std::to_string(options.max_restarts));
-  flags.give("log_line_prefix_template", options.log_line_prefix_template);
-  flags.give("log_dir", options.log_dir);
-  flags.give("redirects", options.redirects);
-  flags.give("tee", options.tee);
+  flags.give(key::nproc_per_node, "num_processes", std::to_string(*options.num_processes));
+  flags.give(key::num_machines, "num_nodes", std::to_string(options.num_nodes));
+  flags.give(key::machine_rank, "node_rank", std::to_string(options.node_rank));
+  if (options.num_nodes > 1) flags.give(key::main_process_ip, "master_addr", options.master_addr);
+  if (options.use_port) flags.give(key::main_process_port, "use_port", std::to_string(*options.use_port));
+  flags.give(key::mixed_precision, options.mixed_precision);
+  flags.give(key::rdzv_backend, options.rdzv_backend);
+  flags.give(key::rdzv_endpoint, options.rdzv_endpoint);
+  flags.give(key::rdzv_conf, options.rdzv_conf);
+  flags.give(key::rdzv_id, options.rdzv_id);
+  flags.give(key::max_restarts, std::to_string(options.max_restarts));
+  flags.give(key::log_line_prefix_template, options.log_line_prefix_template);
+  flags.give(key::log_dir, options.log_dir);
+  flags.give(key::redirects, options.redirects);
+  flags.give(key::tee, options.tee);
   if (options.num_cpu_threads_per_process)
-    flags.give("num_cpu_threads_per_process", std::to_string(*options.num_cpu_threads_per_process));
-  flags.give("shutdown_timeout", seconds_text(options.shutdown_timeout));
-  if (cpu) flags.give("use_cpu", "cpu", "true");
+    flags.give(key::num_cpu_threads_per_process, std::to_string(*options.num_cpu_threads_per_process));
+  flags.give(key::shutdown_timeout, seconds_text(options.shutdown_timeout));
+  if (cpu) flags.give(key::use_cpu, "cpu", "true");
   return std::move(flags).with_program(host.program);
 }
 
@@ -118,7 +120,7 @@ LaunchPlan plan_notebook_job(const NotebookLauncherOptions& options, const Noteb
 }
 
 std::string announcement(const LaunchPlan& plan) {
-  const bool cpu = plan.settings.truth("use_cpu");
+  const bool cpu = plan.settings[launcher::key::use_cpu];
   if (plan.nproc_per_node == 1) return cpu ? "Launching training on CPU." : "Launching training on one GPU.";
   return "Launching training on " + std::to_string(plan.nproc_per_node) + (cpu ? " CPUs." : " GPUs.");
 }

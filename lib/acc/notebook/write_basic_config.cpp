@@ -26,7 +26,7 @@ fs::path default_location(const Environment& environment) {
 std::optional<fs::path> write_basic_config(std::string_view mixed_precision, const fs::path& save_location) {
   std::string precision(mixed_precision);
   for (char& letter : precision) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  launcher::parse_setting(*launcher::find_setting("mixed_precision"), precision, "mixed_precision");
+  launcher::parse_setting(row_of(launcher::key::mixed_precision), precision, "mixed_precision");
   const Environment environment = Environment::of_process();
   const fs::path file = save_location.empty() ? default_location(environment) : save_location;
   std::error_code unreadable;  // then it cannot be written either, which says why

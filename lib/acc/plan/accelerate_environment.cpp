@@ -17,16 +17,16 @@ namespace {
 // Whether torch.compile is requested. accelerate does not pass its variables to DeepSpeed workers; acc
 // does.
 bool compiles(const Settings& settings) {
-  return settings.text("dynamo_backend") != "NO";
+  return settings[key::dynamo_backend] != "NO";
 }
 
 }  // namespace
 
 Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& shape,
                                    const Settings& settings) {
-  if (shape.distributed_type == "XLA") return tpu_environment(settings);
-  const bool simple = shape.launcher == "simple";
-  const bool deepspeed = shape.distributed_type == "DEEPSPEED" && !simple;
+  if (shape.distributed_type == DistributedType::xla) return tpu_environment(settings);
+  const bool simple = shape.launcher == Launcher::simple;
+  const bool deepspeed = shape.distributed_type == DistributedType::deepspeed && !simple;
   Environment environment;
   if (simple || shape.use_cpu)
     environment.set("ACCELERATE_USE_CPU", truth_text(shape.use_cpu, TruthStyle::python));
@@ -34,26 +34,27 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
     environment.set("KMP_AFFINITY", "granularity=fine,compact,1,0");
     environment.set("KMP_BLOCKTIME", "1");
   }
-  if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
-  const std::string gpu_ids = settings.text("gpu_ids");
+  if (settings[key::debug]) environment.set("ACCELERATE_DEBUG_MODE", "true");
+  const std::string gpu_ids = settings[key::gpu_ids];
   if (!gpu_ids.empty() && gpu_ids != "all") {
     const std::string mask(device_mask_name(shape.distributed_type));
-    environment.set(mask,
-                    select_devices(gpu_ids, mask, inputs.environment.find(mask), settings.origin("gpu_ids")));
+    environment.set(
+        mask, select_devices(gpu_ids, mask, inputs.environment.find(mask), settings.origin(key::gpu_ids)));
   }
-  environment.set("ACCELERATE_MIXED_PRECISION", settings.text("mixed_precision"));
-  if (settings.text("mixed_precision") == "fp8") environment.overlay(fp8_environment(settings));
+  environment.set("ACCELERATE_MIXED_PRECISION", settings[key::mixed_precision]);
+  if (settings[key::mixed_precision] == "fp8") environment.overlay(fp8_environment(settings));
   if (!deepspeed || compiles(settings))
-    environment.overlay(section_variables(settings, "dynamo_config", TruthStyle::python));
-  if (settings.truth("enable_cpu_affinity")) environment.set("ACCELERATE_CPU_AFFINITY", "1");
+    environment.overlay(section_variables(settings, key::dynamo_config, TruthStyle::python));
+  if (settings[key::enable_cpu_affinity]) environment.set("ACCELERATE_CPU_AFFINITY", "1");
   if (simple) {
     if (shape.delegated) environment.overlay(mpi_environment(shape, settings));
     return environment;
   }
   if (deepspeed) environment.overlay(deepspeed_environment(inputs, settings));
-  if (shape.distributed_type == "FSDP") environment.overlay(fsdp_environment(settings));
+  if (shape.distributed_type == DistributedType::fsdp) environment.overlay(fsdp_environment(settings));
   // --use_megatron_lm may be combined with --use_fsdp; the library then uses Megatron-LM.
-  const bool megatron = shape.distributed_type == "MEGATRON_LM" || settings.truth("use_megatron_lm");
+  const bool megatron =
+      shape.distributed_type == DistributedType::megatron_lm || settings[key::use_megatron_lm];
   if (megatron && !deepspeed) environment.overlay(megatron_environment(settings));
   if (uses_parallelism(settings)) environment.overlay(parallelism_environment(settings));
   environment.overlay(peer_to_peer_environment(inputs));
@@ -61,8 +62,8 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
 }
 
 Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape, Settings& settings) {
-  constexpr std::string_view kThreads = "num_cpu_threads_per_process";
-  const std::string name(find_setting(kThreads)->environment);
+  constexpr auto kThreads = key::num_cpu_threads_per_process;
+  const std::string name(row_of(kThreads).environment);
   if (settings.given(kThreads)) return Environment{{name, settings.text(kThreads)}};
   const auto inherited = inputs.environment.find(name);
   // torchrun keeps any inherited value; for accelerate an empty value and 0 mean unset.

@@ -15,23 +15,24 @@ namespace acc::launcher {
 namespace {
 
 void check(const Settings& settings) {
-  if (settings.truth("fsdp_cpu_ram_efficient_loading") && !settings.truth("fsdp_sync_module_states")) {
+  if (settings[key::fsdp_cpu_ram_efficient_loading] && !settings[key::fsdp_sync_module_states]) {
     throw Error({.what =
                      "fsdp_cpu_ram_efficient_loading needs fsdp_sync_module_states: only the first process "
                      "loads the model",
-                 .where = settings.origin("fsdp_sync_module_states"),
+                 .where = settings.origin(key::fsdp_sync_module_states),
                  .hint = "turn both on, or both off"});
   }
-  if (settings.integer("fsdp_version") == 1) return;
-  if (settings["fsdp_reshard_after_forward"].value.is_string()) {
-    throw Error({.what = fmt::format("fsdp_reshard_after_forward is true or false in version 2, not '{}'",
-                                     settings.text("fsdp_reshard_after_forward")),
-                 .where = settings.origin("fsdp_reshard_after_forward"),
-                 .hint = "`acc to-fsdp2` rewrites a file of version 1"});
+  if (settings[key::fsdp_version] == 1) return;
+  const TruthOrText reshard = settings[key::fsdp_reshard_after_forward];
+  if (const auto* strategy = std::get_if<std::string>(&reshard)) {
+    throw Error(
+        {.what = fmt::format("fsdp_reshard_after_forward is true or false in version 2, not '{}'", *strategy),
+         .where = settings.origin(key::fsdp_reshard_after_forward),
+         .hint = "`acc to-fsdp2` rewrites a file of version 1"});
   }
-  if (settings.text("fsdp_state_dict_type") == "LOCAL_STATE_DICT") {
+  if (settings[key::fsdp_state_dict_type] == "LOCAL_STATE_DICT") {
     throw Error({.what = "version 2 of FSDP has no LOCAL_STATE_DICT",
-                 .where = settings.origin("fsdp_state_dict_type"),
+                 .where = settings.origin(key::fsdp_state_dict_type),
                  .hint = "SHARDED_STATE_DICT or FULL_STATE_DICT"});
   }
 }
@@ -40,13 +41,13 @@ void check(const Settings& settings) {
 
 Environment fsdp_environment(const Settings& settings) {
   check(settings);
-  Environment environment = section_variables(settings, "fsdp_config", TruthStyle::lower);
+  Environment environment = section_variables(settings, key::fsdp_config, TruthStyle::lower);
   environment.set("ACCELERATE_USE_FSDP", "true");
-  const Value reshard = settings["fsdp_reshard_after_forward"].value;
-  if (!reshard.is_string()) return environment;
-  if (!settings.given("fsdp_sharding_strategy"))
-    environment.set("FSDP_SHARDING_STRATEGY", reshard.get<std::string>());
-  environment.set("FSDP_RESHARD_AFTER_FORWARD", to_lower(reshard.get<std::string>()));
+  const TruthOrText reshard = settings[key::fsdp_reshard_after_forward];
+  const auto* strategy = std::get_if<std::string>(&reshard);
+  if (strategy == nullptr) return environment;
+  if (!settings.given(key::fsdp_sharding_strategy)) environment.set("FSDP_SHARDING_STRATEGY", *strategy);
+  environment.set("FSDP_RESHARD_AFTER_FORWARD", to_lower(*strategy));
   return environment;
 }
 
@@ -62,28 +63,27 @@ std::string converted(bool value, bool from_file) {
 }  // namespace
 
 Environment fp8_environment(const Settings& settings) {
-  Environment environment = section_variables(settings, "fp8_config", TruthStyle::python);
-  for (const char* name : {"fp8_enable_fsdp_float8_all_gather", "fp8_pad_inner_dim"}) {
-    const bool from_file = settings.given(name) && !settings.is_explicit(name);
-    environment.set(std::string(find_setting(name)->environment), converted(settings.truth(name), from_file));
+  Environment environment = section_variables(settings, key::fp8_config, TruthStyle::python);
+  for (const SettingKey<bool> one : {key::fp8_enable_fsdp_float8_all_gather, key::fp8_pad_inner_dim}) {
+    const bool from_file = settings.given(one) && !settings.is_explicit(one);
+    environment.set(std::string(row_of(one).environment), converted(settings[one], from_file));
   }
   constexpr std::array kProducts = {"FPROP", "DGRAD", "WGRAD"};
-  const Value overrides = settings["fp8_override_linear_precision"].value;
+  const Truths overrides = settings[key::fp8_override_linear_precision];
   for (std::size_t i = 0; i < kProducts.size(); ++i) {
-    environment.set(
-        std::string("ACCELERATE_FP8_OVERRIDE_") + kProducts[i],
-        converted(overrides.at(i).get<bool>(), !settings.is_explicit("fp8_override_linear_precision")));
+    environment.set(std::string("ACCELERATE_FP8_OVERRIDE_") + kProducts[i],
+                    converted(overrides.at(i), !settings.is_explicit(key::fp8_override_linear_precision)));
   }
   return environment;
 }
 
 Environment megatron_environment(const Settings& settings) {
-  Environment environment = section_variables(settings, "megatron_lm_config", TruthStyle::python);
+  Environment environment = section_variables(settings, key::megatron_lm_config, TruthStyle::python);
   for (const SettingSpec& spec : schema()) {
     // accelerate's command line treats switches without a default as text, which is lower-case `true`.
-    const bool text = spec.section == "megatron_lm_config" && spec.type == ValueType::boolean &&
-                      default_value(spec).is_null();
-    if (text && settings.is_explicit(spec.name))
+    const bool text = spec.section == row_of(key::megatron_lm_config).name &&
+                      spec.type == ValueType::boolean && default_value(spec).is_null();
+    if (text && settings.is_explicit(spec.id))
       environment.set(std::string(spec.environment), variable_text(settings, spec, TruthStyle::lower));
   }
   environment.set("ACCELERATE_USE_MEGATRON_LM", "true");
@@ -91,21 +91,20 @@ Environment megatron_environment(const Settings& settings) {
 }
 
 bool uses_parallelism(const Settings& settings) {
-  if (settings.truth("use_parallelism_config")) return true;
-  constexpr std::array<std::string_view, 6> kChoices = {"multi_gpu",     "tpu",      "tpu_use_cluster",
-                                                        "use_deepspeed", "use_fsdp", "use_megatron_lm"};
+  if (settings[key::use_parallelism_config]) return true;
+  constexpr std::array kChoices = {key::multi_gpu,     key::tpu,      key::tpu_use_cluster,
+                                   key::use_deepspeed, key::use_fsdp, key::use_megatron_lm};
   const bool chosen = std::ranges::any_of(
-      kChoices, [&](std::string_view name) { return settings.is_explicit(name) && settings.truth(name); });
-  const Value section = settings["parallelism_config"].value;
-  return !chosen && section.is_object() && !section.empty();
+      kChoices, [&](SettingKey<bool> choice) { return settings.is_explicit(choice) && settings[choice]; });
+  return !chosen && !settings[key::parallelism_config].keys.empty();
 }
 
 Environment parallelism_environment(const Settings& settings) {
-  Environment environment = section_variables(settings, "parallelism_config", TruthStyle::python);
+  Environment environment = section_variables(settings, key::parallelism_config, TruthStyle::python);
   environment.set("ACCELERATE_USE_PARALLELISM_CONFIG", "true");
-  if (settings.integer("parallelism_config_cp_size") <= 1)
+  if (settings[key::parallelism_config_cp_size] <= 1)
     environment.erase("PARALLELISM_CONFIG_CP_COMM_STRATEGY");
-  if (settings.integer("parallelism_config_sp_size") <= 1) {
+  if (settings[key::parallelism_config_sp_size] <= 1) {
     for (const char* name : {"SP_SEQ_LENGTH", "SP_SEQ_LENGTH_IS_VARIABLE", "SP_ATTN_IMPLEMENTATION"})
       environment.erase(std::string("PARALLELISM_CONFIG_") + name);
   } else if (!environment.contains("PARALLELISM_CONFIG_SP_SEQ_LENGTH")) {

@@ -182,7 +182,7 @@ class Parser {
       const auto known =
           std::ranges::find_if(known_, [&](const KnownFlag& k) { return k.flag->spelling == spelling; });
       if (known == known_.end()) fail("", "unrecognized arguments: " + word);
-      if (known->flag->implicit_value) {
+      if (!known->flag->needs_argument()) {
         store(*known, spelling, std::nullopt);
         add_typed(*known, {spelling});
         continue;
@@ -199,25 +199,25 @@ class Parser {
   void store(const KnownFlag& known, const std::string& spelling, std::optional<std::string> text) {
     const std::string where = "argument " + spellings(*known.flag);
     Value value;
-    if (known.flag->implicit_value && !text) {
-      value = implicit_value(*known.spec, *known.flag);
-    } else if (known.flag->implicit_value && known.spec->type == ValueType::boolean) {
+    if (!known.flag->needs_argument() && !text) {
+      value = implicit_value(*known.flag);
+    } else if (!known.flag->needs_argument() && known.spec->type == ValueType::boolean) {
       fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");
     } else {
       if (!text) text = next_value(where);
       value = parse_setting(*known.spec, *text, where);
     }
-    const std::string name(known.spec->name);
+    Setting& flag = result_.flags[known.spec->id];
     if (known.spec->type == ValueType::list) {
-      Value list = result_.flags.contains(name) ? result_.flags[name].value : Value::array();
+      Value list = flag.value.is_null() ? Value::array() : std::move(flag.value);
       list.push_back(value);
       value = std::move(list);
     }
-    result_.flags[name] = Setting{std::move(value), spelling};
+    flag = {std::move(value), spelling};
   }
 
   void add_typed(const KnownFlag& known, std::vector<std::string> words) {
-    result_.typed.push_back({.setting = std::string(known.spec->name), .words = std::move(words)});
+    result_.typed.push_back({.setting = known.spec->id, .words = std::move(words)});
   }
 
   static std::ptrdiff_t to_offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }

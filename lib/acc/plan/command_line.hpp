@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +12,7 @@ namespace acc::launcher {
 
 /// A flag as it was typed: `--nnodes 2`, `--nnodes=2`, `-r3`.
 struct TypedFlag {
-  std::string setting = {};
+  SettingId setting = {};
   std::vector<std::string> words = {};
 
   bool operator==(const TypedFlag&) const = default;
@@ -21,8 +20,8 @@ struct TypedFlag {
 
 /// The parsed command line of `acc launch` or `acc run`.
 struct CommandLine {
-  /// By setting name. The origin is the flag as the user spelled it.
-  std::map<std::string, Setting, std::less<>> flags = {};
+  /// The origin of each is the flag as the user spelled it.
+  SettingMap flags = {};
   /// All flags in their order, also those that later ones override.
   std::vector<TypedFlag> typed = {};
   /// The program and its arguments, unchanged.

@@ -25,10 +25,8 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
 }
 
 void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  const Value wraps = settings["wrap_rank"].value;
-  if (!wraps.is_array()) return;
-  for (const Value& text : wraps) {
-    RankWrap wrap = parse_wrap(text.get<std::string>(), settings.origin("wrap_rank"));
+  for (const std::string& text : settings[key::wrap_rank]) {
+    RankWrap wrap = parse_wrap(text, settings.origin(key::wrap_rank));
     const WorkerProgram found =
         find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
     if (found.problem) plan.problems.push_back(*found.problem);
@@ -38,16 +36,16 @@ void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan&
 }
 
 void attach_rank(const Settings& settings, LaunchPlan& plan) {
-  if (!settings.given("attach")) return;
-  const std::int64_t rank = settings.integer("attach");
+  const auto rank = settings[key::attach];
+  if (!rank) return;
   const Round round = expected_round(plan);
-  if (rank >= round.world_size) {
-    fail(settings.origin("attach"),
-         fmt::format("there is no rank {}: the job has {} workers", rank, round.world_size));
+  if (*rank >= round.world_size) {
+    fail(settings.origin(key::attach),
+         fmt::format("there is no rank {}: the job has {} workers", *rank, round.world_size));
   }
-  const int local_rank = static_cast<int>(rank) - round.first_rank;
+  const int local_rank = static_cast<int>(*rank) - round.first_rank;
   if (local_rank < 0 || local_rank >= plan.nproc_per_node) return;
-  plan.attach = static_cast<int>(rank);
+  plan.attach = static_cast<int>(*rank);
   // Only the attached rank may use the terminal.
   StreamMap& redirects = plan.output.redirects;
   redirects.default_streams = Streams::both;
@@ -55,7 +53,7 @@ void attach_rank(const Settings& settings, LaunchPlan& plan) {
   redirects.of_rank[local_rank] = Streams::none;
   if (plan.hang.timeout.count() == 0) return;
   plan.hang.timeout = {};
-  plan.notes.push_back("with " + settings.origin("attach") + " hang detection is off");
+  plan.notes.push_back("with " + settings.origin(key::attach) + " hang detection is off");
 }
 
 }  // namespace
@@ -64,8 +62,8 @@ void plan_debugging(const LaunchInputs& inputs, const Settings& settings, Launch
   add_wraps(inputs, settings, plan);
   attach_rank(settings, plan);
   if (plan.attach && plan.pid_namespace) {
-    fail(settings.origin("pid_namespace"), "a process in a pid namespace cannot get the terminal",
-         "leave out " + settings.origin("attach"));
+    fail(settings.origin(key::pid_namespace), "a process in a pid namespace cannot get the terminal",
+         "leave out " + settings.origin(key::attach));
   }
 }
 

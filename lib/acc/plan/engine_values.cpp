@@ -16,14 +16,14 @@
 namespace acc::launcher {
 namespace {
 
-bool in_file(const LaunchInputs& inputs, std::string_view name) {
-  const auto found = inputs.file.find(name);
+bool in_file(const LaunchInputs& inputs, SettingId id) {
+  const auto found = inputs.file.find(id);
   return found != inputs.file.end() && !found->second.value.is_null();
 }
 
 // Whether a flag, a variable or a named config file gives the setting.
-bool is_given(const LaunchInputs& inputs, const Settings& settings, std::string_view name) {
-  return settings.is_explicit(name) || (!inputs.file_is_default && in_file(inputs, name));
+bool is_given(const LaunchInputs& inputs, const Settings& settings, SettingId id) {
+  return settings.is_explicit(id) || (!inputs.file_is_default && in_file(inputs, id));
 }
 
 class EngineQuestion {
@@ -34,14 +34,14 @@ class EngineQuestion {
   /// Whether the engine's values apply; completes what the user has to give.
   bool applies() {
     if (engine_.problem) {
-      if (counted_by().empty()) throw Error(ErrorKind::usage, {*engine_.problem});
+      if (!counted_by()) throw Error(ErrorKind::usage, {*engine_.problem});
       // Whoever counts machines where the engine does not tell the rank gives that, too.
       if (engine_.family != EngineFamily::kubernetes || !engine_.rank) return false;
       const MachineRange machines = decide_machines(settings_);
-      engine_.size = engine_.num_nodes = {machines.max, settings_.origin(counted_by())};
+      engine_.size = engine_.num_nodes = {machines.max, settings_.origin(*counted_by())};
     }
     // RANK and WORLD_SIZE may be those of workers, for whoever counts the machines.
-    if (engine_.is_convention && !counted_by().empty() && !agrees_on_machines()) return false;
+    if (engine_.is_convention && counted_by() && !agrees_on_machines()) return false;
     return engine_.has_others();
   }
 
@@ -53,13 +53,13 @@ class EngineQuestion {
 
   std::vector<std::string> drop_default_file() {
     std::vector<std::string> dropped;
-    for (const std::string_view name : {"num_machines", "machine_rank", "num_processes", "main_process_ip",
-                                        "main_process_port", "distributed_type"}) {
-      if (!inputs_.file_is_default || !in_file(inputs_, name) || settings_.is_explicit(name)) continue;
-      const std::string type = settings_.text(name);
-      if (name == "distributed_type" && type != "NO" && type != "MULTI_CPU") continue;
-      settings_.set(name, default_value(*find_setting(name)), "default");
-      dropped.emplace_back(name);
+    for (const SettingId id : {SettingId(key::num_machines), SettingId(key::machine_rank),
+                               SettingId(key::num_processes), SettingId(key::main_process_ip),
+                               SettingId(key::main_process_port), SettingId(key::distributed_type)}) {
+      if (!inputs_.file_is_default || !in_file(inputs_, id) || settings_.is_explicit(id)) continue;
+      if (id == key::distributed_type && trains_on_devices()) continue;
+      settings_.reset(id);
+      dropped.emplace_back(row_of(id).name);
     }
     if (dropped.empty()) return {};
     return {fmt::format("{} of the default config file {} no effect: {} decides", join(dropped, ", "),
@@ -68,37 +68,37 @@ class EngineQuestion {
 
   void set_shape() {
     const bool tasks = engine_.several_per_node;
-    if (tasks) settings_.set("nproc_per_node", "1", "one worker for each task, " + engine_.size->origin);
-    if (tasks || counted_by().empty()) {
-      settings_.set("num_machines", engine_.size->value, engine_.size->origin);
-      if (settings_.given("nnodes"))
-        settings_.set("nnodes", fmt::to_string(engine_.size->value), engine_.size->origin);
+    if (tasks) settings_.set(key::nproc_per_node, "1", "one worker for each task, " + engine_.size->origin);
+    if (tasks || !counted_by()) {
+      settings_.set(key::num_machines, engine_.size->value, engine_.size->origin);
+      if (settings_.given(key::nnodes))
+        settings_.set(key::nnodes, fmt::to_string(engine_.size->value), engine_.size->origin);
     }
-    if (tasks || !settings_.is_explicit("machine_rank"))
-      settings_.set("machine_rank", engine_.rank->value, engine_.rank->origin);
-    if (engine_.run_id && !settings_.given("rdzv_id"))
-      settings_.set("rdzv_id", engine_.run_id->value, engine_.run_id->origin);
+    if (tasks || !settings_.is_explicit(key::machine_rank))
+      settings_.set(key::machine_rank, engine_.rank->value, engine_.rank->origin);
+    if (engine_.run_id && !settings_.given(key::rdzv_id))
+      settings_.set(key::rdzv_id, engine_.run_id->value, engine_.run_id->origin);
   }
 
   void set_address(std::vector<Problem>& problems) {
-    if (settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd") return;
-    if (!settings_.given("main_process_ip")) {
+    if (settings_.given(key::rdzv_endpoint) || settings_[key::rdzv_backend] == "etcd") return;
+    if (!settings_.given(key::main_process_ip)) {
       const EngineValue<std::string> address = address_of_first();
       if (address.value.empty()) fail_address();
       check_name(address, problems);
-      settings_.set("main_process_ip", address.value, address.origin);
+      settings_.set(key::main_process_ip, address.value, address.origin);
     }
-    if (settings_.given("main_process_port")) return;
+    if (settings_.given(key::main_process_port)) return;
     const std::string text = inputs_.environment.get("MASTER_PORT");
     // A Service of Kubernetes that is called master: tcp://10.0.0.1:80.
     const bool of_service = text.find("://") != std::string::npos;
     if (!text.empty() && !of_service) {
       const auto port = parse_integer(text);
       if (!port) fail("MASTER_PORT", fmt::format("'{}' is not a port", text));
-      settings_.set("main_process_port", *port, "MASTER_PORT");
+      settings_.set(key::main_process_port, *port, "MASTER_PORT");
     } else if (engine_.master_port) {
       const bool derived = engine_.family != EngineFamily::hosts;
-      settings_.set("main_process_port", engine_.master_port->value,
+      settings_.set(key::main_process_port, engine_.master_port->value,
                     (derived ? "derived from " : "") + engine_.master_port->origin);
     }
   }
@@ -130,19 +130,24 @@ class EngineQuestion {
       task.num_nodes = engine_.num_nodes->value;
     }
     if (task.local_size > 1 && sees_one_device(inputs_.environment) &&
-        !settings_.given("virtual_local_rank")) {
+        !settings_.given(key::virtual_local_rank)) {
       const std::string mask = "CUDA_VISIBLE_DEVICES=" + inputs_.environment.get("CUDA_VISIBLE_DEVICES");
-      settings_.set("virtual_local_rank", true, mask);
+      settings_.set(key::virtual_local_rank, true, mask);
       notes.push_back(mask + ": each task sees one device, LOCAL_RANK is 0");
     }
     return task;
   }
 
  private:
+  bool trains_on_devices() const {
+    const auto type = settings_[key::distributed_type];
+    return type != DistributedType::no && type != DistributedType::multi_cpu;
+  }
+
   bool knows_address() const {
     const Environment& environment = inputs_.environment;
-    return settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd" ||
-           settings_.given("main_process_ip") ||
+    return settings_.given(key::rdzv_endpoint) || settings_[key::rdzv_backend] == "etcd" ||
+           settings_.given(key::main_process_ip) ||
            (environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT")) ||
            (engine_.master_addr && engine_.run_id);
   }
@@ -150,7 +155,7 @@ class EngineQuestion {
   // Whether this process starts several workers if it is a node. One worker is the same as a task's, and may
   // want to speak to MPI itself: Hydra ends the conversation with the first that does.
   bool has_worker_per_gpu() const {
-    return !is_given("nproc_per_node") && !is_given("num_processes") && !settings_.truth("use_cpu") &&
+    return !is_given(key::nproc_per_node) && !is_given(key::num_processes) && !settings_[key::use_cpu] &&
            visible_gpus(inputs_.machine, inputs_.environment).size() > 1;
   }
 
@@ -164,22 +169,20 @@ class EngineQuestion {
     return first->num_nodes;
   }
 
-  bool is_given(std::string_view name) const { return launcher::is_given(inputs_, settings_, name); }
+  bool is_given(SettingId id) const { return launcher::is_given(inputs_, settings_, id); }
 
-  // The setting with the number of machines; empty: it is not given.
-  std::string_view counted_by() const {
-    for (const std::string_view name : {"nnodes", "num_machines"}) {
-      if (is_given(name)) return name;
-    }
-    return {};
+  // The setting with the number of machines, if it is given.
+  std::optional<SettingId> counted_by() const {
+    if (is_given(key::nnodes)) return key::nnodes;
+    if (is_given(key::num_machines)) return key::num_machines;
+    return std::nullopt;
   }
 
-  [[noreturn]] void fail_contradiction(std::string_view name, const EngineValue<int>& of_engine) const {
+  [[noreturn]] void fail_contradiction(SettingId id, const EngineValue<int>& of_engine) const {
     fail("",
-         fmt::format("{} ({} = {}) and {} ({}, {}) contradict each other", settings_.origin(name), name,
-                     settings_.text(name), of_engine.origin, engine_.name, of_engine.value),
-         fmt::format("drop {}; for jobs that do not know of each other --engine none",
-                     settings_.origin(name)));
+         fmt::format("{} ({} = {}) and {} ({}, {}) contradict each other", settings_.origin(id),
+                     row_of(id).name, settings_.text(id), of_engine.origin, engine_.name, of_engine.value),
+         fmt::format("drop {}; for jobs that do not know of each other --engine none", settings_.origin(id)));
   }
 
   bool agrees_on_machines() const {
@@ -191,19 +194,19 @@ class EngineQuestion {
   }
 
   void check_machines() const {
-    if (!counted_by().empty() && !agrees_on_machines())
-      fail_contradiction(counted_by(), engine_.num_nodes ? *engine_.num_nodes : *engine_.size);
+    if (counted_by() && !agrees_on_machines())
+      fail_contradiction(*counted_by(), engine_.num_nodes ? *engine_.num_nodes : *engine_.size);
   }
 
   // Only a static rendezvous uses the given rank.
   void check_rank() const {
-    if (!settings_.is_explicit("machine_rank") || settings_.text("rdzv_backend") != "static") return;
+    if (!settings_.is_explicit(key::machine_rank) || settings_[key::rdzv_backend] != "static") return;
     if (engine_.family == EngineFamily::kubernetes || engine_.is_convention) return;
     const auto agrees = [&](const std::optional<EngineValue<int>>& rank) {
-      return rank && rank->value == settings_.integer("machine_rank");
+      return rank && rank->value == settings_[key::machine_rank];
     };
     if (!agrees(engine_.rank) && !agrees(engine_.node_rank))
-      fail_contradiction("machine_rank", *engine_.rank);
+      fail_contradiction(key::machine_rank, *engine_.rank);
   }
 
   // Each task is a worker; a number of workers must say the same.
@@ -212,23 +215,24 @@ class EngineQuestion {
     const std::string way_out = engine_.family == EngineFamily::slurm ? "use --ntasks-per-node=1"
                                 : engine_.family == EngineFamily::mpi ? "start one process per node"
                                                                       : "start one task per node";
-    if (is_given("nproc_per_node")) {
-      const std::string text(trim(settings_.text("nproc_per_node")));
+    if (is_given(key::nproc_per_node)) {
+      const std::string text(trim(settings_[key::nproc_per_node]));
       if (text == "1") return;
       const auto number = parse_integer(text);
       const int tasks = engine_.local_size ? engine_.local_size->value : engine_.size->value;
       fail("",
            fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, node,
-                       settings_.origin("nproc_per_node"), text,
+                       settings_.origin(key::nproc_per_node), text,
                        number ? fmt::format(": that is {} workers", *number * tasks) : ""),
-           fmt::format("{}, or drop {}", way_out, settings_.origin("nproc_per_node")));
+           fmt::format("{}, or drop {}", way_out, settings_.origin(key::nproc_per_node)));
     }
-    if (is_given("num_processes") && settings_.text("num_processes") != fmt::to_string(engine_.size->value)) {
+    if (is_given(key::num_processes) &&
+        settings_.text(key::num_processes) != fmt::to_string(engine_.size->value)) {
       fail("",
            fmt::format("{} started {} tasks ({}), each of which is a worker, and {} says {}", engine_.name,
-                       engine_.size->value, engine_.size->origin, settings_.origin("num_processes"),
-                       settings_.text("num_processes")),
-           fmt::format("{}, or drop {}", way_out, settings_.origin("num_processes")));
+                       engine_.size->value, engine_.size->origin, settings_.origin(key::num_processes),
+                       settings_.text(key::num_processes)),
+           fmt::format("{}, or drop {}", way_out, settings_.origin(key::num_processes)));
     }
   }
 
@@ -310,7 +314,7 @@ std::string_view choice_of(const Engine& engine) {
 
 // Whether nothing that was given makes this machine one of several.
 bool is_alone(const Settings& settings) {
-  return !settings.given("rdzv_endpoint") && decide_machines(settings).max == 1;
+  return !settings.given(key::rdzv_endpoint) && decide_machines(settings).max == 1;
 }
 
 // Of nodes by which no job can be started.
@@ -337,35 +341,35 @@ std::vector<std::string> note_on_copies(const Engine& engine, const Environment&
 
 // Only the commands that start acc on the hosts may be given hosts.
 void refuse_unused_hosts(const Settings& settings) {
-  for (const std::string_view name : {"hosts", "hostfile"}) {
-    if (!settings.given(name)) continue;
+  for (const SettingId id : {key::hosts, key::hostfile}) {
+    if (!settings.given(id)) continue;
     throw Error({.kind = ErrorKind::usage,
                  .what = "works with acc launch and acc run only",
-                 .where = settings.origin(name)});
+                 .where = settings.origin(id)});
   }
-  for (const std::string_view name : {"export", "host_timeout"}) {
-    if (!settings.given(name)) continue;
+  for (const SettingId id : {SettingId(key::export_), SettingId(key::host_timeout)}) {
+    if (!settings.given(id)) continue;
     throw Error(
-        {.kind = ErrorKind::usage, .what = "needs --hosts or --hostfile", .where = settings.origin(name)});
+        {.kind = ErrorKind::usage, .what = "needs --hosts or --hostfile", .where = settings.origin(id)});
   }
 }
 
 // The workers of this host. A number of workers that is given besides must say the same.
 void take_slots(const LaunchInputs& inputs, Settings& settings) {
-  const auto check = [&](std::string_view name, const std::optional<EngineValue<int>>& slots) {
-    if (!slots || !is_given(inputs, settings, name)) return;
-    if (trim(settings.text(name)) == fmt::to_string(slots->value)) return;
+  const auto check = [&](SettingId id, const std::optional<EngineValue<int>>& slots) {
+    if (!slots || !is_given(inputs, settings, id)) return;
+    if (trim(settings.text(id)) == fmt::to_string(slots->value)) return;
     fail("",
-         fmt::format("{} ({} = {}) and {} ({}) contradict each other", settings.origin(name), name,
-                     settings.text(name), slots->origin, slots->value),
-         fmt::format("drop {}", settings.origin(name)));
+         fmt::format("{} ({} = {}) and {} ({}) contradict each other", settings.origin(id), row_of(id).name,
+                     settings.text(id), slots->origin, slots->value),
+         fmt::format("drop {}", settings.origin(id)));
   };
   const HostPlace& host = *inputs.host;
-  check("nproc_per_node", host.slots);
-  check("num_processes", host.all_slots);
+  check(key::nproc_per_node, host.slots);
+  check(key::num_processes, host.all_slots);
   if (!host.slots) return;
-  settings.set("nproc_per_node", fmt::to_string(host.slots->value), host.slots->origin);
-  if (host.all_slots) settings.replace("num_processes", host.all_slots->value, host.all_slots->origin);
+  settings.set(key::nproc_per_node, fmt::to_string(host.slots->value), host.slots->origin);
+  if (host.all_slots) settings.replace(key::num_processes, host.all_slots->value, host.all_slots->origin);
 }
 
 // Slurm's name of a node need not be its host name, but it stands for one of its addresses.
@@ -404,19 +408,19 @@ void note_hidden_gpus(const LaunchInputs& inputs, EngineValues& values) {
 
 EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
   EngineValues values;
-  const std::string choice = settings.text("engine");
+  const std::string choice = settings[key::engine];
   if (inputs.host) {
     take_slots(inputs, settings);
   } else {
     refuse_unused_hosts(settings);
-    if (settings.truth("standalone") || choice == "none") return values;
+    if (settings[key::standalone] || choice == "none") return values;
   }
   Engine engine = inputs.host ? inputs.host->engine : find_engine(inputs.environment, choice);
   if (!engine) {
     values.notes = note_on_nodes(inputs.environment, settings);
     return values;
   }
-  if (inputs.dialect == Dialect::torchrun && !settings.given("engine") && !inputs.host) {
+  if (inputs.dialect == Dialect::torchrun && !settings.given(key::engine) && !inputs.host) {
     values.notes = note_on_copies(engine, inputs.environment, settings);
     return values;
   }

@@ -16,10 +16,11 @@
 namespace acc::launcher {
 namespace {
 
-[[noreturn]] void fail_contradiction(const Settings& settings, std::string_view one, std::string_view other) {
-  fail("",
-       fmt::format("{} ({} = {}) and {} ({} = {}) contradict each other", settings.origin(one), one,
-                   settings.text(one), settings.origin(other), other, settings.text(other)),
+[[noreturn]] void fail_contradiction(const Settings& settings, SettingId one, SettingId other) {
+  const auto described = [&](SettingId id) {
+    return fmt::format("{} ({} = {})", settings.origin(id), row_of(id).name, settings.text(id));
+  };
+  fail("", fmt::format("{} and {} contradict each other", described(one), described(other)),
        "give one of them");
 }
 
@@ -32,8 +33,8 @@ int to_count(std::int64_t number, const std::string& where, std::string_view wha
 
 // Parses torchrun's N or MIN:MAX.
 MachineRange parse_nnodes(const Settings& settings) {
-  const std::string text = settings.text("nnodes");
-  const std::string& where = settings.origin("nnodes");
+  const std::string text = settings[key::nnodes];
+  const std::string& where = settings.origin(key::nnodes);
   const std::vector<std::string> parts = split(text, ':');
   const auto min = parse_python_integer(parts.front());
   const auto max = parse_python_integer(parts.back());
@@ -45,27 +46,29 @@ MachineRange parse_nnodes(const Settings& settings) {
 }
 
 // A flag that chooses the distributed_type.
-struct Choice {
-  std::string_view setting = {};
-  std::string_view type = {};
+struct TypeFlag {
+  SettingKey<bool> setting = {};
+  /// Absent: the type follows from the number of processes.
+  std::optional<DistributedType> type = {};
 };
 
-// The type that a flag chose; empty if none did. `--use_megatron_lm` may be combined with the other flags.
-Choice chosen_type(const Settings& settings) {
-  constexpr std::array kChoices = {Choice{"use_cpu", ""},
-                                   Choice{"use_deepspeed", "DEEPSPEED"},
-                                   Choice{"use_fsdp", "FSDP"},
-                                   Choice{"use_megatron_lm", "MEGATRON_LM"},
-                                   Choice{"multi_gpu", "MULTI_GPU"},
-                                   Choice{"tpu", "XLA"}};
-  const Choice* first = nullptr;
-  const Choice* other = nullptr;
-  Choice chosen;
-  for (const Choice& choice : kChoices) {
-    if (!settings.is_explicit(choice.setting) || !settings.truth(choice.setting)) continue;
-    if (chosen.type.empty()) chosen = choice;
-    if (choice.setting == "use_megatron_lm") continue;
-    (first == nullptr ? first : other) = &choice;
+constexpr std::array kTypeFlags = {TypeFlag{key::use_cpu},
+                                   TypeFlag{key::use_deepspeed, DistributedType::deepspeed},
+                                   TypeFlag{key::use_fsdp, DistributedType::fsdp},
+                                   TypeFlag{key::use_megatron_lm, DistributedType::megatron_lm},
+                                   TypeFlag{key::multi_gpu, DistributedType::multi_gpu},
+                                   TypeFlag{key::tpu, DistributedType::xla}};
+
+// The flag that chose a type, or null. `--use_megatron_lm` may be combined with the other flags.
+const TypeFlag* find_type_flag(const Settings& settings) {
+  const TypeFlag* first = nullptr;
+  const TypeFlag* other = nullptr;
+  const TypeFlag* chosen = nullptr;
+  for (const TypeFlag& flag : kTypeFlags) {
+    if (!settings.is_explicit(flag.setting) || !settings[flag.setting]) continue;
+    if (chosen == nullptr && flag.type) chosen = &flag;
+    if (flag.setting == key::use_megatron_lm) continue;
+    (first == nullptr ? first : other) = &flag;
   }
   if (other != nullptr) {
     fail("",
@@ -78,10 +81,10 @@ Choice chosen_type(const Settings& settings) {
 
 // Only a static rendezvous uses the given rank; the others assign ranks, so an invalid one does no harm.
 int decide_machine_rank(const Settings& settings, int num_machines) {
-  const std::int64_t rank = settings.integer("machine_rank");
+  const std::int64_t rank = settings[key::machine_rank];
   const bool below = rank >= 0 && rank < num_machines;
-  if (!below && settings.text("rdzv_backend") == "static" && !settings.truth("standalone")) {
-    fail(settings.origin("machine_rank"),
+  if (!below && settings[key::rdzv_backend] == "static" && !settings[key::standalone]) {
+    fail(settings.origin(key::machine_rank),
          fmt::format("machine rank {} is not below the number of machines, {}", rank, num_machines));
   }
   return below ? static_cast<int>(rank) : 0;
@@ -89,32 +92,32 @@ int decide_machine_rank(const Settings& settings, int num_machines) {
 
 /// The kind of job that the user requested.
 struct Request {
-  /// The distributed_type; empty: none was requested.
-  std::string type = {};
-  /// The setting of the flag that requested it; empty: no flag did.
-  std::string_view flag = {};
+  /// The distributed_type, if one was requested.
+  std::optional<DistributedType> type = {};
+  /// The setting of the flag that requested it, if one did.
+  std::optional<SettingId> flag = {};
   bool use_cpu = false;
   bool sagemaker = false;
 };
 
 Request read_request(const Settings& settings) {
   Request request;
-  const bool cpu_flag = settings.is_explicit("use_cpu") && settings.truth("use_cpu");
-  const Choice chosen = chosen_type(settings);
-  if (!cpu_flag && !chosen.type.empty()) {
-    request.type = chosen.type;
-    request.flag = chosen.setting;
-  } else if (!cpu_flag && settings.given("distributed_type")) {
-    request.type = settings.text("distributed_type");
+  const bool cpu_flag = settings.is_explicit(key::use_cpu) && settings[key::use_cpu];
+  const TypeFlag* chosen = find_type_flag(settings);
+  if (!cpu_flag && chosen != nullptr) {
+    request.type = chosen->type;
+    request.flag = chosen->setting;
+  } else if (!cpu_flag) {
+    request.type = settings[key::distributed_type];
   }
-  request.use_cpu = settings.truth("use_cpu") || request.type == "MULTI_CPU";
-  request.sagemaker = settings.text("compute_environment") == "AMAZON_SAGEMAKER";
+  request.use_cpu = settings[key::use_cpu] || request.type == DistributedType::multi_cpu;
+  request.sagemaker = settings[key::compute_environment] == ComputeEnvironment::amazon_sagemaker;
   return request;
 }
 
-int parse_workers(const Settings& settings, std::string_view name, const LaunchInputs& inputs, int gpus) {
-  const std::string text(trim(settings.text(name)));
-  const std::string& where = settings.origin(name);
+int parse_workers(const Settings& settings, SettingId id, const LaunchInputs& inputs, int gpus) {
+  const std::string text(trim(settings.text(id)));
+  const std::string& where = settings.origin(id);
   if (const auto number = parse_python_integer(text))
     return to_count(*number, where, "the number of workers");
   if (text == "gpu" && gpus == 0)
@@ -127,73 +130,80 @@ int parse_workers(const Settings& settings, std::string_view name, const LaunchI
 /// The number of workers, and num_processes as it follows from it.
 struct Workers {
   int per_machine = 1;
-  Setting total = {};
+  std::int64_t total = 1;
+  std::string origin = {};
 };
 
 // Without a given number: one worker per GPU, or one.
 Workers default_workers(const Request& request, int machines, int gpus) {
-  const bool one =
-      request.type == "NO" || request.use_cpu || request.sagemaker || (request.type.empty() && gpus == 0);
-  if (request.type == "MULTI_CPU" || (!one && gpus == 0)) {
+  const bool one = request.type == DistributedType::no || request.use_cpu || request.sagemaker ||
+                   (!request.type && gpus == 0);
+  if (request.type == DistributedType::multi_cpu || (!one && gpus == 0)) {
     fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
   }
   const int per_machine = one ? 1 : gpus;
   const std::string origin = !one ? fmt::format("machine: {} GPUs", gpus)
-                             : request.type == "NO" && !request.use_cpu ? "distributed_type NO"
-                                                                        : "default";
-  return {.per_machine = per_machine, .total = {std::int64_t{machines} * per_machine, origin}};
+                             : request.type == DistributedType::no && !request.use_cpu ? "distributed_type NO"
+                                                                                       : "default";
+  return {.per_machine = per_machine, .total = std::int64_t{machines} * per_machine, .origin = origin};
 }
 
 Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, const Request& request,
                        int machines, int gpus) {
-  if (settings.given("nproc_per_node")) {
-    const int per_machine = parse_workers(settings, "nproc_per_node", inputs, gpus);
+  if (settings.given(key::nproc_per_node)) {
+    const int per_machine = parse_workers(settings, key::nproc_per_node, inputs, gpus);
     const std::int64_t total = std::int64_t{machines} * per_machine;
-    if (settings.is_explicit("num_processes") && settings.text("num_processes") != fmt::to_string(total))
-      fail_contradiction(settings, "nproc_per_node", "num_processes");
-    return {.per_machine = per_machine, .total = {total, settings.origin("nproc_per_node")}};
+    if (settings.is_explicit(key::num_processes) &&
+        settings.text(key::num_processes) != fmt::to_string(total))
+      fail_contradiction(settings, key::nproc_per_node, key::num_processes);
+    return {.per_machine = per_machine, .total = total, .origin = settings.origin(key::nproc_per_node)};
   }
-  if (!settings.given("num_processes")) return default_workers(request, machines, gpus);
-  const std::string& where = settings.origin("num_processes");
+  const auto given = settings[key::num_processes];
+  if (!given) return default_workers(request, machines, gpus);
+  const std::string& where = settings.origin(key::num_processes);
   // accelerate hands a word of a file on to torchrun, which counts the devices of its machine.
-  if (settings["num_processes"].value.is_string()) {
-    const std::string word = settings.text("num_processes");
+  if (const auto* word = std::get_if<std::string>(&*given)) {
     if (machines > 1) {
       fail(where,
-           fmt::format("num_processes {} counts on one machine, and these are {} ({})", word, machines,
-                       settings.origin("num_machines")),
+           fmt::format("num_processes {} counts on one machine, and these are {} ({})", *word, machines,
+                       settings.origin(key::num_machines)),
            "give the number of processes on all machines");
     }
-    const int workers = parse_workers(settings, "num_processes", inputs, gpus);
-    return {.per_machine = workers, .total = {workers, fmt::format("{}: {}", where, word)}};
+    const int workers = parse_workers(settings, key::num_processes, inputs, gpus);
+    return {.per_machine = workers, .total = workers, .origin = fmt::format("{}: {}", where, *word)};
   }
-  const int total = to_count(settings.integer("num_processes"), where, "num_processes");
+  const int total = to_count(std::get<std::int64_t>(*given), where, "num_processes");
   if (total % machines != 0) {
     fail("",
          fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,
-                     machines, settings.origin("num_machines")),
+                     machines, settings.origin(key::num_machines)),
          "give a multiple");
   }
   // Only flags are refused: accelerate accepts num_processes: 1 from the file.
-  if (total == 1 && settings.is_explicit("multi_gpu") && settings.is_explicit("num_processes") &&
-      request.type == "MULTI_GPU") {
+  if (total == 1 && settings.is_explicit(key::multi_gpu) && settings.is_explicit(key::num_processes) &&
+      request.type == DistributedType::multi_gpu) {
     fail("--multi_gpu", "needs at least 2 processes, but --num_processes is 1");
   }
-  return {.per_machine = total / machines, .total = settings["num_processes"]};
+  return {.per_machine = total / machines, .total = total, .origin = where};
+}
+
+// The kinds of training that need no device.
+bool is_on_cpu(DistributedType type) {
+  return type == DistributedType::no || type == DistributedType::multi_cpu;
 }
 
 bool is_explicit_count(const Settings& settings) {
-  return settings.is_explicit("num_processes") || settings.is_explicit("nproc_per_node");
+  return settings.is_explicit(key::num_processes) || settings.is_explicit(key::nproc_per_node);
 }
 
 // Sets distributed_type and use_cpu for a job of one worker or `several`.
 void decide_type(const Settings& settings, const Request& request, bool several, int gpus, JobShape& shape) {
   // A number of processes from a flag overrides the file's NO.
-  const bool overridden = request.type == "NO" && several && is_explicit_count(settings);
+  const bool overridden = request.type == DistributedType::no && several && is_explicit_count(settings);
   shape.use_cpu = request.use_cpu;
-  if (!request.type.empty() && !overridden) {
-    shape.distributed_type = request.type;
-    shape.use_cpu = request.use_cpu && (request.type == "MULTI_CPU" || request.type == "NO");
+  if (request.type && !overridden) {
+    shape.distributed_type = *request.type;
+    shape.use_cpu = request.use_cpu && is_on_cpu(*request.type);
   } else if (several) {
     // Without a GPU and without ACCELERATE_USE_CPU each worker would run as if it were alone, as under
     // accelerate 1.15.
@@ -201,69 +211,69 @@ void decide_type(const Settings& settings, const Request& request, bool several,
       shape.use_cpu = true;
       shape.notes.emplace_back("no GPU is visible: the workers train on the CPU");
     }
-    shape.distributed_type = shape.use_cpu ? "MULTI_CPU" : "MULTI_GPU";
+    shape.distributed_type = shape.use_cpu ? DistributedType::multi_cpu : DistributedType::multi_gpu;
   }
 }
 
-std::string decide_launcher(const Settings& settings, const Request& request, const JobShape& shape) {
-  const std::string& type = shape.distributed_type;
-  if (request.sagemaker) return "sagemaker";
-  if (type == "NO" || type == "MULTI_CPU") return "simple";
-  if (type == "XLA") {
+Launcher decide_launcher(const Settings& settings, const Request& request, const JobShape& shape) {
+  if (request.sagemaker) return Launcher::sagemaker;
+  if (is_on_cpu(shape.distributed_type)) return Launcher::simple;
+  if (shape.distributed_type == DistributedType::xla) {
     // accelerate reads tpu_use_cluster from the file only if the file also selects the TPU.
-    const bool reads_cluster = settings.is_explicit("tpu_use_cluster") || !settings.is_explicit("tpu");
-    return reads_cluster && settings.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
+    const bool reads_cluster = settings.is_explicit(key::tpu_use_cluster) || !settings.is_explicit(key::tpu);
+    return reads_cluster && settings[key::tpu_use_cluster] ? Launcher::tpu_pod : Launcher::tpu;
   }
-  return uses_deepspeed_command(shape, settings) ? "deepspeed" : "elastic";
+  return uses_deepspeed_command(shape, settings) ? Launcher::deepspeed : Launcher::elastic;
 }
 
 bool decide_ranks(const Settings& settings, const JobShape& shape) {
   const bool alone = shape.nproc_per_node == 1 && shape.num_machines == 1;
   const bool torchrun_flags =
-      settings.given("nproc_per_node") || settings.given("nnodes") || settings.truth("standalone");
-  return !shape.delegated && (shape.launcher != "simple" || !alone || torchrun_flags);
+      settings.given(key::nproc_per_node) || settings.given(key::nnodes) || settings[key::standalone];
+  return !shape.delegated && (shape.launcher != Launcher::simple || !alone || torchrun_flags);
 }
 
 void check_combinations(const Settings& settings, const Request& request, JobShape& shape) {
   if (request.sagemaker) {
-    fail(settings.origin("compute_environment"),
+    fail(settings.origin(key::compute_environment),
          "SageMaker jobs are not started by acc, nor by accelerate 1.15",
          "`aws sagemaker create-training-job` or SageMaker's Python SDK starts them");
   }
-  if (settings.truth("use_parallelism_config") && shape.distributed_type != "FSDP")
-    fail(settings.origin("use_parallelism_config"), "works with FSDP only", "add --use_fsdp");
-  if (settings.given("mpirun_hostfile") && !shape.delegated)
+  if (settings[key::use_parallelism_config] && shape.distributed_type != DistributedType::fsdp)
+    fail(settings.origin(key::use_parallelism_config), "works with FSDP only", "add --use_fsdp");
+  if (settings.given(key::mpirun_hostfile) && !shape.delegated)
     shape.notes.emplace_back("mpirun_hostfile has no effect: only CPU jobs go through mpirun");
 }
 
 void check_devices(const Settings& settings, int gpus, JobShape& shape) {
   if (shape.delegated) return;
-  const std::string& type = shape.distributed_type;
+  const DistributedType type = shape.distributed_type;
   // Where there is one process, accelerate trains it on the CPU.
   const bool alone = shape.num_machines == 1 && shape.nproc_per_node == 1;
   if (gpus == 0 && alone) {
-    if (type != "NO" && type != "MULTI_CPU")
+    if (!is_on_cpu(type))
       shape.notes.push_back(
-          fmt::format("no GPU is visible: the one process of this {} job trains on the CPU", type));
+          fmt::format("no GPU is visible: the one process of this {} job trains on the CPU", word_of(type)));
     return;
   }
-  if (gpus == 0 && (type == "FSDP" || type == "MEGATRON_LM" || type == "DEEPSPEED")) {
-    shape.problems.push_back({.what = type + ", but no GPU is visible on this machine",
-                              .where = settings.origin("distributed_type"),
+  if (gpus == 0 && (type == DistributedType::fsdp || type == DistributedType::megatron_lm ||
+                    type == DistributedType::deepspeed)) {
+    shape.problems.push_back({.what = std::string(word_of(type)) + ", but no GPU is visible on this machine",
+                              .where = settings.origin(key::distributed_type),
                               .hint = "without one, each worker would train alone"});
   }
-  if (type != "MULTI_GPU") return;
-  const std::string ids = settings.text("gpu_ids");
+  if (type != DistributedType::multi_gpu) return;
+  const std::string ids = settings[key::gpu_ids];
   const bool named = !ids.empty() && ids != "all";
   const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus;
   if (named && offered < 2 && shape.num_machines == 1 && shape.nproc_per_node > 1) {
-    fail(settings.origin("gpu_ids"),
+    fail(settings.origin(key::gpu_ids),
          fmt::format("gpu_ids names one GPU, and {} processes are to share it", shape.nproc_per_node),
          "name one per process, or `all`");
   }
   if (gpus == 0) {
     shape.problems.push_back({.what = "MULTI_GPU, but no GPU is visible on this machine",
-                              .where = settings.origin("distributed_type"),
+                              .where = settings.origin(key::distributed_type),
                               .hint = "--cpu trains on the CPU"});
   } else if (offered < shape.nproc_per_node) {
     shape.notes.push_back(fmt::format("{} workers share {} GPUs", shape.nproc_per_node, offered));
@@ -278,21 +288,22 @@ void check_world_size(int machines, int per_machine) {
 }
 
 void record_derived(const JobShape& shape, Settings& settings) {
-  if (settings.text("distributed_type") != shape.distributed_type)
-    settings.set("distributed_type", shape.distributed_type, "derived from num_processes and devices");
-  if (settings.truth("use_cpu") != shape.use_cpu)
-    settings.set("use_cpu", shape.use_cpu, "distributed_type " + shape.distributed_type);
+  if (settings[key::distributed_type] != shape.distributed_type)
+    settings.set(key::distributed_type, shape.distributed_type, "derived from num_processes and devices");
+  if (settings[key::use_cpu] != shape.use_cpu)
+    settings.set(key::use_cpu, shape.use_cpu,
+                 fmt::format("distributed_type {}", word_of(shape.distributed_type)));
 }
 
 }  // namespace
 
 MachineRange decide_machines(const Settings& settings) {
   const int machines =
-      to_count(settings.integer("num_machines"), settings.origin("num_machines"), "num_machines");
-  if (!settings.given("nnodes")) return {.min = machines, .max = machines};
+      to_count(settings[key::num_machines], settings.origin(key::num_machines), "num_machines");
+  if (!settings.given(key::nnodes)) return {.min = machines, .max = machines};
   const MachineRange nnodes = parse_nnodes(settings);
-  if (settings.is_explicit("num_machines") && nnodes.max != machines)
-    fail_contradiction(settings, "nnodes", "num_machines");
+  if (settings.is_explicit(key::num_machines) && nnodes.max != machines)
+    fail_contradiction(settings, key::nnodes, key::num_machines);
   return nnodes;
 }
 
@@ -300,37 +311,38 @@ JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optio
   const int visible = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
   const int gpus = std::min(visible, max_gpus.value_or(visible));
   const MachineRange machines = decide_machines(settings);
-  if (settings.given("nnodes")) settings.set("num_machines", machines.max, settings.origin("nnodes"));
+  if (settings.given(key::nnodes))
+    settings.set(key::num_machines, machines.max, settings.origin(key::nnodes));
   JobShape shape = {.num_machines = machines.max,
                     .min_machines = machines.min,
                     .machine_rank = decide_machine_rank(settings, machines.max)};
   if (inputs.dialect == Dialect::torchrun) {
-    shape.launcher = "torchrun";
+    shape.launcher = Launcher::torchrun;
     shape.nproc_per_node =
-        settings.given("nproc_per_node") ? parse_workers(settings, "nproc_per_node", inputs, gpus) : 1;
+        settings.given(key::nproc_per_node) ? parse_workers(settings, key::nproc_per_node, inputs, gpus) : 1;
     check_world_size(shape.num_machines, shape.nproc_per_node);
     return shape;
   }
   const Request request = read_request(settings);
-  if (!request.flag.empty()) settings.set("distributed_type", request.type, settings.origin(request.flag));
+  if (request.flag) settings.set(key::distributed_type, request.type, settings.origin(*request.flag));
   const Workers workers = decide_workers(settings, inputs, request, machines.max, gpus);
-  settings.set("num_processes", workers.total.value, workers.total.origin);
+  settings.set(key::num_processes, workers.total, workers.origin);
   shape.nproc_per_node = workers.per_machine;
   check_world_size(machines.max, workers.per_machine);
   const bool several = std::int64_t{machines.max} * workers.per_machine > 1;
   // As under accelerate, a file with distributed_type NO starts one process, whatever number it contains.
-  if (request.type == "NO" && several && !is_explicit_count(settings)) {
-    if (machines.max > 1) fail_contradiction(settings, "distributed_type", "num_machines");
+  if (request.type == DistributedType::no && several && !is_explicit_count(settings)) {
+    if (machines.max > 1) fail_contradiction(settings, key::distributed_type, key::num_machines);
     shape.notes.push_back(fmt::format("{}: distributed_type NO starts one process, not the {} of {}",
-                                      settings.origin("distributed_type"), workers.per_machine,
-                                      workers.total.origin));
+                                      settings.origin(key::distributed_type), workers.per_machine,
+                                      workers.origin));
     shape.nproc_per_node = 1;
-    settings.set("num_processes", 1, "distributed_type NO");
+    settings.set(key::num_processes, 1, "distributed_type NO");
   }
   decide_type(settings, request, several, gpus, shape);
   shape.launcher = decide_launcher(settings, request, shape);
-  shape.delegated =
-      shape.launcher == "deepspeed" || shape.distributed_type == "XLA" || uses_mpi(shape, settings);
+  shape.delegated = shape.launcher == Launcher::deepspeed || shape.distributed_type == DistributedType::xla ||
+                    uses_mpi(shape, settings);
   shape.sets_ranks = decide_ranks(settings, shape);
   check_combinations(settings, request, shape);
   check_devices(settings, gpus, shape);

@@ -7,6 +7,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/plan/launch_inputs.hpp"
+#include "acc/plan/launcher.hpp"
 #include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
@@ -22,10 +23,8 @@ MachineRange decide_machines(const Settings& settings);
 
 /// The number of workers and machines, and the kind of the job.
 struct JobShape {
-  /// accelerate's launcher for this kind of job: simple, elastic, deepspeed, tpu, tpu-pod, sagemaker; or
-  /// torchrun.
-  std::string launcher = "simple";
-  std::string distributed_type = "NO";
+  Launcher launcher = Launcher::simple;
+  DistributedType distributed_type = DistributedType::no;
   int num_machines = 1;
   /// The job may start with this many machines (`--nnodes MIN:MAX`).
   int min_machines = 1;

@@ -36,12 +36,12 @@ struct LaunchInputs {
   Dialect dialect = Dialect::launch;
   CommandLine command_line = {};
   Environment environment = {};
-  /// The settings of the config file by name; each origin is `file:line`. Empty if there is no file.
-  std::map<std::string, Setting, std::less<>> file = {};
+  /// The settings of the config file; each origin is `file:line`. Empty if there is no file.
+  SettingMap file = {};
   /// The file is the default one, not one that the user named.
   bool file_is_default = false;
-  /// The names of these settings in the order of the file.
-  std::vector<std::string> file_order = {};
+  /// These settings in the order of the file.
+  std::vector<SettingId> file_order = {};
   /// Absent: acc was not started by --hosts or --hostfile.
   std::optional<HostPlace> host = {};
   /// The current folder.

@@ -16,7 +16,8 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/topology.hpp"
-#include "acc/config/schema.hpp"
+#include "acc/config/setting_types.hpp"
+#include "acc/plan/launcher.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/plan/settings.hpp"
 
@@ -98,9 +99,6 @@ struct OutputPlan {
   bool operator==(const OutputPlan&) const = default;
 };
 
-/// What to do when the job hangs.
-enum class OnHang { report, restart, kill };
-
 struct HangPlan {
   /// The time without activity after which the job counts as hung; 0: no detection.
   std::chrono::milliseconds timeout = {};
@@ -143,9 +141,9 @@ struct TaskPlace {
 /// All decisions about a job, made before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
-  /// accelerate's launcher for this kind of job: `simple`, `elastic`, ... A single process of a simple job
-  /// gets no rank, as under accelerate, so that the script does not initialize a process group.
-  std::string launcher = "simple";
+  /// A single process of a simple job gets no rank, as under accelerate, so that the script does not
+  /// initialize a process group.
+  Launcher launcher = Launcher::simple;
   bool sets_ranks = true;
   /// The single worker is another launcher, which starts the workers of the job.
   bool delegated = false;

@@ -13,12 +13,6 @@
 namespace acc::launcher {
 namespace {
 
-NumaBinding parse(const std::string& text) {
-  if (text == "socket") return NumaBinding::socket;
-  if (text == "exclusive") return NumaBinding::exclusive;
-  return text == "core-complex" ? NumaBinding::core_complex : NumaBinding::node;
-}
-
 /// The place of a worker among those bound to the same NUMA node.
 struct Seat {
   int node = 0;
@@ -174,8 +168,9 @@ std::vector<int> spread_over_nodes(const Topology& topology, int workers) {
 std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Settings& settings,
                                             const Environment& worker_environment, int workers,
                                             bool uses_gpus) {
-  if (!settings.given("numa_binding")) return {};
-  const std::string& origin = settings.origin("numa_binding");
+  const auto binding = settings[key::numa_binding];
+  if (!binding) return {};
+  const std::string& origin = settings.origin(key::numa_binding);
   const Topology topology = inputs.topology(inputs.machine);
   if (topology.cpus.empty()) fail(origin, "the kernel does not report which CPUs acc may use");
   Environment environment = inputs.environment;
@@ -189,7 +184,7 @@ std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Se
   std::vector<int> homes;
   for (const Gpu& gpu : gpus) homes.push_back(home_of(gpu, topology, origin));
   if (homes.empty()) homes = spread_over_nodes(topology, workers);
-  return bind_workers(parse(settings.text("numa_binding")), topology, homes, workers, origin);
+  return bind_workers(*binding, topology, homes, workers, origin);
 }
 
 }  // namespace acc::launcher

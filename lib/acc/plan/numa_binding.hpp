@@ -11,14 +11,6 @@
 
 namespace acc::launcher {
 
-/// How torchrun's `--numa-binding` divides the CPUs.
-enum class NumaBinding {
-  node,          ///< all CPUs of the node
-  socket,        ///< all CPUs of the node's socket
-  exclusive,     ///< the node's physical cores, divided among those who share it
-  core_complex,  ///< one of the node's groups that share a last-level cache
-};
-
 /// Returns the CPUs of each worker by local rank. `homes` are the NUMA nodes of the devices; worker i uses
 /// home i modulo their number. Throws Error{usage} with `origin` if no binding is possible.
 std::vector<CpuBinding> bind_workers(NumaBinding binding, const Topology& topology,

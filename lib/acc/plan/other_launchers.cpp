@@ -21,7 +21,7 @@ OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchI
 }
 
 bool uses_mpi(const JobShape& shape, const Settings& settings) {
-  return shape.launcher == "simple" && settings.given("mpirun_hostfile");
+  return shape.launcher == Launcher::simple && settings.given(key::mpirun_hostfile);
 }
 
 OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings,
@@ -29,7 +29,7 @@ OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, con
   OtherLauncher mpi = find_launcher({"mpirun", "mpiexec"}, inputs);
   const std::string per_node = fmt::to_string(shape.nproc_per_node);
   const std::string total = fmt::to_string(shape.nproc_per_node * shape.num_machines);
-  const std::string hostfile = settings.text("mpirun_hostfile");
+  const std::string hostfile = settings[key::mpirun_hostfile];
   const std::vector<std::string> words =
       inputs.open_mpi ? std::vector<std::string>{"--hostfile", hostfile, "--npernode", per_node,
                                                  "-n",         total,    "--bind-to",  "socket"}
@@ -40,18 +40,19 @@ OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, con
 }
 
 Environment mpi_environment(const JobShape& shape, const Settings& settings) {
-  const bool has_place = settings.given("main_process_ip") && settings.given("main_process_port");
+  const bool has_place = settings.given(key::main_process_ip) && settings.given(key::main_process_port);
   if (shape.num_machines > 1 && !has_place) {
     throw Error(
         {.what = fmt::format("{} machines need the address and port of machine 0", shape.num_machines),
-         .where = settings.origin("num_machines"),
+         .where = settings.origin(key::num_machines),
          .hint = "--main_process_ip and --main_process_port"});
   }
   if (shape.num_machines * shape.nproc_per_node == 1) return {};
   // MPI processes need a port that is known in advance.
   Environment environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
-  if (settings.given("main_process_ip")) environment.set("MASTER_ADDR", settings.text("main_process_ip"));
-  if (settings.given("main_process_port")) environment.set("MASTER_PORT", settings.text("main_process_port"));
+  if (settings.given(key::main_process_ip)) environment.set("MASTER_ADDR", settings[key::main_process_ip]);
+  if (settings.given(key::main_process_port))
+    environment.set("MASTER_PORT", settings.text(key::main_process_port));
   return environment;
 }
 
@@ -82,9 +83,9 @@ xmp.spawn(PrepareForLaunch(getattr(module, function)), args=())
 )py";
 
 void refuse_no_python(const Settings& settings) {
-  if (!settings.truth("no_python")) return;
+  if (!settings[key::no_python]) return;
   throw Error({.what = "TPU jobs are started by Python",
-               .where = settings.origin("no_python"),
+               .where = settings.origin(key::no_python),
                .hint = "leave --no_python out"});
 }
 
@@ -94,7 +95,7 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
 
 OtherLauncher python_launcher(const LaunchInputs& inputs, const Settings& settings) {
   const Python python =
-      find_python(settings.text("python"), inputs.environment, inputs.file_kind, inputs.called_as);
+      find_python(settings[key::python], inputs.environment, inputs.file_kind, inputs.called_as);
   return {.command = {python.word}, .file = python.file, .problem = python.problem};
 }
 
@@ -103,49 +104,43 @@ OtherLauncher python_launcher(const LaunchInputs& inputs, const Settings& settin
 OtherLauncher tpu_command(const LaunchInputs& inputs, const Settings& settings) {
   refuse_no_python(settings);
   OtherLauncher python = python_launcher(inputs, settings);
-  append(python.command, {"-c", std::string(kSpawn), settings.text("main_training_function"),
-                          settings.truth("module") ? "module" : "file"});
+  append(python.command, {"-c", std::string(kSpawn), settings[key::main_training_function],
+                          settings[key::module] ? "module" : "file"});
   append(python.command, inputs.command_line.program);
   return python;
 }
 
 OtherLauncher tpu_pod_command(const LaunchInputs& inputs, const Settings& settings) {
   refuse_no_python(settings);
-  if (!settings.given("tpu_name")) {
+  if (!settings.given(key::tpu_name)) {
     throw Error({.what = "the TPU pod has no name",
-                 .where = settings.origin("tpu_use_cluster"),
+                 .where = settings.origin(key::tpu_use_cluster),
                  .hint = "write tpu_name and tpu_zone into the config file"});
   }
   OtherLauncher python = python_launcher(inputs, settings);
-  append(python.command, {"-m", "torch_xla.distributed.xla_dist", "--tpu=" + settings.text("tpu_name"),
+  append(python.command, {"-m", "torch_xla.distributed.xla_dist", "--tpu=" + settings[key::tpu_name],
                           "--restart-tpuvm-pod-server"});
-  if (settings.given("tpu_vm")) {
-    for (const Value& vm : settings["tpu_vm"].value)
-      python.command.push_back("--vm=" + vm.get<std::string>());
-  }
+  for (const std::string& vm : settings[key::tpu_vm]) python.command.push_back("--vm=" + vm);
   Environment environment = tpu_environment(settings);
   environment.set("ACCELERATE_IN_TPU_POD", "1");
   for (const std::string& variable : environment.to_strings()) python.command.push_back("--env=" + variable);
-  if (settings.given("tpu_env")) {
-    for (const Value& variable : settings["tpu_env"].value)
-      python.command.push_back("--env=" + variable.get<std::string>());
-  }
+  for (const std::string& variable : settings[key::tpu_env]) python.command.push_back("--env=" + variable);
   python.command.emplace_back("--");
-  if (settings.truth("tpu_use_sudo")) python.command.emplace_back("sudo");
+  if (settings[key::tpu_use_sudo]) python.command.emplace_back("sudo");
   append(python.command,
          {"accelerate-launch", "--tpu", "--no_tpu_cluster", "--num_machines", "1", "--mixed_precision", "no",
-          "--dynamo_backend", "no", "--num_processes", settings.text("num_processes"),
-          "--main_training_function", settings.text("main_training_function")});
-  if (settings.truth("module")) python.command.emplace_back("--module");
+          "--dynamo_backend", "no", "--num_processes", settings.text(key::num_processes),
+          "--main_training_function", settings[key::main_training_function]});
+  if (settings[key::module]) python.command.emplace_back("--module");
   append(python.command, inputs.command_line.program);
   return python;
 }
 
 Environment tpu_environment(const Settings& settings) {
   Environment environment;
-  if (settings.text("mixed_precision") == "bf16")
-    environment.set(settings.truth("downcast_bf16") ? "XLA_DOWNCAST_BF16" : "XLA_USE_BF16", "1");
-  if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
+  if (settings[key::mixed_precision] == "bf16")
+    environment.set(settings[key::downcast_bf16] ? "XLA_DOWNCAST_BF16" : "XLA_USE_BF16", "1");
+  if (settings[key::debug]) environment.set("ACCELERATE_DEBUG_MODE", "true");
   return environment;
 }
 

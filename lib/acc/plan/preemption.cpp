@@ -29,14 +29,13 @@ std::string mpirun_flag(const EngineStop& stop) {
 }
 
 void fit_grace(const EngineStop& stop, Settings& settings, LaunchPlan& plan) {
-  constexpr std::string_view kName = "shutdown_timeout";
   if (!stop.grace) return;
   const milliseconds grace = grace_within(*stop.grace);
-  const double wanted = settings.number(kName);
+  const double wanted = settings[key::shutdown_timeout];
   if (wanted <= to_seconds(grace)) return;
-  const bool is_given = settings.given(kName);
+  const bool is_given = settings.given(key::shutdown_timeout);
   if (!is_given) {
-    settings.set(kName, to_seconds(grace),
+    settings.set(key::shutdown_timeout, to_seconds(grace),
                  fmt::format("{} kills {:g} s after SIGTERM ({})", stop.engine, to_seconds(*stop.grace),
                              stop.setting));
   }
@@ -54,7 +53,7 @@ milliseconds grace_within(milliseconds engine_grace) {
 }
 
 void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
-  plan.requeue_on_preemption = settings.truth("requeue_on_preemption");
+  plan.requeue_on_preemption = settings[key::requeue_on_preemption];
   const auto stop = engine_stop(inputs.environment);
   if (stop) {
     plan.repeated_sigterm = kRepeatedByEngine;

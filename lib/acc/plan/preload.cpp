@@ -32,10 +32,10 @@ bool is_module(const std::string& name) {
 
 std::vector<std::string> parse_modules(const Settings& settings) {
   std::vector<std::string> modules;
-  for (const std::string& word : split(settings.text("preload"), ',')) {
+  for (const std::string& word : split(settings[key::preload], ',')) {
     const std::string name(trim(word));
     if (!is_module(name)) {
-      fail(settings.origin("preload"), fmt::format("'{}' is not the name of a module", name),
+      fail(settings.origin(key::preload), fmt::format("'{}' is not the name of a module", name),
            "names are separated by commas, as in torch,transformers");
     }
     modules.push_back(name);
@@ -55,9 +55,9 @@ std::string obstacle(const std::string& name, const WorkerProgram& program, cons
 
 void plan_preload(const LaunchInputs& inputs, const Settings& settings, const WorkerProgram& program,
                   LaunchPlan& plan) {
-  if (!settings.given("preload") || settings.text("preload").empty()) return;
+  if (!settings.given(key::preload) || settings[key::preload].empty()) return;
   plan.preload = parse_modules(settings);
-  const std::string& origin = settings.origin("preload");
+  const std::string& origin = settings.origin(key::preload);
   const std::string reason = obstacle(inputs.command_line.program.front(), program, plan);
   if (reason.empty()) return;
   if (origin.starts_with("--")) fail(origin, reason, "leave out the flag");

@@ -19,8 +19,8 @@ constexpr std::uint16_t kC10dPort = 29400;
 constexpr std::uint16_t kEtcdPort = 2379;
 
 RendezvousKind parse_backend(const Settings& settings) {
-  const std::string name = settings.text("rdzv_backend");
-  const std::string& where = settings.origin("rdzv_backend");
+  const std::string name = settings[key::rdzv_backend];
+  const std::string& where = settings.origin(key::rdzv_backend);
   if (name == "static") return RendezvousKind::static_;
   if (name == "c10d") return RendezvousKind::c10d;
   if (name == "etcd") return RendezvousKind::etcd;
@@ -31,38 +31,40 @@ RendezvousKind parse_backend(const Settings& settings) {
 }
 
 std::string endpoint_text(const Settings& settings) {
-  return std::string(trim(settings.text("rdzv_endpoint")));
+  return std::string(trim(settings[key::rdzv_endpoint]));
 }
 
 std::optional<Endpoint> endpoint_given(const Settings& settings) {
   const std::string text = endpoint_text(settings);
   if (text.empty()) return std::nullopt;
-  return parse_endpoint(text, settings.origin("rdzv_endpoint"));
+  return parse_endpoint(text, settings.origin(key::rdzv_endpoint));
 }
 
 std::optional<std::uint16_t> master_port(const Settings& settings) {
-  if (!settings.given("main_process_port")) return std::nullopt;
-  const std::int64_t port = settings.integer("main_process_port");
-  if (port < 0 || port > 65535) {
-    fail(settings.origin("main_process_port"), fmt::format("{} is not a port", port),
+  const auto port = settings[key::main_process_port];
+  if (!port) return std::nullopt;
+  if (*port < 0 || *port > 65535) {
+    fail(settings.origin(key::main_process_port), fmt::format("{} is not a port", *port),
          "0 to 65535; 0 is a free one");
   }
-  return static_cast<std::uint16_t>(port);
+  return static_cast<std::uint16_t>(*port);
 }
 
-std::chrono::milliseconds seconds(const Settings& settings, std::string_view name) {
-  const double value = settings.number(name);
-  if (!(value > 0) || value > 1e9)
-    fail(settings.origin(name), fmt::format("{:g} is not a positive number of seconds", value));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+std::optional<std::chrono::milliseconds> node_timeout(const Settings& settings) {
+  const auto seconds = settings[key::node_timeout];
+  if (!seconds) return std::nullopt;
+  if (!(*seconds > 0) || *seconds > 1e9)
+    fail(settings.origin(key::node_timeout),
+         fmt::format("{:g} is not a positive number of seconds", *seconds));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
 }
 
 void set_spares(const Settings& settings, RendezvousPlan& rendezvous) {
-  if (!settings.given("spares")) return;
-  const std::int64_t spares = settings.integer("spares");
-  if (spares < 0 || spares > std::numeric_limits<int>::max())
-    fail(settings.origin("spares"), fmt::format("{} is not a number of nodes", spares));
-  rendezvous.spares = static_cast<int>(spares);
+  const auto spares = settings[key::spares];
+  if (!spares) return;
+  if (*spares < 0 || *spares > std::numeric_limits<int>::max())
+    fail(settings.origin(key::spares), fmt::format("{} is not a number of nodes", *spares));
+  rendezvous.spares = static_cast<int>(*spares);
 }
 
 void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
@@ -70,13 +72,13 @@ void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan
   rendezvous.secret = inputs.environment.find(kSecretVariable);
   if (rendezvous.secret_file.empty()) return;
   if (rendezvous.secret) {
-    fail(settings.origin("rdzv_conf"), fmt::format("secret_file and {} both name a secret", kSecretVariable),
-         "give one of them");
+    fail(settings.origin(key::rdzv_conf),
+         fmt::format("secret_file and {} both name a secret", kSecretVariable), "give one of them");
   }
   rendezvous.secret_file = (inputs.folder / rendezvous.secret_file).lexically_normal();
   if (rendezvous.store_file) {
     plan.notes.push_back(
-        settings.origin("rdzv_conf") +
+        settings.origin(key::rdzv_conf) +
         ": secret_file has no effect with store_type=file: nodes do not connect to each other");
   }
 }
@@ -85,8 +87,8 @@ void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan
 void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   const bool is_static = plan.rendezvous.backend == RendezvousKind::static_;
   std::optional<NamedAddress> named;
-  if (settings.given("main_process_ip")) {
-    named = {.host = settings.text("main_process_ip"), .origin = settings.origin("main_process_ip")};
+  if (settings.given(key::main_process_ip)) {
+    named = {.host = settings[key::main_process_ip], .origin = settings.origin(key::main_process_ip)};
   }
   plan.master_port = master_port(settings).value_or(0);
   if (plan.rendezvous.store_file) return;
@@ -96,7 +98,7 @@ void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, Laun
     plan.rendezvous.endpoint_port = endpoint->port.value_or(kC10dPort);
   }
   if (endpoint && is_static) {
-    named = {.host = endpoint->host, .origin = settings.origin("rdzv_endpoint")};
+    named = {.host = endpoint->host, .origin = settings.origin(key::rdzv_endpoint)};
     plan.master_port = *endpoint->port;
   }
   // A process without a rank has no store.
@@ -112,10 +114,10 @@ Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
   }
   if (is_etcd) return {"localhost", kEtcdPort};
   const auto port = master_port(settings);
-  if (settings.given("main_process_ip"))
-    return {settings.text("main_process_ip"), port.value_or(kMasterPort)};
+  if (settings.given(key::main_process_ip))
+    return {settings[key::main_process_ip], port.value_or(kMasterPort)};
   if (plan.dialect == Dialect::launch) {
-    fail(settings.origin("num_machines"),
+    fail(settings.origin(key::num_machines),
          fmt::format("{} machines need the address of machine 0", plan.num_machines),
          "--main_process_ip, and --main_process_port");
   }
@@ -125,12 +127,13 @@ Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
 
 void plan_machines(const Settings& settings, LaunchPlan& plan) {
   if (plan.run_id.empty())
-    fail(settings.origin("rdzv_id"), "the run needs an id, the same on all machines", "as in --rdzv-id job7");
+    fail(settings.origin(key::rdzv_id), "the run needs an id, the same on all machines",
+         "as in --rdzv-id job7");
   if (plan.rendezvous.store_file) return;
   const Endpoint endpoint = where_nodes_meet(settings, plan);
   const bool by_endpoint = !endpoint_text(settings).empty();
   if (endpoint.port == 0) {
-    fail(settings.origin(by_endpoint ? "rdzv_endpoint" : "main_process_port"),
+    fail(settings.origin(by_endpoint ? SettingId(key::rdzv_endpoint) : SettingId(key::main_process_port)),
          "several machines cannot meet at port 0", "a port that all of them know");
   }
   plan.rendezvous.endpoint_host = endpoint.host;
@@ -144,7 +147,7 @@ void plan_machines(const Settings& settings, LaunchPlan& plan) {
 // one node only.
 void plan_file(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
-  const std::string& where = settings.origin("rdzv_conf");
+  const std::string& where = settings.origin(key::rdzv_conf);
   if (rendezvous.agents != TorchAgents::v2_6)
     fail(where, "agents of torch 2.4 and 2.5 meet in a TCP store only", "store_type=tcp");
   if (rendezvous.is_host) plan.notes.push_back(where + ": is_host has no effect with store_type=file");
@@ -164,48 +167,48 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
                      LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
   // torchrun reads this variable for c10d only, which --standalone implies.
-  const bool is_c10d = settings.truth("standalone") || settings.text("rdzv_backend") == "c10d";
+  const bool is_c10d = settings[key::standalone] || settings[key::rdzv_backend] == "c10d";
   plan.use_agent_store = !is_c10d || plan.inherited.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
-  if (settings.truth("standalone")) {
+  if (settings[key::standalone]) {
     if (plan.num_machines > 1) {
-      fail("", fmt::format("--standalone is for one machine, but {} is {}", settings.origin("num_machines"),
-                           plan.num_machines));
+      fail("", fmt::format("--standalone is for one machine, but {} is {}",
+                           settings.origin(key::num_machines), plan.num_machines));
     }
     plan.run_id = inputs.random_id;
     return;
   }
-  plan.run_id = settings.text("rdzv_id");
+  plan.run_id = settings[key::rdzv_id];
   rendezvous.backend = parse_backend(settings);
   const bool is_static = rendezvous.backend == RendezvousKind::static_;
   if (is_static || rendezvous.backend == RendezvousKind::etcd)
     rendezvous.join_timeout = std::chrono::seconds(900);
-  apply_rdzv_conf(settings.text("rdzv_conf"), settings.origin("rdzv_conf"), rendezvous, plan.notes);
+  apply_rdzv_conf(settings[key::rdzv_conf], settings.origin(key::rdzv_conf), rendezvous, plan.notes);
   if (rendezvous.store_file) {
     plan_file(settings, inputs, plan);
   } else if (const auto endpoint = endpoint_given(settings); endpoint && !endpoint->port && is_static) {
-    fail(settings.origin("rdzv_endpoint"), "the port is missing in endpoint '" + endpoint->host + "'",
+    fail(settings.origin(key::rdzv_endpoint), "the port is missing in endpoint '" + endpoint->host + "'",
          "the static rendezvous needs one, as in " + endpoint->host + ":29500");
   }
   set_secret(settings, inputs, plan);
-  rendezvous.local_addr = settings.text("local_addr");
+  rendezvous.local_addr = settings[key::local_addr];
   rendezvous.node_rank = plan.machine_rank;
-  if (settings.given("node_timeout")) rendezvous.node_timeout = seconds(settings, "node_timeout");
+  rendezvous.node_timeout = node_timeout(settings);
   set_spares(settings, rendezvous);
   rendezvous.min_nodes = is_static ? shape.num_machines : shape.min_machines;
   rendezvous.max_nodes = shape.num_machines;
   if (rendezvous.min_nodes != shape.min_machines) {
     plan.notes.push_back(fmt::format("{}: the static rendezvous waits for all {} machines; c10d takes fewer",
-                                     settings.origin("num_machines"), shape.num_machines));
+                                     settings.origin(key::num_machines), shape.num_machines));
   }
-  if (!is_static && settings.is_explicit("machine_rank") && plan.machine_rank != 0) {
+  if (!is_static && settings.is_explicit(key::machine_rank) && plan.machine_rank != 0) {
     plan.notes.push_back(fmt::format("{} has no effect: with {} the nodes agree on their ranks",
-                                     settings.origin("machine_rank"), settings.text("rdzv_backend")));
+                                     settings.origin(key::machine_rank), settings[key::rdzv_backend]));
   }
   if (rendezvous.max_nodes > 1) return plan_machines(settings, plan);
   plan_one_machine(settings, inputs, plan);
   // As in torchrun 2.15, a job that nothing else can join has an id of its own.
-  const bool names_meeting =
-      settings.given("rdzv_id") || settings.given("rdzv_endpoint") || settings.given("main_process_port");
+  const bool names_meeting = settings.given(key::rdzv_id) || settings.given(key::rdzv_endpoint) ||
+                             settings.given(key::main_process_port);
   if (plan.run_id.empty() || (is_static && !names_meeting)) plan.run_id = inputs.random_id;
 }
 

@@ -25,18 +25,18 @@
 namespace acc::launcher {
 namespace {
 
-void refuse_both(const Settings& settings, std::string_view one, std::string_view other) {
+void refuse_both(const Settings& settings, SettingId one, SettingId other) {
   fail("", fmt::format("{} and {} exclude each other", settings.origin(one), settings.origin(other)),
        "give one of them");
 }
 
 // Scripts for torch.distributed.launch expect --local-rank before their own arguments.
 void add_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
-  if (settings.truth("use_env") && !settings.truth("legacy_launch"))
-    fail(settings.origin("use_env"), "is valid only with --legacy-launch");
-  if (!settings.truth("legacy_launch") || settings.truth("use_env")) return;
-  if (settings.truth("no_python")) {
-    fail(settings.origin("no_python"), "--legacy-launch passes --local-rank to Python programs only",
+  if (settings[key::use_env] && !settings[key::legacy_launch])
+    fail(settings.origin(key::use_env), "is valid only with --legacy-launch");
+  if (!settings[key::legacy_launch] || settings[key::use_env]) return;
+  if (settings[key::no_python]) {
+    fail(settings.origin(key::no_python), "--legacy-launch passes --local-rank to Python programs only",
          "with --use-env they read LOCAL_RANK");
   }
   plan.worker_command.insert(plan.worker_command.end() - static_cast<std::ptrdiff_t>(arguments),
@@ -54,20 +54,21 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
   }
   const ProgramRequest request{
       .words = inputs.command_line.program,
-      .module = settings.truth("module"),
-      .no_python = settings.truth("no_python"),
-      .run_path = settings.truth("run_path"),
-      .python = settings.text("python"),
-      .unbuffered = plan.launcher != "simple",
+      .module = settings[key::module],
+      .no_python = settings[key::no_python],
+      .run_path = settings[key::run_path],
+      .python = settings[key::python],
+      .unbuffered = plan.launcher != Launcher::simple,
       .called_as = inputs.called_as,
   };
-  if (request.module && request.no_python && !request.run_path) refuse_both(settings, "module", "no_python");
+  if (request.module && request.no_python && !request.run_path)
+    refuse_both(settings, key::module, key::no_python);
   const WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
   plan.worker_command = program.command;
   plan.program = program.file;
   if (program.problem) plan.problems.push_back(*program.problem);
   if (!program.python_origin.empty() && !program.problem)
-    settings.set("python", plan.program.string(), program.python_origin);
+    settings.set(key::python, plan.program.string(), program.python_origin);
   if (program.read_once && plan.nproc_per_node > 1) {
     plan.problems.push_back(
         {.what = fmt::format("can be read only once, but {} workers need it", plan.nproc_per_node),
@@ -75,7 +76,7 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
          .hint = "write the script into a file"});
   }
   if (request.run_path) {
-    plan.notes.push_back(settings.origin("run_path") +
+    plan.notes.push_back(settings.origin(key::run_path) +
                          ": each worker is a separate Python process that runs the file; nothing is forked");
   }
   add_local_rank(settings, request.words.size() - 1, plan);
@@ -83,28 +84,28 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
 }
 
 OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings, std::vector<std::string>& notes) {
-  constexpr std::string_view kTemplate = "log_line_prefix_template";
+  constexpr auto kTemplate = key::log_line_prefix_template;
   constexpr std::string_view kTemplateVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
   if (const auto text = inputs.environment.find(kTemplateVariable); text && !settings.given(kTemplate))
     settings.set(kTemplate, *text, std::string(kTemplateVariable));
-  const auto ranks = [&](std::string_view name) {
-    return parse_ranks(settings.text(name), settings.origin(name));
+  const auto ranks = [&](SettingKey<std::string> filter) {
+    return parse_ranks(settings[filter], settings.origin(filter));
   };
   OutputPlan output;
-  output.redirects = parse_stream_map(settings.text("redirects"), settings.origin("redirects"));
-  output.tee = parse_stream_map(settings.text("tee"), settings.origin("tee"));
-  output.local_ranks_filter = ranks("local_ranks_filter");
-  output.ranks_filter = ranks("ranks_filter");
-  output.duplicate_stdout_filters = parse_words(settings.text("duplicate_stdout_filters"));
-  output.duplicate_stderr_filters = parse_words(settings.text("duplicate_stderr_filters"));
-  output.line_prefix_template = settings.text(kTemplate);
+  output.redirects = parse_stream_map(settings[key::redirects], settings.origin(key::redirects));
+  output.tee = parse_stream_map(settings[key::tee], settings.origin(key::tee));
+  output.local_ranks_filter = ranks(key::local_ranks_filter);
+  output.ranks_filter = ranks(key::ranks_filter);
+  output.duplicate_stdout_filters = parse_words(settings[key::duplicate_stdout_filters]);
+  output.duplicate_stderr_filters = parse_words(settings[key::duplicate_stderr_filters]);
+  output.line_prefix_template = settings[kTemplate];
   if (const auto unknown = unknown_names(output.line_prefix_template); !unknown.empty())
     notes.push_back(
         fmt::format("{}: ${{{}}} is not a name that it knows, and stays as it is; those are role_name, "
                     "rank, local_rank, group_rank, hostname and attempt",
                     settings.origin(kTemplate), unknown.front()));
-  output.log_timestamps = settings.truth("log_timestamps");
-  output.log_dir = settings.text("log_dir");
+  output.log_timestamps = settings[key::log_timestamps];
+  output.log_dir = settings[key::log_dir];
   output.no_logs = output.log_dir == "/dev/null";
   return output;
 }
@@ -115,12 +116,12 @@ void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
   const auto is_handler = [](const std::string& word) {
     return word == "null" || word == "console" || word == "dynamic_rendezvous";
   };
-  const std::string handler = settings.text("event_log_handler");
+  const std::string handler = settings[key::event_log_handler];
   if (!is_handler(handler)) {
-    fail(settings.origin("event_log_handler"), "'" + handler + "' is not a handler of events",
+    fail(settings.origin(key::event_log_handler), "'" + handler + "' is not a handler of events",
          "null, console or dynamic_rendezvous; --event-log names a file");
   }
-  const std::string file = settings.text("event_log");
+  const std::string file = settings[key::event_log];
   plan.events_on_console = handler == "console" || file == "console";
   if (!is_handler(file)) plan.event_log = file;
 }
@@ -132,12 +133,12 @@ std::optional<std::string> offered_devices(const LaunchInputs& inputs, const Set
   if (auto selected = plan.environment.find(name)) return selected;
   const auto inherited = inputs.environment.find(name);
   if (!plan.environment.contains("CUDA_VISIBLE_DEVICES")) return inherited;
-  return select_devices(settings.text("gpu_ids"), name, inherited, settings.origin("gpu_ids"));
+  return select_devices(settings[key::gpu_ids], name, inherited, settings.origin(key::gpu_ids));
 }
 
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  plan.virtual_local_rank = settings.truth("virtual_local_rank");
-  const bool isolate = settings.truth("isolate_gpus");
+  plan.virtual_local_rank = settings[key::virtual_local_rank];
+  const bool isolate = settings[key::isolate_gpus];
   // ROCm takes its own variable first, and so does torchrun 2.15.
   plan.masks_hip = !inputs.environment.get("HIP_VISIBLE_DEVICES").empty();
   const std::string name = plan.masks_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
@@ -158,7 +159,7 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   const int place = shares ? plan.task->local_rank : 0;
   plan.device_of_rank =
       device_of_each_worker(offered, name, gpus, place + plan.nproc_per_node,
-                            settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
+                            settings.origin(isolate ? key::isolate_gpus : key::virtual_local_rank));
   plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + place);
 }
 
@@ -178,12 +179,12 @@ JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Sett
   JobShape shape = decide_shape(inputs, settings, max_gpus);
   // Hosts may have different numbers of workers.
   if (inputs.host && inputs.host->all_slots)
-    settings.set("num_processes", inputs.host->all_slots->value, inputs.host->all_slots->origin);
+    settings.set(key::num_processes, inputs.host->all_slots->value, inputs.host->all_slots->origin);
   if (!engine.task) return shape;
   const bool bound = inputs.machine.allowed_cpus < inputs.machine.online_cpus;
   if (!bound) shape.copies_on_machine = engine.task->local_size;
   if (engine.engine.num_nodes)
-    settings.set("num_machines", engine.engine.num_nodes->value, engine.engine.num_nodes->origin);
+    settings.set(key::num_machines, engine.engine.num_nodes->value, engine.engine.num_nodes->origin);
   return shape;
 }
 
@@ -191,35 +192,35 @@ JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Sett
 void set_shutdown_timeout(const Environment& environment, Settings& settings) {
   constexpr std::string_view kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
   const auto text = environment.find(kVariable);
-  if (!text || settings.given("shutdown_timeout")) return;
+  if (!text || settings.given(key::shutdown_timeout)) return;
   const auto seconds = parse_number(*text);
   if (!seconds) fail(std::string(kVariable), "'" + *text + "' is not a number of seconds");
-  settings.set("shutdown_timeout", *seconds, std::string(kVariable));
+  settings.set(key::shutdown_timeout, *seconds, std::string(kVariable));
 }
 
 void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
-  const std::int64_t restarts = settings.integer("max_restarts");
+  const std::int64_t restarts = settings[key::max_restarts];
   if (restarts < 0 || restarts > 1'000'000'000)
-    fail(settings.origin("max_restarts"), "must be a non-negative number");
+    fail(settings.origin(key::max_restarts), "must be a non-negative number");
   plan.max_restarts = static_cast<int>(restarts);
-  if (!(settings.number("monitor_interval") > 0))
-    fail(settings.origin("monitor_interval"), "must be a positive number of seconds");
-  if (plan.dialect == Dialect::torchrun && !settings.given("retry_on"))
-    settings.set("retry_on", "all", "torchrun's default");
-  plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
-  plan.signals_to_handle = settings.text("signals_to_handle");
-  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
+  if (!(settings[key::monitor_interval] > 0))
+    fail(settings.origin(key::monitor_interval), "must be a positive number of seconds");
+  if (plan.dialect == Dialect::torchrun && !settings.given(key::retry_on))
+    settings.set(key::retry_on, "all", "torchrun's default");
+  plan.retry_on = parse_retry_on(settings[key::retry_on], settings.origin(key::retry_on));
+  plan.signals_to_handle = settings[key::signals_to_handle];
+  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin(key::signals_to_handle)))
     plan.stop_signals.insert(signal);
   set_shutdown_timeout(plan.inherited, settings);
   plan_preemption(inputs, settings, plan);
-  const auto seconds = [&](std::string_view name) {
-    const double value = settings.number(name);
-    if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a non-negative number of seconds");
+  const auto seconds = [&](SettingKey<double> time) {
+    const double value = settings[time];
+    if (value < 0 || value > 1e9) fail(settings.origin(time), "must be a non-negative number of seconds");
     return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
   };
-  plan.min_uptime = seconds("min_uptime");
-  plan.shutdown_timeout = seconds("shutdown_timeout");
-  plan.pid_namespace = settings.truth("pid_namespace");
+  plan.min_uptime = seconds(key::min_uptime);
+  plan.shutdown_timeout = seconds(key::shutdown_timeout);
+  plan.pid_namespace = settings[key::pid_namespace];
 }
 
 // Says when temporary files go elsewhere than expected; empty: they do not.
@@ -253,17 +254,17 @@ std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
 }
 
 void refuse_plug_ins(const Settings& settings) {
-  const std::string specs = settings.text("logs_specs");
+  const std::string specs = settings[key::logs_specs];
   if (specs.empty() || specs == "default") return;
-  fail(settings.origin("logs_specs"), "'" + specs + "' is a Python plug-in, which acc cannot load",
+  fail(settings.origin(key::logs_specs), "'" + specs + "' is a Python plug-in, which acc cannot load",
        "use --redirects, --tee and --log-dir to direct the output");
 }
 
 // Plans a single worker: the other launcher.
 void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
-  OtherLauncher other = shape.launcher == "deepspeed" ? deepspeed_command(inputs, shape, settings)
-                        : shape.launcher == "tpu"     ? tpu_command(inputs, settings)
-                        : shape.launcher == "tpu-pod"
+  OtherLauncher other = shape.launcher == Launcher::deepspeed ? deepspeed_command(inputs, shape, settings)
+                        : shape.launcher == Launcher::tpu     ? tpu_command(inputs, settings)
+                        : shape.launcher == Launcher::tpu_pod
                             ? tpu_pod_command(inputs, settings)
                             : mpi_command(inputs, shape, settings, plan.worker_command);
   plan.delegated = true;
@@ -273,44 +274,41 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
   plan.num_machines = 1;
   plan.machine_rank = 0;
   plan.nproc_per_node = 1;
-  if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
-  if (shape.launcher == "simple" && inputs.open_mpi)
+  if (shape.launcher == Launcher::deepspeed) plan.deepspeed_env = plan.environment.to_strings();
+  if (shape.launcher == Launcher::simple && inputs.open_mpi)
     plan.environment.overlay(open_mpi_environment(plan.environment, inputs.environment));
 }
 
 // mpirun, pdsh and the like start the workers of all machines, so each copy of acc would start the whole job.
 void refuse_copies(const Engine& engine, const JobShape& shape, const Settings& settings) {
   if (!shape.delegated || !engine.has_others()) return;
-  if (settings.text("deepspeed_multinode_launcher") == "nossh") return;
+  if (settings[key::deepspeed_multinode_launcher] == "nossh") return;
   fail("",
        fmt::format("{} started acc {} times ({}), and each would start a launcher of {} of its own",
-                   engine.name, engine.size->value, engine.size->origin, shape.distributed_type),
+                   engine.name, engine.size->value, engine.size->origin, word_of(shape.distributed_type)),
        engine.family == EngineFamily::hosts
            ? "drop " + engine.name + "; for DeepSpeed --deepspeed_multinode_launcher standard"
            : "start acc once with --engine none; for DeepSpeed --deepspeed_multinode_launcher standard");
 }
 
 HangPlan plan_hang(const Settings& settings) {
-  const double seconds = settings.number("hang_timeout");
+  const double seconds = settings[key::hang_timeout];
   if (seconds < 0 || seconds > 1e9)
-    fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
-  const std::string then = settings.text("on_hang");
-  if (seconds == 0 && settings.given("on_hang")) {
-    fail(settings.origin("on_hang"), "needs a hang timeout", "--hang-timeout SECONDS");
+    fail(settings.origin(key::hang_timeout), "must be a number of seconds, or 0 for never");
+  if (seconds == 0 && settings.given(key::on_hang)) {
+    fail(settings.origin(key::on_hang), "needs a hang timeout", "--hang-timeout SECONDS");
   }
   return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
-          .then = then == "kill"      ? OnHang::kill
-                  : then == "restart" ? OnHang::restart
-                                      : OnHang::report,
-          .cpu_counts = settings.text("hang_watch") == "activity"};
+          .then = settings[key::on_hang],
+          .cpu_counts = settings[key::hang_watch] == ActivityKind::activity};
 }
 
 // Between machines the checks meet in the store that the agents of torch 2.6 and later, and acc, serve.
 Preflight plan_preflight(const Settings& settings, const LaunchPlan& plan) {
-  if (!settings.truth("preflight")) return Preflight::none;
+  if (!settings[key::preflight]) return Preflight::none;
   const bool several = plan.rendezvous.max_nodes > 1;
   if (several && (!plan.use_agent_store || plan.rendezvous.agents != TorchAgents::v2_6))
-    fail(settings.origin("preflight"), "needs a store that acc serves, and here a worker or torchrun does",
+    fail(settings.origin(key::preflight), "needs a store that acc serves, and here a worker or torchrun does",
          "leave out torch_version and TORCH_DISABLE_SHARE_RDZV_TCP_STORE, or check with `acc test --nodes` "
          "before");
   return Preflight::before_workers;
@@ -321,18 +319,18 @@ Preflight plan_preflight(const Settings& settings, const LaunchPlan& plan) {
 bool needs_gpus(Dialect dialect, const Settings& settings) {
   // Under accelerate's rules the GPUs determine the distributed type even if the number of processes is
   // given.
-  if (dialect == Dialect::launch) return !(settings.is_explicit("use_cpu") && settings.truth("use_cpu"));
-  const std::string workers(trim(settings.text("nproc_per_node")));
-  return workers == "gpu" || workers == "auto" || settings.truth("isolate_gpus") ||
-         settings.given("numa_binding");
+  if (dialect == Dialect::launch) return !(settings.is_explicit(key::use_cpu) && settings[key::use_cpu]);
+  const std::string workers(trim(settings[key::nproc_per_node]));
+  return workers == "gpu" || workers == "auto" || settings[key::isolate_gpus] ||
+         settings.given(key::numa_binding);
 }
 
 // In this order: flags, ACC_LOG_LEVEL, LOGLEVEL (torchrun's variable).
 log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
-  log::Options log = {.file = settings.text("log_file"), .pattern = settings.text("log_pattern")};
+  log::Options log = {.file = settings[key::log_file], .pattern = settings[key::log_pattern]};
   log.level = log::level_of(inputs.environment);
-  if (settings.truth("quiet")) log.level = log::Level::warn;
-  if (settings.given("log_level")) log.level = log::parse_level(settings.text("log_level"), "--log-level");
+  if (settings[key::quiet]) log.level = log::Level::warn;
+  if (settings.given(key::log_level)) log.level = log::parse_level(settings[key::log_level], "--log-level");
   return log;
 }
 
@@ -354,18 +352,19 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan.has_client = inputs.host.has_value();
   plan.inherited = inputs.environment;
   plan.inherited.erase(kSecretVariable);
-  plan.role = settings.text("role");
+  plan.role = settings[key::role];
   if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
-  if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));
+  if (shape.distributed_type != DistributedType::xla)
+    plan.environment.overlay(thread_environment(inputs, shape, settings));
   // Else programs on libacc would ask the engine themselves.
-  if (settings.given("engine") && settings.text("engine") == "none")
+  if (settings.given(key::engine) && settings[key::engine] == "none")
     plan.environment.set("ACC_ENGINE", "none");
   plan.notes = settings.notes();
   plan.notes.insert(plan.notes.end(), engine.notes.begin(), engine.notes.end());
   plan.notes.insert(plan.notes.end(), shape.notes.begin(), shape.notes.end());
   plan.problems = shape.problems;
   plan.problems.insert(plan.problems.end(), engine.problems.begin(), engine.problems.end());
-  if (shape.distributed_type == "DEEPSPEED") {
+  if (shape.distributed_type == DistributedType::deepspeed) {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
   for (const std::string& note :

@@ -5,9 +5,9 @@
 
 #include <array>
 #include <optional>
-#include <stdexcept>
 
 #include "acc/base/text.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/launch_inputs.hpp"
 
@@ -30,37 +30,37 @@ Value read_pet(const SettingSpec& spec, const std::string& text) {
   return parse_setting(spec, text, std::string(spec.pet));
 }
 
-const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec) {
-  const auto found = inputs.file.find(spec.name);
+const Setting* find_in_file(const LaunchInputs& inputs, SettingId id) {
+  const auto found = inputs.file.find(id);
   return found == inputs.file.end() || found->second.value.is_null() ? nullptr : &found->second;
 }
 
 /// The environment variable of setting `variable` has no effect if `flag` is given.
 struct Override {
-  std::string_view flag = {};
-  std::string_view variable = {};
+  SettingId flag = {};
+  SettingId variable = {};
 };
 
 constexpr std::array kOverrides = {
-    Override{"num_processes", "nproc_per_node"},
-    Override{"num_machines", "nnodes"},
-    Override{"main_process_ip", "rdzv_endpoint"},
-    Override{"num_machines", "standalone"},
-    Override{"nnodes", "standalone"},
-    Override{"main_process_ip", "standalone"},
-    Override{"main_process_port", "standalone"},
-    Override{"rdzv_backend", "standalone"},
-    Override{"rdzv_endpoint", "standalone"},
-    Override{"module", "no_python"},
-    Override{"module", "run_path"},
-    Override{"no_python", "module"},
-    Override{"no_python", "run_path"},
-    Override{"run_path", "module"},
-    Override{"run_path", "no_python"},
+    Override{key::num_processes, key::nproc_per_node},
+    Override{key::num_machines, key::nnodes},
+    Override{key::main_process_ip, key::rdzv_endpoint},
+    Override{key::num_machines, key::standalone},
+    Override{key::nnodes, key::standalone},
+    Override{key::main_process_ip, key::standalone},
+    Override{key::main_process_port, key::standalone},
+    Override{key::rdzv_backend, key::standalone},
+    Override{key::rdzv_endpoint, key::standalone},
+    Override{key::module, key::no_python},
+    Override{key::module, key::run_path},
+    Override{key::no_python, key::module},
+    Override{key::no_python, key::run_path},
+    Override{key::run_path, key::module},
+    Override{key::run_path, key::no_python},
 };
 
 // The flag that overrides the environment variable of this setting, or null.
-const Setting* find_override(const LaunchInputs& inputs, std::string_view variable) {
+const Setting* find_override(const LaunchInputs& inputs, SettingId variable) {
   if (inputs.dialect == Dialect::torchrun) return nullptr;
   for (const Override& entry : kOverrides) {
     const auto flag = inputs.command_line.flags.find(entry.flag);
@@ -69,17 +69,11 @@ const Setting* find_override(const LaunchInputs& inputs, std::string_view variab
   return nullptr;
 }
 
-Setting default_setting(std::string_view name) {
-  const SettingSpec* spec = find_setting(name);
-  if (spec == nullptr) throw std::logic_error("no setting '" + std::string(name) + "' in the schema");
-  return {.value = default_value(*spec)};
-}
-
 }  // namespace
 
 Settings::Settings(const LaunchInputs& inputs) {
   for (const SettingSpec& spec : schema()) {
-    const auto flag = inputs.command_line.flags.find(spec.name);
+    const auto flag = inputs.command_line.flags.find(spec.id);
     const auto own = spec.variable.empty() ? std::nullopt : inputs.environment.find(spec.variable);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
     std::optional<Setting> given;
@@ -88,66 +82,48 @@ Settings::Settings(const LaunchInputs& inputs) {
     } else if (own) {
       const std::string origin(spec.variable);
       given = {parse_setting(spec, *own, origin), origin};
-    } else if (const Setting* over = pet ? find_override(inputs, spec.name) : nullptr) {
+    } else if (const Setting* over = pet ? find_override(inputs, spec.id) : nullptr) {
       notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
     } else if (pet) {
       given = {read_pet(spec, *pet), std::string(spec.pet)};
     }
     if (given) {
-      explicit_.emplace(spec.name);
-      given_.emplace(spec.name, std::move(*given));
-    } else if (const Setting* in_file = find_in_file(inputs, spec)) {
-      given_.emplace(spec.name, *in_file);
+      explicit_.insert(spec.id);
+      given_.emplace(spec.id, std::move(*given));
+    } else if (const Setting* in_file = find_in_file(inputs, spec.id)) {
+      given_.emplace(spec.id, *in_file);
     }
   }
 }
 
-Setting Settings::operator[](std::string_view name) const {
-  const auto found = given_.find(name);
-  return found == given_.end() ? default_setting(name) : found->second;
+Setting Settings::setting(SettingId id) const {
+  const auto found = given_.find(id);
+  return found == given_.end() ? Setting{.value = default_value(row_of(id))} : found->second;
 }
 
-bool Settings::given(std::string_view name) const {
-  const Setting setting = (*this)[name];
-  return setting.origin != "default" && !setting.value.is_null();
+std::string Settings::origin(SettingId id) const {
+  const auto found = given_.find(id);
+  return found == given_.end() ? Setting().origin : found->second.origin;
 }
 
-bool Settings::is_explicit(std::string_view name) const {
-  return explicit_.contains(name);
-}
-
-std::string Settings::text(std::string_view name) const {
-  const Value value = (*this)[name].value;
+std::string Settings::text(SettingId id) const {
+  const Value value = setting(id).value;
   if (value.is_string()) return value.get<std::string>();
   return value.is_null() ? "" : value.dump();
 }
 
-bool Settings::truth(std::string_view name) const {
-  const Value value = (*this)[name].value;
-  if (value.is_string()) return parse_truth(value.get<std::string>()).value_or(false);
-  return value.is_boolean() && value.get<bool>();
+bool Settings::given(SettingId id) const {
+  const auto found = given_.find(id);
+  return found != given_.end() && found->second.origin != "default" && !found->second.value.is_null();
 }
 
-std::int64_t Settings::integer(std::string_view name) const {
-  return (*this)[name].value.get<std::int64_t>();
-}
-
-double Settings::number(std::string_view name) const {
-  return (*this)[name].value.get<double>();
-}
-
-void Settings::set(std::string_view name, Value value, std::string origin) {
-  given_[std::string(name)] = {std::move(value), std::move(origin)};
-}
-
-void Settings::replace(std::string_view name, Value value, std::string origin) {
-  explicit_.erase(std::string(name));
-  set(name, std::move(value), std::move(origin));
+bool Settings::is_explicit(SettingId id) const {
+  return explicit_.contains(id);
 }
 
 std::map<std::string_view, Setting> Settings::all() const {
   std::map<std::string_view, Setting> all;
-  for (const SettingSpec& spec : schema()) all.emplace(spec.name, (*this)[spec.name]);
+  for (const SettingSpec& spec : schema()) all.emplace(spec.name, setting(spec.id));
   return all;
 }
 
@@ -157,14 +133,15 @@ std::string truth_text(bool value, TruthStyle style) {
 }
 
 std::string variable_text(const Settings& settings, const SettingSpec& spec, TruthStyle style) {
-  const Value value = settings[spec.name].value;
-  return value.is_boolean() ? truth_text(value.get<bool>(), style) : settings.text(spec.name);
+  const Value value = settings.setting(spec.id).value;
+  return value.is_boolean() ? truth_text(value.get<bool>(), style) : settings.text(spec.id);
 }
 
-Environment section_variables(const Settings& settings, std::string_view section, TruthStyle style) {
+Environment section_variables(const Settings& settings, SettingKey<Section> section, TruthStyle style) {
   Environment environment;
   for (const SettingSpec& spec : schema()) {
-    if (spec.section != section || spec.environment.empty() || settings[spec.name].value.is_null()) continue;
+    const bool belongs = spec.section == row_of(section).name && !spec.environment.empty();
+    if (!belongs || settings.setting(spec.id).value.is_null()) continue;
     environment.set(std::string(spec.environment), variable_text(settings, spec, style));
   }
   return environment;
@@ -180,29 +157,32 @@ std::string origin_of(const FileConfig& file, const std::string& key) {
 
 }  // namespace
 
-std::map<std::string, Setting, std::less<>> file_settings(const FileConfig& file) {
-  std::map<std::string, Setting, std::less<>> settings;
+SettingMap file_settings(const FileConfig& file) {
+  const ConfigKind kind = kind_of(file.values);
+  SettingMap settings;
+  const auto add = [&](const SettingSpec* spec, const Value& value, const std::string& key) {
+    if (spec != nullptr) settings[spec->id] = {value, origin_of(file, key)};
+  };
   for (const auto& [key, value] : file.values) {
-    settings[key] = {value, origin_of(file, key)};
+    add(find_file_key(key, kind), value, key);
     if (!value.is_object()) continue;
-    for (const auto& [inner, inner_value] : value.items()) {
-      const SettingSpec* spec = find_section_key(key, inner);
-      if (spec != nullptr)
-        settings[std::string(spec->name)] = {inner_value, origin_of(file, key + "." + inner)};
-    }
+    for (const auto& [inner, inner_value] : value.items())
+      add(find_section_key(key, inner), inner_value, key + "." + inner);
   }
   return settings;
 }
 
-std::vector<std::string> file_order(const FileConfig& file) {
-  std::vector<std::string> names;
+std::vector<SettingId> file_order(const FileConfig& file) {
+  const ConfigKind kind = kind_of(file.values);
+  std::vector<SettingId> settings;
   for (const std::string& key : file.order) {
     const std::size_t dot = key.find('.');
-    const SettingSpec* spec =
-        dot == std::string::npos ? nullptr : find_section_key(key.substr(0, dot), key.substr(dot + 1));
-    names.emplace_back(spec == nullptr ? key : std::string(spec->name));
+    const SettingSpec* spec = dot == std::string::npos
+                                  ? find_file_key(key, kind)
+                                  : find_section_key(key.substr(0, dot), key.substr(dot + 1));
+    if (spec != nullptr) settings.push_back(spec->id);
   }
-  return names;
+  return settings;
 }
 
 }  // namespace acc::launcher

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "acc/base/environment.hpp"
@@ -25,6 +26,16 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
+/// The values of some settings.
+using SettingMap = std::map<SettingId, Setting>;
+
+/// The value of the setting in the map, if it is there.
+template <class T>
+std::optional<T> value_in(const SettingMap& map, SettingKey<T> key) {
+  const auto found = map.find(key);
+  return found == map.end() ? std::nullopt : std::optional(value_as<T>(found->second.value));
+}
+
 /// Every setting of the schema with its effective value and origin.
 class Settings {
  public:
@@ -36,21 +47,31 @@ class Settings {
   /// is invalid.
   explicit Settings(const LaunchInputs& inputs);
 
-  Setting operator[](std::string_view name) const;
+  template <class T>
+  T operator[](SettingKey<T> key) const {
+    return value_as<T>(setting(key).value);
+  }
+  Setting setting(SettingId id) const;
+  std::string origin(SettingId id) const;
+  /// The value as text, for messages and variables; empty: none.
+  std::string text(SettingId id) const;
   /// Whether a value was given, and is not null.
-  bool given(std::string_view name) const;
+  bool given(SettingId id) const;
   /// Whether the value comes from a flag or an environment variable.
-  bool is_explicit(std::string_view name) const;
+  bool is_explicit(SettingId id) const;
 
-  std::string text(std::string_view name) const;
-  bool truth(std::string_view name) const;
-  std::int64_t integer(std::string_view name) const;
-  double number(std::string_view name) const;
-  std::string origin(std::string_view name) const { return (*this)[name].origin; }
-
-  void set(std::string_view name, Value value, std::string origin);
+  template <class T>
+  void set(SettingKey<T> key, const std::type_identity_t<T>& value, std::string origin) {
+    given_[key] = {as_value(value), std::move(origin)};
+  }
   /// The same; a flag or a variable that gave another value no longer counts.
-  void replace(std::string_view name, Value value, std::string origin);
+  template <class T>
+  void replace(SettingKey<T> key, const std::type_identity_t<T>& value, std::string origin) {
+    explicit_.erase(key);
+    set(key, value, std::move(origin));
+  }
+  /// Takes the default again.
+  void reset(SettingId id) { given_.erase(id); }
 
   /// All settings by name.
   std::map<std::string_view, Setting> all() const;
@@ -61,9 +82,9 @@ class Settings {
 
  private:
   /// Those that differ from their defaults, or were given.
-  std::map<std::string, Setting, std::less<>> given_ = {};
-  /// The names of those given by a flag or a variable.
-  std::set<std::string, std::less<>> explicit_ = {};
+  SettingMap given_ = {};
+  /// Those given by a flag or a variable.
+  std::set<SettingId> explicit_ = {};
   std::vector<std::string> notes_ = {};
 };
 
@@ -76,13 +97,12 @@ std::string truth_text(bool value, TruthStyle style);
 std::string variable_text(const Settings& settings, const SettingSpec& spec, TruthStyle style);
 
 /// The variables of all settings of the section that have a value.
-Environment section_variables(const Settings& settings, std::string_view section, TruthStyle style);
+Environment section_variables(const Settings& settings, SettingKey<Section> section, TruthStyle style);
 
-/// The settings of a config file by name; each origin is `file:line`. Keys of sections are included under
-/// the names of their settings.
-std::map<std::string, Setting, std::less<>> file_settings(const FileConfig& file);
+/// The settings of a config file, with those in its sections; each origin is `file:line`.
+SettingMap file_settings(const FileConfig& file);
 
-/// The names of these settings in the order of the file.
-std::vector<std::string> file_order(const FileConfig& file);
+/// These settings in the order of the file.
+std::vector<SettingId> file_order(const FileConfig& file);
 
 }  // namespace acc::launcher

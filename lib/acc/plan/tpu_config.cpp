@@ -9,10 +9,9 @@
 namespace acc::launcher {
 namespace {
 
-std::string option_or_config(const std::string& option, const ConfigValues& config, const char* key) {
-  if (!option.empty()) return option;
-  const auto found = config.find(key);
-  return found != config.end() && found->second.is_string() ? found->second.get<std::string>() : "";
+std::string option_or_config(const std::string& option, const ConfigValues& config,
+                             SettingKey<std::string> key) {
+  return option.empty() ? value_in(config, key).value_or("") : option;
 }
 
 std::vector<std::string> commands_of(const TpuConfigRequest& request, const ConfigValues& config,
@@ -25,8 +24,7 @@ std::vector<std::string> commands_of(const TpuConfigRequest& request, const Conf
     return commands;
   }
   if (!request.commands.empty()) return request.commands;
-  const auto found = config.find("commands");
-  return found == config.end() ? std::vector<std::string>() : found->second.get<std::vector<std::string>>();
+  return value_in(config, key::commands).value_or(std::vector<std::string>());
 }
 
 std::string accelerate_package(const std::string& version) {
@@ -48,7 +46,7 @@ std::string accelerate_package(const std::string& version) {
 
 std::string tpu_command_file(const TpuConfigRequest& request, const ConfigValues& config) {
   if (!request.commands.empty()) return request.command_file;
-  return option_or_config(request.command_file, config, "command_file");
+  return option_or_config(request.command_file, config, key::command_file);
 }
 
 std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, const ConfigValues& config,
@@ -56,8 +54,8 @@ std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, con
   const std::vector<std::string> commands = commands_of(request, config, lines);
   if (commands.empty())
     throw Error({.what = "no command is given", .hint = "--command COMMAND or --command_file FILE"});
-  const std::string name = option_or_config(request.tpu_name, config, "tpu_name");
-  const std::string zone = option_or_config(request.tpu_zone, config, "tpu_zone");
+  const std::string name = option_or_config(request.tpu_name, config, key::tpu_name);
+  const std::string zone = option_or_config(request.tpu_zone, config, key::tpu_zone);
   if (name.empty())
     throw Error({.what = "the TPU has no name", .hint = "--tpu_name, or tpu_name in the config file"});
   if (zone.empty())

@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/usage_error.hpp"
@@ -25,19 +21,25 @@ std::vector<std::string> fields_of(const std::string& mask) {
 
 }  // namespace
 
-std::string_view device_mask_name(std::string_view distributed_type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {{
-      {"MULTI_XPU", "ZE_AFFINITY_MASK"},
-      {"MULTI_MLU", "MLU_VISIBLE_DEVICES"},
-      {"MULTI_SDAA", "SDAA_VISIBLE_DEVICES"},
-      {"MULTI_MUSA", "MUSA_VISIBLE_DEVICES"},
-      {"MULTI_NPU", "ASCEND_RT_VISIBLE_DEVICES"},
-      {"MULTI_HPU", "HABANA_VISIBLE_MODULES"},
-      {"MULTI_NEURON", "NEURON_RT_VISIBLE_CORES"},
-  }};
-  const auto* found =
-      std::ranges::find(kNames, distributed_type, &std::pair<std::string_view, std::string_view>::first);
-  return found == kNames.end() ? kCudaMask : found->second;
+std::string_view device_mask_name(DistributedType type) {
+  switch (type) {
+    case DistributedType::multi_xpu:
+      return "ZE_AFFINITY_MASK";
+    case DistributedType::multi_mlu:
+      return "MLU_VISIBLE_DEVICES";
+    case DistributedType::multi_sdaa:
+      return "SDAA_VISIBLE_DEVICES";
+    case DistributedType::multi_musa:
+      return "MUSA_VISIBLE_DEVICES";
+    case DistributedType::multi_npu:
+      return "ASCEND_RT_VISIBLE_DEVICES";
+    case DistributedType::multi_hpu:
+      return "HABANA_VISIBLE_MODULES";
+    case DistributedType::multi_neuron:
+      return "NEURON_RT_VISIBLE_CORES";
+    default:
+      return kCudaMask;
+  }
 }
 
 std::string select_devices(const std::string& ids, const std::string& mask_name,

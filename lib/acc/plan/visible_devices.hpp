@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/config/setting_types.hpp"
+
 namespace acc::launcher {
 
-/// The variable that masks the devices of this accelerate distributed_type: CUDA_VISIBLE_DEVICES and its
-/// like.
-std::string_view device_mask_name(std::string_view distributed_type);
+/// The variable that masks the devices of this kind of training: CUDA_VISIBLE_DEVICES and its like.
+std::string_view device_mask_name(DistributedType type);
 
 /// The value of a mask such as CUDA_VISIBLE_DEVICES that shows `ids` (accelerate's gpu_ids) to workers.
 /// Numbers are indices into the inherited mask, if there is one; names (UUIDs, MIG) are kept. Throws

@@ -100,9 +100,8 @@ std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) 
 }
 
 std::string interpreter_text(const LaunchPlan& plan) {
-  const Setting python = plan.settings["python"];
-  if (python.origin == "default") return {};
-  return fmt::format("{} ({})", python.value.get<std::string>(), python.origin);
+  if (!plan.settings.given(key::python)) return {};
+  return fmt::format("{} ({})", plan.settings[key::python], plan.settings.origin(key::python));
 }
 
 }  // namespace acc::launcher

@@ -136,19 +136,20 @@ std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& fi
 }
 
 std::string hosts_flag(const Settings& settings) {
-  return settings.given("hosts") ? settings.origin("hosts") : settings.origin("hostfile");
+  return settings.given(key::hosts) ? settings.origin(key::hosts) : settings.origin(key::hostfile);
 }
 
 std::vector<JobHost> hosts_of(const Settings& settings) {
-  const bool listed = settings.given("hosts");
-  if (listed && settings.given("hostfile")) {
+  const bool listed = settings.given(key::hosts);
+  if (listed && settings.given(key::hostfile)) {
     fail("",
-         fmt::format("{} and {} both name the hosts", settings.origin("hosts"), settings.origin("hostfile")),
+         fmt::format("{} and {} both name the hosts", settings.origin(key::hosts),
+                     settings.origin(key::hostfile)),
          "give one of them");
   }
-  if (listed) return parse_hosts(settings.text("hosts"), settings.origin("hosts"));
-  if (!settings.given("hostfile")) return {};
-  const std::string file = settings.text("hostfile");
+  if (listed) return parse_hosts(settings[key::hosts], settings.origin(key::hosts));
+  if (!settings.given(key::hostfile)) return {};
+  const std::string file = settings[key::hostfile];
   return parse_hostfile(read_file(file), file);
 }
 
@@ -184,20 +185,20 @@ HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::
 
 void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<JobHost>& hosts) {
   const std::string flag = hosts_flag(settings);
-  const std::string choice = settings.text("engine");
-  if (settings.given("engine") && choice != "none" && choice != "auto") {
+  const std::string choice = settings[key::engine];
+  if (settings.given(key::engine) && choice != "none" && choice != "auto") {
     fail("",
-         fmt::format("{} {} and {} both say what starts acc on each node", settings.origin("engine"), choice,
-                     flag),
+         fmt::format("{} {} and {} both say what starts acc on each node", settings.origin(key::engine),
+                     choice, flag),
          "give one of them");
   }
-  for (const std::string_view other : {"srun", "standalone"}) {
-    if (!settings.truth(other)) continue;
+  for (const SettingKey<bool> other : {key::srun, key::standalone}) {
+    if (!settings[other]) continue;
     fail("", fmt::format("{} and {} contradict each other", settings.origin(other), flag),
          "give one of them");
   }
-  if (settings.given("attach")) {
-    fail(settings.origin("attach"), fmt::format("the terminal cannot be given to a worker of {}", flag),
+  if (settings.given(key::attach)) {
+    fail(settings.origin(key::attach), fmt::format("the terminal cannot be given to a worker of {}", flag),
          "start the job without it, and attach a debugger on the host");
   }
   if (choice == "none") return;

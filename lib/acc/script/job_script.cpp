@@ -38,8 +38,9 @@ const KindRow& row_of(std::string_view word) {
   return *std::ranges::find(kKinds, word, &KindRow::word);
 }
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
+bool trains_on_gpus(DistributedType type) {
+  using enum DistributedType;
+  return type == multi_gpu || type == fsdp || type == deepspeed || type == megatron_lm;
 }
 
 // Where the program must be told from the options, or its first argument is a separator, which acc would take
@@ -54,7 +55,7 @@ class ScriptPlanner {
   ScriptPlanner(const LaunchInputs& inputs, const std::string& acc, std::optional<ConfigText> config)
       : inputs_(inputs),
         settings_(inputs),
-        row_(row_of(settings_.text("print_script"))),
+        row_(row_of(settings_[key::print_script])),
         acc_(acc),
         config_(std::move(config)) {}
 
@@ -86,71 +87,72 @@ class ScriptPlanner {
       fail("", "the following arguments are required: training_script",
            "as in `acc launch train.py --lr 0.1`");
     // They give the nodes of a job, which the script asks an engine for.
-    for (const std::string_view name : {"hosts", "hostfile", "srun", "machine_rank", "main_process_ip"}) {
-      const auto flag = inputs_.command_line.flags.find(name);
+    for (const SettingId id : {SettingId(key::hosts), SettingId(key::hostfile), SettingId(key::srun),
+                               SettingId(key::machine_rank), SettingId(key::main_process_ip)}) {
+      const auto flag = inputs_.command_line.flags.find(id);
       const bool of_file =
-          name == "main_process_ip" && settings_.given(name) && (!inputs_.file_is_default || row_.in_pods);
-      if (flag == inputs_.command_line.flags.end() && !of_file && !settings_.is_explicit(name)) continue;
+          id == key::main_process_ip && settings_.given(id) && (!inputs_.file_is_default || row_.in_pods);
+      if (flag == inputs_.command_line.flags.end() && !of_file && !settings_.is_explicit(id)) continue;
       const std::string origin =
-          flag == inputs_.command_line.flags.end() ? settings_.origin(name) : flag->second.origin;
+          flag == inputs_.command_line.flags.end() ? settings_.origin(id) : flag->second.origin;
       fail(origin,
            "the script asks the engine for nodes, which are not known yet: it tells acc there which they are",
            "drop it, or --print-script");
     }
-    if (settings_.is_explicit("engine") && settings_.text("engine") != row_.engine)
-      fail(settings_.origin("engine"), fmt::format("is not {}, which acc finds in such a job", row_.engine),
-           "drop it");
-    const std::string workers = settings_.text("nproc_per_node");
+    if (settings_.is_explicit(key::engine) && settings_[key::engine] != row_.engine)
+      fail(settings_.origin(key::engine),
+           fmt::format("is not {}, which acc finds in such a job", row_.engine), "drop it");
+    const std::string workers = settings_[key::nproc_per_node];
     const bool here = workers == "gpu" && !visible_gpus(inputs_.machine, inputs_.environment).empty();
-    if (is_one_of(workers, {"gpu", "cpu", "auto"}) && !here)
-      fail(settings_.origin("nproc_per_node"),
+    if ((workers == "gpu" || workers == "cpu" || workers == "auto") && !here)
+      fail(settings_.origin(key::nproc_per_node),
            fmt::format("how many workers `{}` means on a node of the job is not known here", workers),
            "give their number");
   }
 
   void set_shape() {
-    const bool on_cpu = settings_.truth("use_cpu") || settings_.text("distributed_type") == "MULTI_CPU";
-    is_counted_ = settings_.given("num_processes") && !settings_.given("nproc_per_node");
+    const bool on_cpu =
+        settings_[key::use_cpu] || settings_[key::distributed_type] == DistributedType::multi_cpu;
+    is_counted_ = settings_.given(key::num_processes) && !settings_.given(key::nproc_per_node);
     const JobShape shape = decide_shape(inputs_, settings_);
     if (shape.delegated) {
       fail("--print-script",
-           fmt::format("jobs of {} are started by another launcher on their nodes", shape.distributed_type),
+           fmt::format("jobs of {} are started by another launcher on their nodes",
+                       word_of(shape.distributed_type)),
            "for DeepSpeed --deepspeed_multinode_launcher standard lets acc start them");
     }
     job_.kind = row_.kind;
-    job_.requeues_on_preemption = inputs_.command_line.flags.contains("requeue_on_preemption");
+    job_.requeues_on_preemption = inputs_.command_line.flags.contains(key::requeue_on_preemption);
     job_.min_nodes = shape.min_machines;
     job_.nodes = shape.num_machines;
     job_.workers_per_node = shape.nproc_per_node;
     if (job_.min_nodes != job_.nodes && row_.kind != ScriptKind::slurm) {
-      fail(settings_.origin("nnodes"),
-           fmt::format("{} starts a fixed number of nodes, not {}", row_.word, settings_.text("nnodes")),
+      fail(settings_.origin(key::nnodes),
+           fmt::format("{} starts a fixed number of nodes, not {}", row_.word, settings_[key::nnodes]),
            "give one number");
     }
-    if (job_.min_nodes != job_.nodes && settings_.text("rdzv_backend") == "static") {
-      fail(settings_.origin("nnodes"), "the static rendezvous does not go on with fewer nodes",
+    if (job_.min_nodes != job_.nodes && settings_[key::rdzv_backend] == "static") {
+      fail(settings_.origin(key::nnodes), "the static rendezvous does not go on with fewer nodes",
            "--rdzv-backend c10d, or one number");
     }
-    if (job_.nodes > 1 && settings_.truth("standalone"))
-      fail(settings_.origin("standalone"), fmt::format("is a job of one machine, not of {}", job_.nodes),
+    if (job_.nodes > 1 && settings_[key::standalone])
+      fail(settings_.origin(key::standalone), fmt::format("is a job of one machine, not of {}", job_.nodes),
            "drop it");
     set_devices(shape, on_cpu);
   }
 
   void set_devices(const JobShape& shape, bool on_cpu) {
     const bool any = !visible_gpus(inputs_.machine, inputs_.environment).empty();
-    const std::string ids = settings_.text("gpu_ids");
+    const std::string ids = settings_[key::gpu_ids];
     const bool named = !ids.empty() && ids != "all";
-    const bool gpus =
-        !on_cpu && (any || named ||
-                    is_one_of(shape.distributed_type, {"MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM"}));
+    const bool gpus = !on_cpu && (any || named || trains_on_gpus(shape.distributed_type));
     if (gpus) job_.gpus_per_node = named ? static_cast<int>(split(ids, ',').size()) : job_.workers_per_node;
     job_.may_use_gpus = !gpus && !on_cpu;
     constexpr int kThreadsWithGpu = 8;
     constexpr int kThreads = 4;
     int threads = on_cpu ? kThreads : kThreadsWithGpu;
-    if (settings_.given("num_cpu_threads_per_process"))
-      threads = static_cast<int>(settings_.integer("num_cpu_threads_per_process"));
+    if (const auto given = settings_[key::num_cpu_threads_per_process])
+      threads = static_cast<int>(std::get<std::int64_t>(*given));
     job_.cpus_per_node = job_.workers_per_node * std::max(threads, 1);
   }
 
@@ -176,9 +178,11 @@ class ScriptPlanner {
     }
     for (const TypedFlag& flag : line.typed) {
       job_.typed.insert(job_.typed.end(), flag.words.begin(), flag.words.end());
-      if (is_one_of(flag.setting, {"print_script", "nnodes", "num_machines"})) continue;
-      if (flag.setting == "num_processes" && counts) continue;
-      if (flag.setting == "config_file" && job_.config) continue;
+      if (flag.setting == key::print_script || flag.setting == key::nnodes ||
+          flag.setting == key::num_machines)
+        continue;
+      if (flag.setting == key::num_processes && counts) continue;
+      if (flag.setting == key::config_file && job_.config) continue;
       job_.words.insert(job_.words.end(), flag.words.begin(), flag.words.end());
     }
     for (std::vector<std::string>* words : {&job_.typed, &job_.words}) {
@@ -192,8 +196,8 @@ class ScriptPlanner {
   void set_environment() {
     for (const SettingSpec& spec : schema()) {
       for (const std::string_view variable : {spec.variable, spec.pet}) {
-        if (variable.empty() || settings_.origin(spec.name) != variable) continue;
-        if (is_one_of(spec.name, {"nnodes", "engine"})) continue;
+        if (variable.empty() || settings_.origin(spec.id) != variable) continue;
+        if (spec.id == key::nnodes || spec.id == key::engine) continue;
         job_.environment.set(std::string(variable), inputs_.environment.get(variable));
       }
     }
@@ -204,7 +208,7 @@ class ScriptPlanner {
     LaunchInputs node = inputs_;
     node.command_line = parse_command_line({job_.words.begin() + 2, job_.words.end()}, inputs_.dialect);
     // The NUMA nodes of another machine are not those of the node.
-    node.command_line.flags.erase("numa_binding");
+    node.command_line.flags.erase(key::numa_binding);
     node.environment = engine_environment();
     node.environment.overlay(job_.environment);
     for (const char* name : {"PATH", "HOME"}) node.environment.set(name, inputs_.environment.get(name));

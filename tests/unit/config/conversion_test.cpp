@@ -2,10 +2,10 @@
 #include "acc/config/conversion.hpp"
 
 #include "support/catch.hpp"
+#include "support/setting_called.hpp"
 
 namespace conversion_test {
 
-using acc::launcher::find_setting;
 using acc::launcher::Mismatch;
 using acc::launcher::Value;
 
@@ -14,13 +14,13 @@ namespace {
 // The value of `key: text` in a YAML file, or the error.
 Value in_file(const std::string& key, const std::string& text) {
   const acc::launcher::DocumentNode root = acc::launcher::parse_document(key + ": " + text, "c.yaml");
-  const auto result = convert(*find_setting(key), root.items.at(0));
+  const auto result = convert(acc::test::setting_called(key), root.items.at(0));
   if (const auto* mismatch = std::get_if<Mismatch>(&result)) return "wrong: " + mismatch->what;
   return std::get<Value>(result);
 }
 
 Value typed(const std::string& key, const std::string& text) {
-  const auto result = convert(*find_setting(key), text);
+  const auto result = convert(acc::test::setting_called(key), text);
   if (const auto* mismatch = std::get_if<Mismatch>(&result)) return "wrong: " + mismatch->what;
   return std::get<Value>(result);
 }
@@ -39,7 +39,7 @@ TEST_CASE("conversion: text keys keep what YAML 1.1 would turn into something el
 }
 
 TEST_CASE("conversion: a value that is not allowed names the allowed ones and the nearest", "[config]") {
-  const auto result = acc::launcher::convert(*find_setting("mixed_precision"), "fp61");
+  const auto result = acc::launcher::convert(acc::test::setting_called("mixed_precision"), "fp61");
   CHECK(std::get<Mismatch>(result) ==
         Mismatch{"mixed_precision must be one of no, fp16, bf16, fp8, not 'fp61'", "did you mean 'fp16'?"});
 }

@@ -74,7 +74,7 @@ TEST_CASE("questions: those that repeat name a question", "[config]") {
 
 TEST_CASE("questions: answers tell the type of training they add up to", "[config]") {
   acc::launcher::Answers answers;
-  CHECK(answers.type() == "NO");
+  CHECK(answers.type() == acc::launcher::DistributedType::no);
   CHECK(answers.machines() == 1);
   CHECK_FALSE(answers.on_cpu());
   answers.values["distributed_type"] = "MULTI_CPU";

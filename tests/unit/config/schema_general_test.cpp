@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "acc/config/schema_rows.hpp"
+#include "acc/config/schema.hpp"
 #include "support/catch.hpp"
 
 namespace schema_general_test {
@@ -12,10 +13,9 @@ using acc::launcher::SettingSpec;
 
 namespace {
 
-std::vector<SettingSpec> general_rows() {
-  std::vector<SettingSpec> all;
-  for (const auto rows : acc::launcher::general_rows()) all.insert(all.end(), rows.begin(), rows.end());
-  return all;
+// The settings that belong to no family, which come first.
+std::span<const SettingSpec> general_rows() {
+  return acc::launcher::schema().first(acc::launcher::key::dynamo_config.index);
 }
 
 }  // namespace

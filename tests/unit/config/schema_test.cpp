@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema.hpp"
 
-#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
+#include "support/setting_called.hpp"
 
 namespace schema_test {
 
@@ -19,8 +20,7 @@ TEST_CASE("schema: every row has a unique name, a sentence, and a default of its
     INFO(spec.name);
     CHECK(names.insert(spec.name).second);
     CHECK(spec.help.ends_with('.'));
-    CHECK(default_value(spec) == acc::launcher::Value::parse(spec.default_value));
-    CHECK(acc::launcher::find_setting(spec.name) == &spec);
+    CHECK(&row_of(spec.id) == &spec);
   }
 }
 
@@ -36,9 +36,9 @@ TEST_CASE("schema: every key of a file says which release of accelerate read it 
       CHECK(spec.since.empty());
     }
   }
-  CHECK(acc::launcher::find_setting("num_processes")->since == "0.1.0");
-  CHECK(acc::launcher::find_setting("fsdp_version")->since == "1.6.0");
-  CHECK(acc::launcher::find_setting("parallelism_config_sp_size")->since == "1.12.0");
+  CHECK(row_of(acc::launcher::key::num_processes).since == "0.1.0");
+  CHECK(row_of(acc::launcher::key::fsdp_version).since == "1.6.0");
+  CHECK(row_of(acc::launcher::key::parallelism_config_sp_size).since == "1.12.0");
 }
 
 TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
@@ -66,30 +66,53 @@ TEST_CASE("schema: a key means one setting in its section, and a former key is n
       CHECK(taken.insert(section + "." + std::string(file_key(spec))).second);
       CHECK(acc::launcher::find_section_key(section, file_key(spec)) == &spec);
       CHECK(acc::launcher::find_section_key(section, spec.name) == &spec);
-      CHECK(acc::launcher::find_setting(section) != nullptr);
+      CHECK(acc::test::setting_called(section).type == acc::launcher::ValueType::section);
     } else if (spec.in_file) {
       CHECK(acc::launcher::find_file_key(file_key(spec)) == &spec);
     }
   }
 }
 
-TEST_CASE("schema: a default is allowed by its row", "[config]") {
-  for (const SettingSpec& spec : schema()) {
-    const acc::launcher::Value preset = default_value(spec);
-    if (std::empty(spec.allowed) || !preset.is_string()) continue;
-    INFO(spec.name);
-    CHECK(std::ranges::find(spec.allowed, preset.get<std::string>()) != spec.allowed.end());
-  }
+TEST_CASE("schema: a key is its row, and defaults have the row's type", "[config]") {
+  using acc::launcher::Value;
+  namespace key = acc::launcher::key;
+  CHECK(row_of(key::num_machines).name == "num_machines");
+  CHECK(row_of(key::export_).name == "export");
+  CHECK(row_of(key::fsdp_version).section == "fsdp_config");
+  CHECK(row_of(key::fsdp_version).group == "FSDP");
+  CHECK(row_of(key::tpu_name).group.empty());
+  CHECK(default_value(row_of(key::num_processes)) == nullptr);
+  CHECK(default_value(row_of(key::num_machines)) == 1);
+  CHECK(default_value(row_of(key::use_cpu)) == false);
+  CHECK(default_value(row_of(key::mixed_precision)) == "no");
+  CHECK(default_value(row_of(key::monitor_interval)) == 0.1);
+  CHECK(default_value(row_of(key::fsdp_config)) == Value::object());
+  CHECK(default_value(row_of(key::fp8_override_linear_precision)) == Value::array({false, false, false}));
+  // A number is shown as it is written.
+  CHECK(default_value(row_of(key::host_timeout)).dump() == "10");
+  CHECK(default_value(row_of(key::megatron_lm_gradient_clipping)).dump() == "1.0");
 }
 
-TEST_CASE("schema: defaults and implicit values are what their JSON says", "[config]") {
-  using acc::launcher::Value;
-  for (const SettingSpec& spec : schema()) {
-    INFO(spec.name);
-    CHECK(default_value(spec) == Value::parse(spec.default_value));
-    for (const acc::launcher::Flag& flag : spec.flags)
-      CHECK(implicit_value(spec, flag) == Value::parse(flag.implicit_value.value_or("null")));
-  }
+TEST_CASE("schema: the value of a flag without an argument is of the row's type", "[config]") {
+  const auto implicit = [](const SettingSpec& spec) { return implicit_value(*std::prev(spec.flags.end())); };
+  CHECK(implicit(row_of(acc::launcher::key::use_cpu)) == true);
+  CHECK(implicit(row_of(acc::launcher::key::tpu_use_cluster)) == false);
+  CHECK(implicit(row_of(acc::launcher::key::dry_run)) == "text");
+  CHECK(implicit(row_of(acc::launcher::key::log_level)) == "debug");
+  CHECK(implicit(row_of(acc::launcher::key::num_machines)) == nullptr);
+}
+
+TEST_CASE("schema: an enumeration has a word for each value, which the row allows", "[config]") {
+  using acc::launcher::DistributedType;
+  CHECK(word_of(DistributedType::no) == "NO");
+  CHECK(word_of(DistributedType::multi_neuron) == "MULTI_NEURON");
+  CHECK(word_of(DistributedType::xla) == "XLA");
+  CHECK(acc::launcher::kEnumWords<DistributedType>.size() ==
+        static_cast<std::size_t>(DistributedType::xla) + 1);
+  CHECK(acc::launcher::value_of_word<DistributedType>("FSDP") == DistributedType::fsdp);
+  CHECK_FALSE(acc::launcher::value_of_word<DistributedType>("fsdp"));
+  CHECK(word_of(acc::launcher::NumaBinding::core_complex) == "core-complex");
+  CHECK(word_of(acc::launcher::OnHang::kill) == "kill");
 }
 
 TEST_CASE("schema: holds accelerate 1.15's top-level keys, and acc's own", "[config]") {

@@ -9,7 +9,9 @@ namespace accelerate_environment_test {
 using acc::Environment;
 using acc::launcher::accelerate_environment;
 using acc::launcher::Dialect;
+using acc::launcher::DistributedType;
 using acc::launcher::JobShape;
+using acc::launcher::Launcher;
 using acc::launcher::LaunchInputs;
 using acc::launcher::Settings;
 using acc::test::inputs;
@@ -64,20 +66,21 @@ TEST_CASE("accelerate_environment: flags reach their variables", "[plan]") {
 }
 
 TEST_CASE("accelerate_environment: Megatron-LM's settings may stand beside FSDP's", "[plan]") {
-  const Environment environment = environment_of({"--use_fsdp", "--use_megatron_lm", "train.py"},
-                                                 {.launcher = "elastic", .distributed_type = "FSDP"});
+  const Environment environment =
+      environment_of({"--use_fsdp", "--use_megatron_lm", "train.py"},
+                     {.launcher = Launcher::elastic, .distributed_type = DistributedType::fsdp});
   CHECK(environment.contains("ACCELERATE_USE_FSDP"));
   CHECK(environment.contains("ACCELERATE_USE_MEGATRON_LM"));
 }
 
 TEST_CASE("accelerate_environment: gpu_ids become the mask of the device's kind", "[plan]") {
-  const auto mask = [](const std::string& type) {
+  const auto mask = [](DistributedType type) {
     return environment_of({"--gpu_ids", "0,2", "train.py"},
-                          {.launcher = "elastic", .distributed_type = type});
+                          {.launcher = Launcher::elastic, .distributed_type = type});
   };
-  CHECK(mask("MULTI_GPU").get("CUDA_VISIBLE_DEVICES") == "0,2");
-  CHECK(mask("MULTI_NPU").get("ASCEND_RT_VISIBLE_DEVICES") == "0,2");
-  CHECK_FALSE(mask("MULTI_XPU").contains("CUDA_VISIBLE_DEVICES"));
+  CHECK(mask(DistributedType::multi_gpu).get("CUDA_VISIBLE_DEVICES") == "0,2");
+  CHECK(mask(DistributedType::multi_npu).get("ASCEND_RT_VISIBLE_DEVICES") == "0,2");
+  CHECK_FALSE(mask(DistributedType::multi_xpu).contains("CUDA_VISIBLE_DEVICES"));
   CHECK_FALSE(environment_of({"--gpu_ids", "all", "train.py"}, {}).contains("CUDA_VISIBLE_DEVICES"));
 }
 

@@ -7,16 +7,19 @@
 
 namespace deepspeed_test {
 
+using acc::launcher::DistributedType;
 using acc::launcher::JobShape;
+using acc::launcher::Launcher;
 using acc::launcher::Settings;
 using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::inputs;
+namespace key = acc::launcher::key;
 
 namespace {
 
-const JobShape kTwoMachines{.launcher = "deepspeed",
-                            .distributed_type = "DEEPSPEED",
+const JobShape kTwoMachines{.launcher = Launcher::deepspeed,
+                            .distributed_type = DistributedType::deepspeed,
                             .num_machines = 2,
                             .machine_rank = 1,
                             .nproc_per_node = 4};
@@ -33,7 +36,7 @@ TEST_CASE("deepspeed: its command starts several machines, unless each starts it
   CHECK(acc::launcher::uses_deepspeed_command(kTwoMachines, Settings(inputs({"train.py"}))));
   CHECK_FALSE(acc::launcher::uses_deepspeed_command(
       kTwoMachines, Settings(inputs({"--deepspeed_multinode_launcher", "standard", "train.py"}))));
-  CHECK_FALSE(acc::launcher::uses_deepspeed_command({.distributed_type = "DEEPSPEED"},
+  CHECK_FALSE(acc::launcher::uses_deepspeed_command({.distributed_type = DistributedType::deepspeed},
                                                     Settings(inputs({"train.py"}))));
 }
 
@@ -67,7 +70,8 @@ TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys t
                                 {"offload_param_nvme_path", "/nvme"},
                                 {"zero3_init_flag", true},
                                 {"mixed_precision", "bf16"}});
-  given.file_order = {"mixed_precision", "zero3_init_flag", "zero_stage", "offload_param_nvme_path"};
+  given.file_order = {key::mixed_precision, key::zero3_init_flag, key::zero_stage,
+                      key::offload_param_nvme_path};
   given.environment.set("PYTHONPATH", "/mine");
   CHECK(acc::launcher::deepspeed_environment(given, Settings(given)) ==
         acc::Environment{{"ACCELERATE_CONFIG_DS_FIELDS",

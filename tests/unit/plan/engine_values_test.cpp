@@ -24,6 +24,7 @@ using acc::test::engine_environment;
 using acc::test::error_of;
 using acc::test::file;
 using Words = std::vector<std::string>;
+namespace key = acc::launcher::key;
 
 namespace {
 
@@ -83,11 +84,13 @@ TEST_CASE("engine_values: a task per node makes one job of nodes, with a worker 
   CHECK(plan.master_port >= 20000);
   CHECK(plan.run_id == "2.0.0");
   CHECK_FALSE(plan.task);
-  CHECK(plan.settings["num_machines"] == Setting{2, "SLURM_STEP_NUM_NODES"});
-  CHECK(plan.settings["machine_rank"] ==
+  CHECK(plan.settings.setting(key::num_machines) == Setting{2, "SLURM_STEP_NUM_NODES"});
+  CHECK(plan.settings.setting(key::machine_rank) ==
         Setting{1, "SLURMD_NODENAME=node2, 2nd of SLURM_STEP_NODELIST=node[1-2]"});
-  CHECK(plan.settings["main_process_ip"] == Setting{"node1", "first of SLURM_STEP_NODELIST=node[1-2]"});
-  CHECK(plan.settings["main_process_port"].origin == "derived from SLURM_JOB_ID and SLURM_STEP_ID");
+  CHECK(plan.settings.setting(key::main_process_ip) ==
+        Setting{"node1", "first of SLURM_STEP_NODELIST=node[1-2]"});
+  CHECK(plan.settings.setting(key::main_process_port).origin ==
+        "derived from SLURM_JOB_ID and SLURM_STEP_ID");
   CHECK(plan.engine == "Slurm (job 2): 2 nodes; this is node 1, node2, with 4 workers; they meet at node1:" +
                            std::to_string(plan.master_port));
   CHECK(worker(plan).get("RANK") == "4");
@@ -102,8 +105,8 @@ TEST_CASE("engine_values: several tasks per node are one worker each", "[plan]")
   CHECK(plan.nproc_per_node == 1);
   CHECK(plan.rendezvous.max_nodes == 4);
   CHECK(plan.rendezvous.node_rank == 3);
-  CHECK(plan.settings["num_machines"] == Setting{2, "SLURM_STEP_NUM_NODES"});
-  CHECK(plan.settings["num_processes"].value == 4);
+  CHECK(plan.settings.setting(key::num_machines) == Setting{2, "SLURM_STEP_NUM_NODES"});
+  CHECK(plan.settings.setting(key::num_processes).value == 4);
   CHECK(plan.engine.starts_with(
       "Slurm (job 2): 4 tasks, one worker each; this is rank 3 (local rank 1, node2)"));
   const Environment its = worker(plan);
@@ -239,7 +242,7 @@ TEST_CASE("engine_values: a named config file takes precedence, the default one 
   CHECK(plan.machine_rank == 1);
   CHECK(plan.nproc_per_node == 1);
   CHECK(plan.master_addr == "node1");
-  CHECK(plan.settings["mixed_precision"].value == "bf16");
+  CHECK(plan.settings.setting(key::mixed_precision).value == "bf16");
   CHECK(has_note(plan,
                  "num_machines, machine_rank, num_processes, main_process_ip, distributed_type of the "
                  "default config file have no effect: Slurm decides"));
@@ -316,8 +319,8 @@ TEST_CASE("engine_values: an mpirun over machines needs the address of the first
         "the name of the host of rank 0, or set MASTER_ADDR)");
   task.overlay({{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "4711"}});
   const LaunchPlan plan = plan_of(task, {"train.py"});
-  CHECK(plan.settings["main_process_ip"] == Setting{"node1", "MASTER_ADDR"});
-  CHECK(plan.settings["main_process_port"] == Setting{4711, "MASTER_PORT"});
+  CHECK(plan.settings.setting(key::main_process_ip) == Setting{"node1", "MASTER_ADDR"});
+  CHECK(plan.settings.setting(key::main_process_port) == Setting{4711, "MASTER_PORT"});
   CHECK(plan.num_machines == 2);
   CHECK_FALSE(plan.task);
 }
@@ -334,7 +337,7 @@ TEST_CASE("engine_values: processes of MPI ask rank 0 through their launcher", "
   };
   const LaunchPlan plan = resolve(inputs);
   CHECK(offered == "10.0.0.1");
-  CHECK(plan.settings["main_process_ip"] == Setting{"10.0.0.2", "rank 0 of MPI (Hydra)"});
+  CHECK(plan.settings.setting(key::main_process_ip) == Setting{"10.0.0.2", "rank 0 of MPI (Hydra)"});
   CHECK(plan.run_id == "kvs_17");
   CHECK(plan.master_port >= 20000);
   inputs.command_line =
@@ -378,7 +381,7 @@ TEST_CASE("engine_values: so is one that is told where the tasks meet, and asks 
   const LaunchPlan plan = resolve(inputs);
   CHECK(plan.task.has_value() == (nodes == 2));
   CHECK(plan.nproc_per_node == (nodes == 2 ? 1 : 4));
-  CHECK(plan.settings["main_process_ip"].value == "10.0.0.2");
+  CHECK(plan.settings.setting(key::main_process_ip).value == "10.0.0.2");
 }
 
 TEST_CASE("engine_values: with one worker a task leaves its launcher to the worker", "[plan]") {
@@ -414,7 +417,7 @@ TEST_CASE("engine_values: pods of an Indexed Job need their number, and find the
   inputs.full_host_name = [] { return "train-1.train.default.svc.cluster.local"; };
   const LaunchPlan plan = resolve(inputs);
   CHECK(plan.machine_rank == 1);
-  CHECK(plan.settings["machine_rank"].origin == "JOB_COMPLETION_INDEX");
+  CHECK(plan.settings.setting(key::machine_rank).origin == "JOB_COMPLETION_INDEX");
   CHECK(plan.rendezvous.endpoint_host == "train-0.train.default.svc.cluster.local");
   CHECK(plan.rendezvous.endpoint_port == 29500);
   inputs.full_host_name = [] { return "train-1"; };
@@ -436,7 +439,7 @@ TEST_CASE("engine_values: Kubeflow's variables are torchrun's, and suffice", "[p
   CHECK(plan.machine_rank == 1);
   CHECK(plan.nproc_per_node == 3);
   CHECK(plan.master_addr == "job-node-0-0.job");
-  CHECK(plan.settings["machine_rank"].origin == "PET_NODE_RANK");
+  CHECK(plan.settings.setting(key::machine_rank).origin == "PET_NODE_RANK");
 }
 
 TEST_CASE("engine_values: of GPUs that Slurm does not hide only the job's are used", "[plan]") {
@@ -487,8 +490,8 @@ TEST_CASE("engine_values: nodes that RANK and WORLD_SIZE count are one job", "[p
   CHECK(plan.num_machines == 2);
   CHECK(plan.machine_rank == 1);
   CHECK(plan.nproc_per_node == 2);
-  CHECK(plan.settings["main_process_ip"] == Setting{"job-master-0", "MASTER_ADDR"});
-  CHECK(plan.settings["main_process_port"] == Setting{23456, "MASTER_PORT"});
+  CHECK(plan.settings.setting(key::main_process_ip) == Setting{"job-master-0", "MASTER_ADDR"});
+  CHECK(plan.settings.setting(key::main_process_port) == Setting{23456, "MASTER_PORT"});
   CHECK(plan.engine == "env://: 2 nodes; this is node 1, with 2 workers; they meet at job-master-0:23456");
   CHECK(worker(plan).get("RANK") == "2");
   CHECK(plan_of(node, {"--engine", "none", "train.py"}).num_machines == 1);
@@ -506,7 +509,7 @@ TEST_CASE("engine_values: the main node of AWS Batch is found by its own address
       {"AWS_BATCH_JOB_ID", "5f2a#0"}, {"AWS_BATCH_JOB_NUM_NODES", "2"}, {"AWS_BATCH_JOB_NODE_INDEX", "0"}};
   const LaunchPlan plan = plan_of(main, {"train.py"});
   CHECK(plan.num_machines == 2);
-  CHECK(plan.settings["main_process_ip"] == Setting{"10.0.0.1", "the main node of AWS Batch"});
+  CHECK(plan.settings.setting(key::main_process_ip) == Setting{"10.0.0.1", "the main node of AWS Batch"});
 }
 
 TEST_CASE("engine_values: nodes that cannot be made one job are noted", "[plan]") {
@@ -540,14 +543,16 @@ TEST_CASE("engine_values: MASTER_ADDR and MASTER_PORT that are set come before t
   Environment step = kSecondOfTwo;
   step.overlay({{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "4711"}});
   const LaunchPlan plan = plan_of(step, {"train.py"});
-  CHECK(plan.settings["main_process_ip"] == Setting{"node1", "MASTER_ADDR"});
-  CHECK(plan.settings["main_process_port"] == Setting{4711, "MASTER_PORT"});
+  CHECK(plan.settings.setting(key::main_process_ip) == Setting{"node1", "MASTER_ADDR"});
+  CHECK(plan.settings.setting(key::main_process_port) == Setting{4711, "MASTER_PORT"});
   // Other nodes do not find this one there.
   step.set("MASTER_ADDR", "localhost");
-  CHECK(plan_of(step, {"train.py"}).settings["main_process_ip"].value == "node1");
+  CHECK(plan_of(step, {"train.py"}).settings.setting(key::main_process_ip).value == "node1");
   // A Service of Kubernetes of that name.
   step.set("MASTER_PORT", "tcp://10.0.0.1:80");
-  CHECK(plan_of(step, {"train.py"}).settings["main_process_port"].origin.starts_with("derived from"));
+  CHECK(plan_of(step, {"train.py"})
+            .settings.setting(key::main_process_port)
+            .origin.starts_with("derived from"));
   step.set("MASTER_PORT", "x");
   CHECK(error_of([&] { plan_of(step, {"train.py"}); }) == "MASTER_PORT: 'x' is not a port");
   Environment here = kOpenMpi;

@@ -9,7 +9,9 @@ namespace job_shape_test {
 
 using acc::launcher::decide_shape;
 using acc::launcher::Dialect;
+using acc::launcher::DistributedType;
 using acc::launcher::JobShape;
+using acc::launcher::Launcher;
 using acc::launcher::LaunchInputs;
 using acc::launcher::Setting;
 using acc::launcher::Settings;
@@ -38,22 +40,22 @@ std::string shape_error(const std::vector<std::string>& words, const Value& file
 
 TEST_CASE("job_shape: without GPUs: one plain process without a rank", "[plan]") {
   const JobShape shape = shape_of({"train.py"});
-  CHECK(shape.launcher == "simple");
+  CHECK(shape.launcher == Launcher::simple);
   CHECK(shape.nproc_per_node == 1);
   CHECK_FALSE(shape.sets_ranks);
 }
 
 TEST_CASE("job_shape: one worker per visible GPU without a given number", "[plan]") {
   const JobShape shape = shape_of({"train.py"}, Value::object(), 4);
-  CHECK(shape.distributed_type == "MULTI_GPU");
-  CHECK(shape.launcher == "elastic");
+  CHECK(shape.distributed_type == DistributedType::multi_gpu);
+  CHECK(shape.launcher == Launcher::elastic);
   CHECK(shape.nproc_per_node == 4);
 }
 
 TEST_CASE("job_shape: a MULTI_CPU file starts the number of processes it was told", "[plan]") {
   const JobShape shape = shape_of({"train.py"}, {{"distributed_type", "MULTI_CPU"}, {"num_processes", 4}});
   CHECK(shape.nproc_per_node == 4);
-  CHECK(shape.launcher == "simple");
+  CHECK(shape.launcher == Launcher::simple);
   CHECK(shape.use_cpu);
   CHECK(shape.sets_ranks);
 }
@@ -61,7 +63,7 @@ TEST_CASE("job_shape: a MULTI_CPU file starts the number of processes it was tol
 TEST_CASE("job_shape: several workers always have ranks", "[plan]") {
   const JobShape shape = shape_of({"--num_processes", "2", "train.py"});
   CHECK(shape.use_cpu);
-  CHECK(shape.distributed_type == "MULTI_CPU");
+  CHECK(shape.distributed_type == DistributedType::multi_cpu);
   CHECK(shape.notes == std::vector<std::string>{"no GPU is visible: the workers train on the CPU"});
   const JobShape refused = shape_of({"train.py"}, {{"distributed_type", "MULTI_GPU"}, {"num_processes", 2}});
   REQUIRE(refused.problems.size() == 1);
@@ -93,7 +95,7 @@ TEST_CASE("job_shape: both dialects count alike, and a contradiction names both 
 
 TEST_CASE("job_shape: flags override the file's number and type", "[plan]") {
   const Value four = {{"distributed_type", "MULTI_GPU"}, {"num_processes", 4}};
-  CHECK(shape_of({"--cpu", "train.py"}, four).distributed_type == "MULTI_CPU");
+  CHECK(shape_of({"--cpu", "train.py"}, four).distributed_type == DistributedType::multi_cpu);
   CHECK(shape_of({"--nproc-per-node", "2", "train.py"}, four, 4).nproc_per_node == 2);
   CHECK(shape_of({"--num_processes", "2", "train.py"}, {{"distributed_type", "NO"}, {"num_processes", 1}})
             .nproc_per_node == 2);
@@ -140,10 +142,10 @@ TEST_CASE("job_shape: a flag chooses the way to train over the file, and two exc
                     {{"distributed_type", "MULTI_GPU"}, {"mpirun_hostfile", "/h"}})
         .distributed_type;
   };
-  CHECK(type("--use_fsdp") == "FSDP");
-  CHECK(type("--use_deepspeed") == "DEEPSPEED");
-  CHECK(type("--use_megatron_lm") == "MEGATRON_LM");
-  CHECK(type("--tpu") == "XLA");
+  CHECK(type("--use_fsdp") == DistributedType::fsdp);
+  CHECK(type("--use_deepspeed") == DistributedType::deepspeed);
+  CHECK(type("--use_megatron_lm") == DistributedType::megatron_lm);
+  CHECK(type("--tpu") == DistributedType::xla);
   CHECK(shape_error({"--use_fsdp", "--use_deepspeed", "--num_processes", "2", "train.py"}) ==
         "--use_deepspeed and --use_fsdp exclude each other (give one of them)");
   CHECK(shape_error({"--use_parallelism_config", "--num_processes", "2", "train.py"}) ==
@@ -153,7 +155,7 @@ TEST_CASE("job_shape: a flag chooses the way to train over the file, and two exc
 TEST_CASE("job_shape: jobs of other launchers are handed to them", "[plan]") {
   const auto launcher = [](const Value& file, const std::string& flag = "--debug") {
     const JobShape shape = shape_of({flag, "--num_processes", "4", "train.py"}, file);
-    return shape.delegated && !shape.sets_ranks ? shape.launcher : "own";
+    return shape.delegated && !shape.sets_ranks ? word_of(shape.launcher) : "own";
   };
   CHECK(launcher({{"distributed_type", "XLA"}}) == "tpu");
   CHECK(launcher({{"distributed_type", "XLA"}, {"tpu_use_cluster", true}}) == "tpu-pod");
@@ -194,7 +196,7 @@ TEST_CASE("job_shape: a file of type NO starts one process, whatever number it s
   for (const int gpus : {0, 8}) {
     const JobShape shape = shape_of({"train.py"}, file, gpus);
     CHECK(shape.nproc_per_node == 1);
-    CHECK(shape.distributed_type == "NO");
+    CHECK(shape.distributed_type == DistributedType::no);
     CHECK_FALSE(shape.sets_ranks);
     CHECK(shape.notes == std::vector<std::string>{
                              "job.yaml:1: distributed_type NO starts one process, not the 8 of job.yaml:2"});
@@ -223,7 +225,7 @@ TEST_CASE("job_shape: one process of any type runs without a GPU, as under accel
     const JobShape one = shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 1}});
     CAPTURE(type);
     CHECK(one.problems.empty());
-    CHECK(one.launcher == "elastic");
+    CHECK(one.launcher == Launcher::elastic);
     CHECK(one.sets_ranks);
     CHECK(one.notes == std::vector<std::string>{"no GPU is visible: the one process of this " + type +
                                                 " job trains on the CPU"});
@@ -236,6 +238,20 @@ TEST_CASE("job_shape: more ranks than a number of 32 bits counts are refused", "
   const std::string error = "70000 machines with 100000 workers each are more than 2147483647 ranks";
   CHECK(shape_error(words) == error);
   CHECK(error_of([&] { shape_of(inputs(words, Dialect::torchrun)); }) == error);
+}
+
+TEST_CASE("job_shape: a SageMaker file is refused for what it is, whatever its distributed_type", "[plan]") {
+  const auto refusal = [](const std::string& type) {
+    LaunchInputs given = inputs({"train.py"});
+    given.file = acc::launcher::file_settings(acc::launcher::parse_config(
+        "compute_environment: AMAZON_SAGEMAKER\nnum_machines: 2\nec2_instance_type: x\niam_role_name: y\n"
+        "distributed_type: " +
+            type + "\n",
+        "job.yaml"));
+    return error_of([&] { shape_of(given); });
+  };
+  CHECK(refusal("DATA_PARALLEL").starts_with("job.yaml:1: SageMaker jobs are not started by acc"));
+  CHECK(refusal("NO") == refusal("DATA_PARALLEL"));
 }
 
 }  // namespace job_shape_test

@@ -9,6 +9,7 @@
 namespace other_launchers_test {
 
 using acc::launcher::JobShape;
+using acc::launcher::Launcher;
 using acc::launcher::Settings;
 using acc::test::error_of;
 using acc::test::inputs;
@@ -33,7 +34,7 @@ TEST_CASE("other_launcher: one that is missing is a problem of the plan", "[plan
 TEST_CASE("mpi: only CPU jobs with a hostfile go through mpirun", "[plan]") {
   const Settings with(inputs({"--mpirun_hostfile", "/h", "train.py"}));
   CHECK(acc::launcher::uses_mpi(JobShape{}, with));
-  CHECK_FALSE(acc::launcher::uses_mpi(JobShape{.launcher = "elastic"}, with));
+  CHECK_FALSE(acc::launcher::uses_mpi(JobShape{.launcher = Launcher::elastic}, with));
   CHECK_FALSE(acc::launcher::uses_mpi(JobShape{}, Settings(inputs({"train.py"}))));
 }
 

@@ -44,11 +44,11 @@ TEST_CASE("preemption: workers are killed before the engine kills acc", "[plan]"
 TEST_CASE("preemption: the default grace fits into that of the engine", "[plan]") {
   const LaunchPlan slurm = plan_with({}, kSlurm);
   CHECK(slurm.shutdown_timeout == 25s);
-  CHECK(slurm.settings["shutdown_timeout"].origin ==
+  CHECK(slurm.settings.setting(key::shutdown_timeout).origin ==
         "Slurm kills 30 s after SIGTERM (KillWait of slurm.conf)");
   CHECK(slurm.notes.empty() == plan_with({}, {}).notes.empty());
   CHECK(plan_with({"--shutdown-timeout", "500"}, kSlurm).shutdown_timeout == 500s);
-  CHECK(plan_with({"--shutdown-timeout", "7"}, kSlurm).settings["shutdown_timeout"].origin ==
+  CHECK(plan_with({"--shutdown-timeout", "7"}, kSlurm).settings.setting(key::shutdown_timeout).origin ==
         "--shutdown-timeout");
   Environment torchruns = kSlurm;
   torchruns.set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "50");

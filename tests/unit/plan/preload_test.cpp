@@ -38,7 +38,7 @@ TEST_CASE("preload: modules come from the flag in both dialects, from a variable
   CHECK(plan_of({"--preload", "torch, my.data"}).preload == Words{"torch", "my.data"});
   CHECK(resolve(inputs_of({"--preload=torch"}, "train.py", Dialect::launch)).preload == Words{"torch"});
   LaunchInputs given = inputs_of({}, "train.py", Dialect::launch);
-  given.file["preload"] = {"numpy", "job.yaml:3"};
+  given.file[acc::launcher::key::preload] = {"numpy", "job.yaml:3"};
   CHECK(resolve(given).preload == Words{"numpy"});
   given.environment.set("ACC_PRELOAD", "torch");
   CHECK(resolve(given).preload == Words{"torch"});

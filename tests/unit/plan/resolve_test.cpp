@@ -18,6 +18,7 @@ using acc::launcher::Streams;
 using acc::launcher::worker_environment;
 using acc::test::error_of;
 using acc::test::inputs;
+namespace key = acc::launcher::key;
 
 namespace {
 
@@ -83,7 +84,8 @@ TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's v
   given.command_line = acc::launcher::parse_command_line({"train.py"}, Dialect::torchrun);
   const LaunchPlan plan = resolve(given);
   CHECK(plan.output.line_prefix_template == "${rank}>");
-  CHECK(plan.settings["log_line_prefix_template"].origin == "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  CHECK(plan.settings.setting(key::log_line_prefix_template).origin ==
+        "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
   CHECK(resolve(inputs({"train.py"})).output.line_prefix_template == "[${role_name}${local_rank}]:");
 }
 
@@ -318,7 +320,7 @@ TEST_CASE("resolve: temporary files that go elsewhere than expected are noted", 
 
 TEST_CASE("resolve: the Python that runs the script is a setting with its origin", "[plan]") {
   const LaunchPlan plan = resolve(inputs({"train.py"}));
-  CHECK(plan.settings["python"] == acc::launcher::Setting{"/usr/bin/python3", "PATH"});
+  CHECK(plan.settings.setting(key::python) == acc::launcher::Setting{"/usr/bin/python3", "PATH"});
   CHECK(interpreter_text(plan) == "/usr/bin/python3 (PATH)");
   CHECK(interpreter_text(resolve(inputs({"./a.out"}))).empty());
 }

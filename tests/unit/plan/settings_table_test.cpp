@@ -49,7 +49,7 @@ Value sample(const SettingSpec& spec) {
     case ValueType::text:
       break;
   }
-  return std::empty(spec.allowed) ? std::string("some text") : std::string(*std::prev(spec.allowed.end()));
+  return std::empty(spec.allowed) ? std::string("some text") : std::string(spec.allowed.back());
 }
 
 ConfigKind kind_of(const SettingSpec& spec) {
@@ -131,14 +131,14 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
     acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"});
     given.file = file_settings(
         acc::launcher::parse_config(acc::launcher::format_config(file_with(spec), "c.yaml"), "c.yaml"));
-    CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
-    CHECK(acc::launcher::Settings(given).origin(spec.name).starts_with("c.yaml:"));
+    CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
+    CHECK(acc::launcher::Settings(given).origin(spec.id).starts_with("c.yaml:"));
     for (const acc::launcher::Flag& flag : spec.flags) {
-      if (flag.implicit_value || !exists_in(flag, Dialect::launch)) continue;
+      if (!flag.needs_argument() || !exists_in(flag, Dialect::launch)) continue;
       given.command_line = acc::launcher::parse_command_line(
           {std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
-      CHECK(acc::launcher::Settings(given).origin(spec.name) == flag.spelling);
-      CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
+      CHECK(acc::launcher::Settings(given).origin(spec.id) == flag.spelling);
+      CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
     }
   }
 }
@@ -219,8 +219,8 @@ TEST_CASE("table: torchrun's variables set what they name", "[plan]") {
     INFO(spec.pet);
     acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"}, Dialect::torchrun);
     given.environment.set(std::string(spec.pet), typed(sample(spec)));
-    CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
-    CHECK(acc::launcher::Settings(given).origin(spec.name) == spec.pet);
+    CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
+    CHECK(acc::launcher::Settings(given).origin(spec.id) == spec.pet);
   }
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
       words.insert(words.end(), more->second.begin(), more->second.end());
     // Weights that one process loads have to reach the others.
     if (spec.name == "fsdp_sync_module_states") words.emplace_back("--fsdp_cpu_ram_efficient_loading=false");
-    if (!spec.in_file) words.push_back(std::string(spec.flags.begin()->spelling) + "=" + typed(sample(spec)));
+    if (!spec.in_file) words.push_back(std::string(spec.flags.front().spelling) + "=" + typed(sample(spec)));
     words.emplace_back("train.py");
     acc::launcher::LaunchInputs given =
         acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
@@ -257,7 +257,7 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
     const auto shown = acc::launcher::resolve(given).environment.find(spec.environment);
     REQUIRE(shown);
     const bool typed_above = std::ranges::any_of(words, [&](const std::string& word) {
-      return !std::empty(spec.flags) && word.starts_with(spec.flags.begin()->spelling);
+      return !std::empty(spec.flags) && word.starts_with(spec.flags.front().spelling);
     });
     const std::string expected = typed(sample(spec));
     if (!typed_above || !spec.in_file)

@@ -15,23 +15,24 @@ using acc::launcher::Settings;
 using acc::launcher::TruthStyle;
 using acc::launcher::Value;
 using acc::test::inputs;
+namespace key = acc::launcher::key;
 
 TEST_CASE("settings: a flag overrides PET_*, PET_* the file, the file the default", "[plan]") {
   LaunchInputs given = inputs({"train.py"});
-  CHECK(Settings(given)["max_restarts"] == Setting{0, "default"});
+  CHECK(Settings(given).setting(key::max_restarts) == Setting{0, "default"});
   given.file = acc::test::file({{"machine_rank", 3}});
-  CHECK(Settings(given)["machine_rank"] == Setting{3, "job.yaml:1"});
+  CHECK(Settings(given).setting(key::machine_rank) == Setting{3, "job.yaml:1"});
   given.environment.set("PET_NODE_RANK", "2");
-  CHECK(Settings(given)["machine_rank"] == Setting{2, "PET_NODE_RANK"});
+  CHECK(Settings(given).setting(key::machine_rank) == Setting{2, "PET_NODE_RANK"});
   given.command_line =
       acc::launcher::parse_command_line({"--machine_rank", "1", "train.py"}, Dialect::launch);
-  CHECK(Settings(given)["machine_rank"] == Setting{1, "--machine_rank"});
+  CHECK(Settings(given).setting(key::machine_rank) == Setting{1, "--machine_rank"});
 }
 
 TEST_CASE("settings: a null in the file is ignored", "[plan]") {
   LaunchInputs given = inputs({"train.py"});
   given.file = acc::test::file({{"main_process_ip", nullptr}});
-  CHECK_FALSE(Settings(given).given("main_process_ip"));
+  CHECK_FALSE(Settings(given).given(key::main_process_ip));
 }
 
 TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") {
@@ -39,14 +40,14 @@ TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") 
   for (const auto& [text, expected] :
        std::map<std::string, bool>{{"0", false}, {"1", true}, {"7", true}, {"", true}}) {
     given.environment.set("PET_STANDALONE", text);
-    CHECK(Settings(given).truth("standalone") == expected);
+    CHECK(Settings(given)[key::standalone] == expected);
   }
 }
 
 TEST_CASE("settings: a PET_* variable is not limited to the flag's choices", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("PET_START_METHOD", "bogus");
-  CHECK(Settings(given)["start_method"] == Setting{"bogus", "PET_START_METHOD"});
+  CHECK(Settings(given).setting(key::start_method) == Setting{"bogus", "PET_START_METHOD"});
 }
 
 TEST_CASE("settings: an invalid PET_* variable is an error that names it", "[plan]") {
@@ -60,8 +61,8 @@ TEST_CASE("settings: a flag overrides a PET_* variable with the same meaning", "
   given.environment.set("PET_NPROC_PER_NODE", "4");
   given.environment.set("PET_STANDALONE", "1");
   const Settings settings(given);
-  CHECK_FALSE(settings.given("nproc_per_node"));
-  CHECK_FALSE(settings.truth("standalone"));
+  CHECK_FALSE(settings.given(key::nproc_per_node));
+  CHECK_FALSE(settings[key::standalone]);
   CHECK(settings.notes() ==
         std::vector<std::string>{"PET_NPROC_PER_NODE has no effect beside --num_processes",
                                  "PET_STANDALONE has no effect beside --main_process_port"});
@@ -70,7 +71,7 @@ TEST_CASE("settings: a flag overrides a PET_* variable with the same meaning", "
 TEST_CASE("settings: under torchrun's rules a PET_* variable yields to its own flag alone", "[plan]") {
   LaunchInputs given = inputs({"--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun);
   given.environment.set("PET_STANDALONE", "1");
-  CHECK(Settings(given).truth("standalone"));
+  CHECK(Settings(given)[key::standalone]);
 }
 
 TEST_CASE("section_variables: each value is in its variable", "[plan]") {
@@ -78,11 +79,11 @@ TEST_CASE("section_variables: each value is in its variable", "[plan]") {
       acc::test::inputs({"--zero_stage", "2", "--zero3_init_flag", "yes", "train.py"});
   given.file = acc::test::file({{"gradient_clipping", 1}});
   const acc::launcher::Settings settings(given);
-  CHECK(section_variables(settings, "deepspeed_config", TruthStyle::python) ==
+  CHECK(section_variables(settings, key::deepspeed_config, TruthStyle::python) ==
         Environment{{"ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"},
                     {"ACCELERATE_DEEPSPEED_ZERO3_INIT", "True"},
                     {"ACCELERATE_GRADIENT_CLIPPING", "1"}});
-  CHECK(section_variables(settings, "deepspeed_config", TruthStyle::lower)
+  CHECK(section_variables(settings, key::deepspeed_config, TruthStyle::lower)
             .get("ACCELERATE_DEEPSPEED_ZERO3_INIT") == "true");
 }
 
@@ -90,12 +91,73 @@ TEST_CASE("file_settings: keys of sections stand beside the others, each with it
   const acc::launcher::FileConfig file = acc::launcher::parse_config(
       "distributed_type: FSDP\nfp8_config:\n  backend: TE\nfsdp_config: {version: 2}\n", "job.yaml");
   const auto settings = acc::launcher::file_settings(file);
-  CHECK(settings.at("distributed_type") == acc::launcher::Setting{"FSDP", "job.yaml:1"});
-  CHECK(settings.at("fp8_backend") == acc::launcher::Setting{"TE", "job.yaml:3"});
-  CHECK(settings.at("fsdp_version") == acc::launcher::Setting{2, "job.yaml:4"});
-  CHECK(acc::launcher::file_order(file) == std::vector<std::string>{"distributed_type", "fp8_config",
-                                                                    "fp8_backend", "fsdp_config",
-                                                                    "fsdp_version"});
+  CHECK(settings.at(key::distributed_type) == acc::launcher::Setting{"FSDP", "job.yaml:1"});
+  CHECK(settings.at(key::fp8_backend) == acc::launcher::Setting{"TE", "job.yaml:3"});
+  CHECK(settings.at(key::fsdp_version) == acc::launcher::Setting{2, "job.yaml:4"});
+  CHECK(acc::launcher::file_order(file) ==
+        std::vector<acc::launcher::SettingId>{key::distributed_type, key::fp8_config, key::fp8_backend,
+                                              key::fsdp_config, key::fsdp_version});
+}
+
+TEST_CASE("file_settings: a file of a SageMaker job says nothing about accelerate's kinds of training",
+          "[plan]") {
+  const auto settings = acc::launcher::file_settings(acc::launcher::parse_config(
+      "compute_environment: AMAZON_SAGEMAKER\ndistributed_type: DATA_PARALLEL\nec2_instance_type: x\n"
+      "iam_role_name: y\n",
+      "job.yaml"));
+  CHECK(settings.at(key::sagemaker_distributed_type).value == "DATA_PARALLEL");
+  CHECK_FALSE(settings.contains(key::distributed_type));
+}
+
+namespace {
+
+template <class Name>
+concept Names = requires(const Settings& settings, Name name) {
+  settings[name];
+};
+
+template <class V, class T>
+concept Holds = requires(Settings settings, acc::launcher::SettingKey<T> key, V value) {
+  settings.set(key, value, "");
+};
+
+}  // namespace
+
+TEST_CASE("settings: a key is no text, and has the type of its values", "[plan]") {
+  using acc::launcher::DistributedType;
+  STATIC_REQUIRE_FALSE(Names<const char*>);
+  STATIC_REQUIRE_FALSE(Names<std::string>);
+  STATIC_REQUIRE(Holds<DistributedType, std::optional<DistributedType>>);
+  STATIC_REQUIRE_FALSE(Holds<const char*, std::optional<DistributedType>>);
+  const Settings settings;
+  STATIC_REQUIRE(std::is_same_v<decltype(settings[key::num_machines]), std::int64_t>);
+  STATIC_REQUIRE(std::is_same_v<decltype(settings[key::main_process_port]), std::optional<std::int64_t>>);
+  CHECK(settings[key::num_machines] == 1);
+  CHECK(settings[key::main_process_port] == std::nullopt);
+  CHECK(settings[key::distributed_type] == std::nullopt);
+  CHECK(settings[key::mixed_precision] == "no");
+  CHECK(settings[key::tpu_vm].empty());
+}
+
+TEST_CASE("settings: what is set is read again, in every type", "[plan]") {
+  Settings settings;
+  settings.set(key::use_cpu, true, "a");
+  settings.set(key::num_processes, "gpu", "b");
+  settings.set(key::distributed_type, acc::launcher::DistributedType::megatron_lm, "c");
+  settings.set(key::tpu_vm, {"x", "y"}, "d");
+  settings.set(key::fp8_override_linear_precision, {true, false, true}, "e");
+  settings.set(key::node_timeout, 2.5, "f");
+  settings.set(key::fsdp_reshard_after_forward, "NO_SHARD", "g");
+  CHECK(settings[key::use_cpu]);
+  CHECK(settings[key::num_processes] == acc::launcher::IntegerOrText("gpu"));
+  CHECK(settings[key::distributed_type] == acc::launcher::DistributedType::megatron_lm);
+  CHECK(settings.setting(key::distributed_type) == Setting{"MEGATRON_LM", "c"});
+  CHECK(settings[key::tpu_vm] == std::vector<std::string>{"x", "y"});
+  CHECK(settings[key::fp8_override_linear_precision] == acc::launcher::Truths{true, false, true});
+  CHECK(settings[key::node_timeout] == 2.5);
+  CHECK(settings[key::fsdp_reshard_after_forward] == acc::launcher::TruthOrText("NO_SHARD"));
+  settings.reset(key::use_cpu);
+  CHECK(settings.setting(key::use_cpu) == Setting{false, "default"});
 }
 
 }  // namespace settings_test

@@ -26,6 +26,7 @@ using acc::test::file;
 using acc::test::inputs;
 using Hosts = std::vector<JobHost>;
 using Words = std::vector<std::string>;
+namespace key = acc::launcher::key;
 
 TEST_CASE("hosts: a list names hosts, users and workers", "[remote]") {
   CHECK(parse_hosts("a,b:4, user@c ,", "--hosts") ==
@@ -117,10 +118,10 @@ TEST_CASE("hosts: a host's place decides ranks, workers and the address", "[remo
   CHECK(plan.master_port == 23456);
   CHECK(plan.run_id == "run7");
   CHECK(plan.has_client);
-  CHECK(plan.settings["num_processes"].value == 6);
-  CHECK(plan.settings["machine_rank"].origin == "b, number 2 of --hosts");
-  CHECK(plan.settings["nproc_per_node"].origin == "b:4 of --hosts");
-  CHECK(plan.settings["main_process_port"].origin == "a free port of the first of --hosts");
+  CHECK(plan.settings.setting(key::num_processes).value == 6);
+  CHECK(plan.settings.setting(key::machine_rank).origin == "b, number 2 of --hosts");
+  CHECK(plan.settings.setting(key::nproc_per_node).origin == "b:4 of --hosts");
+  CHECK(plan.settings.setting(key::main_process_port).origin == "a free port of the first of --hosts");
   CHECK(plan.engine == "--hosts: 2 nodes; this is node 1, b, with 4 workers; they meet at 10.0.0.1:23456");
   // The same number that was typed is no contradiction.
   CHECK(plan_on(1, {"--num_processes", "6", "--cpu", "train.py"}).nproc_per_node == 4);
