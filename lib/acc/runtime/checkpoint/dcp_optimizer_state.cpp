@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
@@ -27,14 +28,14 @@ constexpr const char* kGroups = "param_groups";
 // The only field of a state that has one value for all elements of a parameter.
 constexpr const char* kStep = "step";
 
-std::vector<std::string> path_of(const std::string& parameter, const std::string& field) {
+std::vector<std::string> state_path(const std::string& parameter, const std::string& field) {
   return {kOptimizer, kState, parameter, field};
 }
 
 // Adds the range of one field of the state of an optimizer's parameter.
 void add_field(const std::string& field, const at::Tensor& value, const ParameterRange& of,
                std::vector<TensorRange>& ranges) {
-  const std::vector<std::string> path = path_of(of.name, field);
+  const std::vector<std::string> path = state_path(of.name, field);
   if (field != kStep) {
     ranges.push_back({.path = path, .shape = of.shape, .begin = of.begin, .elements = value.flatten()});
   } else if (of.begin == 0) {
@@ -82,9 +83,7 @@ class ShardedStateReader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error({.kind = ErrorKind::config, .what = what, .where = folder_.string()});
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_file(folder_, what); }
 
   // The parameter groups, with numbers for this process's parameters in place of the names.
   PtList read_groups() const {
@@ -116,7 +115,7 @@ class ShardedStateReader {
     for (const auto& [field, saved] : fields_[range.name]) {
       const at::TensorOptions type(scalar_type_of(*saved->dtype));
       const at::Tensor value = at::empty(field == kStep ? c10::IntArrayRef() : shape, type);
-      const std::vector<std::string> path = path_of(range.name, field);
+      const std::vector<std::string> path = state_path(range.name, field);
       ranges_.push_back(
           field == kStep
               ? whole_range(path, value)

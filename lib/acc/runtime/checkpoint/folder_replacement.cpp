@@ -27,11 +27,6 @@ fs::path beside(const fs::path& target, const char* ending) {
   return target.parent_path() / ("." + target.filename().string() + ending);
 }
 
-[[noreturn]] void fail(const fs::path& path, const std::string& what, int number) {
-  throw Error(
-      {.kind = ErrorKind::system, .what = what + ": " + std::strerror(number), .where = path.string()});
-}
-
 // Nothing can be renamed to a mount point.
 bool is_mount_point(const fs::path& folder) {
   struct statx about = {};
@@ -42,11 +37,11 @@ bool is_mount_point(const fs::path& folder) {
 
 void sync(const fs::path& folder) {
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) fail(folder, "cannot be written", errno);
+  if (!opened || ::fsync(opened.get()) != 0) throw_errno(folder, "cannot be written", errno);
 }
 
 void rename_to(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "cannot be replaced", errno);
+  if (::rename(from.c_str(), to.c_str()) != 0) throw_errno(to, "cannot be replaced", errno);
 }
 
 // Makes hard links, or copies where the file system does not support them.
@@ -57,7 +52,7 @@ void link(const fs::path& from, const fs::path& to) {
   if (!error) return;
   fs::remove_all(to, error);
   fs::copy(from, to, kinds, error);
-  if (error) fail(from, "cannot be kept", error.value());
+  if (error) throw_errno(from, "cannot be kept", error.value());
 }
 
 }  // namespace
@@ -76,7 +71,7 @@ FolderReplacement::FolderReplacement(const fs::path& target,
                  .hint = "give the checkpoint a folder of its own"});
   }
   if (fs::exists(target_, none_or_gone) && !fs::is_directory(target_, none_or_gone))
-    fail(target, "cannot be replaced", ENOTDIR);
+    throw_errno(target, "cannot be replaced", ENOTDIR);
   if (is_mount_point(target_)) {
     throw Error({.what = "is a mount point, and would be replaced as a whole",
                  .where = target.string(),
@@ -90,7 +85,7 @@ void FolderReplacement::begin() {
   fs::remove_all(old_, error);
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
-  if (error) fail(target_, "cannot be created", error.value());
+  if (error) throw_errno(target_, "cannot be created", error.value());
 }
 
 void FolderReplacement::keep_others() const {
@@ -102,7 +97,7 @@ void FolderReplacement::keep_others() const {
 
 void FolderReplacement::exchange() const {
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) fail(target_, "cannot be replaced", errno);
+  if (errno != EINVAL && errno != ENOSYS) throw_errno(target_, "cannot be replaced", errno);
   // The file system does not support RENAME_EXCHANGE. Between the two renames complete_folder() finds the old
   // folder.
   rename_to(target_, old_);
@@ -145,10 +140,10 @@ void remove_folder(const fs::path& folder) {
   fs::remove_all(gone, error);  // left by a process that was killed
   if (::rename(place.c_str(), gone.c_str()) != 0) {
     if (errno == ENOENT) return;
-    fail(folder, "cannot be removed", errno);
+    throw_errno(folder, "cannot be removed", errno);
   }
   fs::remove_all(gone, error);
-  if (error) fail(folder, "cannot be removed", error.value());
+  if (error) throw_errno(folder, "cannot be removed", error.value());
 }
 
 }  // namespace acc::detail

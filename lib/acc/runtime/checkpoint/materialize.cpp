@@ -84,7 +84,7 @@ void give_memory(const at::Tensor& tensor, at::Device device) {
   tensor.unsafeGetTensorImpl()->shallow_copy_from(memory.getIntrusivePtr());
 }
 
-std::string name_of(const TensorRange& range) {
+std::string weight_name(const TensorRange& range) {
   return fmt::format("{}", fmt::join(range.path, "."));
 }
 
@@ -115,7 +115,7 @@ void read_ranges(const fs::path& path, const std::vector<TensorRange>& ranges) {
   std::vector<Problem> problems;
   for (const TensorRange& range : ranges) {
     detail::require_inside(range);
-    const std::string name = name_of(range);
+    const std::string name = weight_name(range);
     const auto weight = weights.tensors().find(name);
     if (weight == weights.tensors().end()) {
       problems.push_back({fmt::format("has no tensor '{}'", name), path.string(), ""});
@@ -126,7 +126,7 @@ void read_ranges(const fs::path& path, const std::vector<TensorRange>& ranges) {
     }
   }
   if (!problems.empty()) throw Error(ErrorKind::config, std::move(problems));
-  for (const TensorRange& range : ranges) weights.copy(name_of(range), range.begin, range.elements);
+  for (const TensorRange& range : ranges) weights.copy(weight_name(range), range.begin, range.elements);
 }
 
 }  // namespace

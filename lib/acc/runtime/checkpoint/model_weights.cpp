@@ -260,10 +260,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-[[noreturn]] void fail(const fs::path& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::config, .what = what, .where = where.string(), .hint = hint});
-}
-
 std::size_t bytes_of(const OrderedTensors& tensors) {
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
@@ -273,14 +269,15 @@ std::size_t bytes_of(const OrderedTensors& tensors) {
 NamedTensors read_state_dict(const fs::path& file) {
   const PtValue value = read_pt_file(file);
   const auto* dict = value.get_if<PtDict>();
-  if (dict == nullptr) fail(file, "is not a state_dict: it does not hold a dict");
+  if (dict == nullptr) refuse_file(file, "is not a state_dict: it does not hold a dict");
   NamedTensors tensors;
   for (const PtEntry& entry : *dict) {
     const auto* name = entry.key.get_if<std::string>();
     const auto* tensor = entry.value.get_if<at::Tensor>();
     if (name == nullptr || tensor == nullptr) {
-      fail(file, fmt::format("is not a state_dict: '{}' is not a tensor", name != nullptr ? *name : "a key"),
-           "save model.state_dict() alone");
+      refuse_file(file,
+                  fmt::format("is not a state_dict: '{}' is not a tensor", name != nullptr ? *name : "a key"),
+                  "save model.state_dict() alone");
     }
     tensors[*name] = *tensor;
   }
@@ -296,12 +293,12 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& index
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object())
-    fail(index, "is not an index of weights: it has no weight_map");
+    refuse_file(index, "is not an index of weights: it has no weight_map");
   std::map<std::string, std::vector<std::string>> files;
   for (const auto& [name, file] : map->items()) {
     // Only a file name is accepted, not a path that leaves the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(index, fmt::format("does not name a file for the tensor '{}'", name));
+      refuse_file(index, fmt::format("does not name a file for the tensor '{}'", name));
     files[file.get<std::string>()].push_back(name);
   }
   return files;
@@ -311,11 +308,11 @@ NamedTensors read_shards_once(const fs::path& index) {
   NamedTensors tensors;
   for (const auto& [name, wanted] : read_index(index)) {
     const fs::path file = index.parent_path() / name;
-    if (!fs::exists(file)) fail(index, fmt::format("the file {} is missing", name));
+    if (!fs::exists(file)) refuse_file(index, fmt::format("the file {} is missing", name));
     const NamedTensors found = read_file_of_weights(file);
     for (const std::string& tensor : wanted) {
       const auto one = found.find(tensor);
-      if (one == found.end()) fail(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
+      if (one == found.end()) refuse_file(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
       tensors.insert(*one);
     }
   }
@@ -333,7 +330,7 @@ NamedTensors read_weights_in(const fs::path& folder) {
     const fs::path index = folder / (std::string(name) + ".index.json");
     if (fs::exists(index)) return read_shards(index);
   }
-  fail(folder, "holds no weights", "model.safetensors, pytorch_model.bin or an index of their shards");
+  refuse_file(folder, "holds no weights", "model.safetensors, pytorch_model.bin or an index of their shards");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace acc::detail {
 namespace {
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+[[noreturn]] void refuse_names(const std::string& where, const std::string& what) {
   throw Error({.kind = ErrorKind::config, .what = what, .where = where});
 }
 
@@ -77,17 +77,18 @@ void require_names(std::size_t group, const PtValue& saved, const std::vector<st
                    const std::string& where) {
   std::set<std::string> left(wanted.begin(), wanted.end());
   const PtList* names = list_in(saved, "params");
-  if (names == nullptr) refuse(where, fmt::format("parameter group {} has no names of parameters", group));
+  if (names == nullptr)
+    refuse_names(where, fmt::format("parameter group {} has no names of parameters", group));
   for (const PtValue& name : *names) {
     const auto* text = name.get_if<std::string>();
     if (text == nullptr || left.erase(*text) == 0) {
-      refuse(where, fmt::format("parameter group {} has '{}', which the optimizer's has not", group,
-                                text != nullptr ? *text : "a number"));
+      refuse_names(where, fmt::format("parameter group {} has '{}', which the optimizer's has not", group,
+                                      text != nullptr ? *text : "a number"));
     }
   }
   if (!left.empty())
-    refuse(where,
-           fmt::format("parameter group {} lacks '{}', which the optimizer has", group, *left.begin()));
+    refuse_names(where,
+                 fmt::format("parameter group {} lacks '{}', which the optimizer has", group, *left.begin()));
 }
 
 PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, PtValue state,
@@ -98,7 +99,8 @@ PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, Pt
   const ParameterNames names = names_in_model(content, optimizer);
   const std::vector<std::vector<at::Tensor>> given = given_parameters(content, optimizer);
   if (groups->size() != given.size())
-    refuse(where, fmt::format("has {} parameter groups, the optimizer {}", groups->size(), given.size()));
+    refuse_names(where,
+                 fmt::format("has {} parameter groups, the optimizer {}", groups->size(), given.size()));
 
   PtDict numbered;
   PtList numbered_groups = *groups;

@@ -84,24 +84,26 @@ namespace {
 
 using Loads = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_gradients(const std::string& what) {
   throw Error({.kind = ErrorKind::config, .what = what, .where = "accumulated gradients"});
 }
 
 void plan_model(torch::nn::Module& model, const PtValue& state, Loads& loads) {
   const auto* gradients = state.get_if<PtDict>();
-  if (gradients == nullptr) refuse("have no dict for a model");
+  if (gradients == nullptr) refuse_gradients("have no dict for a model");
   const auto parameters = model.named_parameters();
   for (const PtEntry& entry : *gradients) {
     const auto* name = entry.key.get_if<std::string>();
     const auto* gradient = entry.value.get_if<at::Tensor>();
-    if (name == nullptr || gradient == nullptr) refuse("contain something other than tensors by name");
+    if (name == nullptr || gradient == nullptr)
+      refuse_gradients("contain something other than tensors by name");
     const at::Tensor* parameter = parameters.find(*name);
-    if (parameter == nullptr) refuse(fmt::format("the model has no parameter '{}'", *name));
+    if (parameter == nullptr) refuse_gradients(fmt::format("the model has no parameter '{}'", *name));
     if (unit_of(*parameter) != nullptr)
-      refuse("belong to a whole model, and this one is sharded: load a checkpoint of a finished step");
+      refuse_gradients(
+          "belong to a whole model, and this one is sharded: load a checkpoint of a finished step");
     if (parameter->sizes() != gradient->sizes())
-      refuse(fmt::format("the gradient of '{}' has another shape", *name));
+      refuse_gradients(fmt::format("the gradient of '{}' has another shape", *name));
     loads.emplace_back(*parameter, *gradient);
   }
 }
@@ -139,7 +141,8 @@ std::function<void()> plan_gradients_load(const std::vector<torch::nn::Module*>&
   Loads loads;
   for (const PtValue& part : parts) {
     const auto* of_models = part.get_if<PtList>();
-    if (of_models == nullptr || of_models->size() != models.size()) refuse("belong to other models");
+    if (of_models == nullptr || of_models->size() != models.size())
+      refuse_gradients("belong to other models");
     for (std::size_t i = 0; i < models.size(); ++i) plan_model(*models[i], (*of_models)[i], loads);
   }
   return [models, loads, scale] {

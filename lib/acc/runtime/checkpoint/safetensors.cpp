@@ -40,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 17> kTypes = {
     {"F8_E8M0", at::kFloat8_e8m0fnu},
 }};
 
-at::ScalarType scalar_type_of(const TensorInfo& tensor, const std::filesystem::path& file) {
+at::ScalarType checked_type(const TensorInfo& tensor, const std::filesystem::path& file) {
   const auto* found = std::ranges::find(kTypes, tensor.dtype, [](const auto& pair) { return pair.first; });
   if (found != kTypes.end()) return found->second;
   throw Error(
@@ -62,7 +62,7 @@ at::Tensor tensor_at(char* first, at::ScalarType type, const std::vector<std::in
   return copy;
 }
 
-std::string_view name_of(at::ScalarType type, const std::string& tensor) {
+std::string_view dtype_name(at::ScalarType type, const std::string& tensor) {
   const auto* found = std::ranges::find(kTypes, type, [](const auto& pair) { return pair.second; });
   if (found != kTypes.end()) return found->first;
   throw Error({.what = fmt::format("{} cannot be written to a safetensors file", c10::toString(type)),
@@ -89,7 +89,7 @@ SafetensorsHeader header_of(const std::vector<Entry>& entries, const Safetensors
   std::uint64_t begin = 0;
   for (const auto& [name, tensor] : entries) {
     header.tensors.push_back({.name = name,
-                              .dtype = std::string(name_of(tensor.scalar_type(), name)),
+                              .dtype = std::string(dtype_name(tensor.scalar_type(), name)),
                               .shape = tensor.sizes().vec(),
                               .begin = begin,
                               .end = begin + tensor.nbytes()});
@@ -106,7 +106,7 @@ Safetensors read_safetensors(const std::filesystem::path& file) {
   Safetensors content{.metadata = header.metadata};
   for (const TensorInfo& tensor : header.tensors) {
     content.tensors[tensor.name] = tensor_at(mapped->data() + header.data_begin + tensor.begin,
-                                             scalar_type_of(tensor, file), tensor.shape, mapped);
+                                             checked_type(tensor, file), tensor.shape, mapped);
   }
   return content;
 }
@@ -123,7 +123,7 @@ void require_utf8_name(const std::string& tensor) {
 void require_writable(const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     require_utf8_name(name);
-    name_of(tensor.scalar_type(), name);
+    dtype_name(tensor.scalar_type(), name);
   }
 }
 

@@ -25,7 +25,7 @@ struct CloseGz {
 };
 using Gz = std::unique_ptr<gzFile_s, CloseGz>;
 
-[[noreturn]] void fail(const std::filesystem::path& file, std::string what) {
+[[noreturn]] void refuse_data(const std::filesystem::path& file, std::string what) {
   throw Error({.kind = ErrorKind::system, .what = std::move(what), .where = file.string()});
 }
 
@@ -33,7 +33,7 @@ using Gz = std::unique_ptr<gzFile_s, CloseGz>;
 Gz open(const std::filesystem::path& file) {
   errno = 0;
   Gz gz(gzopen(file.c_str(), "rb"));
-  if (!gz) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!gz) refuse_data(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   return gz;
 }
 
@@ -41,7 +41,7 @@ std::size_t read_some(gzFile gz, char* to, std::size_t size, const std::filesyst
   const int got = gzread(gz, to, static_cast<unsigned>(std::min(size, std::size_t{1} << 20U)));
   if (got >= 0) return static_cast<std::size_t>(got);
   int code = 0;
-  fail(file, fmt::format("cannot be read: {}", gzerror(gz, &code)));
+  refuse_data(file, fmt::format("cannot be read: {}", gzerror(gz, &code)));
 }
 
 // Reads up to `size` bytes: a wrong header cannot allocate more memory than the file has bytes.
@@ -82,13 +82,13 @@ struct Header {
   std::size_t bytes = 0;
 };
 
-Header read_header(gzFile gz, const std::filesystem::path& file) {
+Header read_idx_header(gzFile gz, const std::filesystem::path& file) {
   const std::string magic = read_up_to(gz, 4, file);
   const auto type = magic.size() == 4 ? type_of(static_cast<unsigned char>(magic[2])) : std::nullopt;
-  if (!type || magic[0] != 0 || magic[1] != 0 || magic[3] <= 0) fail(file, "is not an IDX file");
+  if (!type || magic[0] != 0 || magic[1] != 0 || magic[3] <= 0) refuse_data(file, "is not an IDX file");
   const auto dimensions = static_cast<std::size_t>(magic[3]);
   const std::string sizes = read_up_to(gz, 4 * dimensions, file);
-  if (sizes.size() < 4 * dimensions) fail(file, "ends within its header");
+  if (sizes.size() < 4 * dimensions) refuse_data(file, "ends within its header");
   Header header{.type = *type, .bytes = c10::elementSize(*type)};
   for (std::size_t i = 0; i < dimensions; ++i) {
     std::uint32_t size = 0;
@@ -96,7 +96,7 @@ Header read_header(gzFile gz, const std::filesystem::path& file) {
       size = size << 8U | static_cast<unsigned char>(sizes[4 * i + byte]);
     header.shape.push_back(size);
     if (__builtin_mul_overflow(header.bytes, std::size_t{size}, &header.bytes))
-      fail(file, "has impossible sizes");
+      refuse_data(file, "has impossible sizes");
   }
   return header;
 }
@@ -105,13 +105,13 @@ Header read_header(gzFile gz, const std::filesystem::path& file) {
 
 at::Tensor read_idx(const std::filesystem::path& file) {
   const Gz gz = open(file);
-  const Header header = read_header(gz.get(), file);
+  const Header header = read_idx_header(gz.get(), file);
   std::string data = read_up_to(gz.get(), header.bytes, file);
   if (data.size() < header.bytes) {
-    fail(file, fmt::format("ends after {} of {} bytes of data", data.size(), header.bytes));
+    refuse_data(file, fmt::format("ends after {} of {} bytes of data", data.size(), header.bytes));
   }
   char more = 0;
-  if (read_some(gz.get(), &more, 1, file) != 0) fail(file, "has more data than its header says");
+  if (read_some(gz.get(), &more, 1, file) != 0) refuse_data(file, "has more data than its header says");
   // IDX is big-endian.
   const std::size_t width = c10::elementSize(header.type);
   for (std::size_t at = 0; width > 1 && at < data.size(); at += width) {
@@ -133,14 +133,14 @@ struct Format {
   int classes = 10;
 };
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string what) {
+[[noreturn]] void refuse_binary(const std::filesystem::path& file, std::string what) {
   throw Error({.kind = ErrorKind::system,
                .what = std::move(what),
                .where = file.string(),
                .hint = "the binary version of the data set is needed"});
 }
 
-LabelledImages read(const std::vector<std::filesystem::path>& files, const Format& format) {
+LabelledImages read_images(const std::vector<std::filesystem::path>& files, const Format& format) {
   const std::size_t record = format.label_bytes + kPixels;
   std::vector<std::string> parts;
   std::size_t count = 0;
@@ -148,7 +148,8 @@ LabelledImages read(const std::vector<std::filesystem::path>& files, const Forma
     parts.push_back(read_file(file, kMaxBytes));
     const std::size_t size = parts.back().size();
     if (size == 0 || size % record != 0)
-      refuse(file, fmt::format("its {} bytes are not a whole number of images of {} bytes", size, record));
+      refuse_binary(file,
+                    fmt::format("its {} bytes are not a whole number of images of {} bytes", size, record));
     count += size / record;
   }
   const auto rows = static_cast<std::int64_t>(count);
@@ -160,7 +161,8 @@ LabelledImages read(const std::vector<std::filesystem::path>& files, const Forma
     for (std::size_t at = 0; at < parts[part].size(); at += record, pixels += kPixels) {
       *label = static_cast<unsigned char>(parts[part][at + format.label_bytes - 1]);
       if (*label >= format.classes)
-        refuse(files[part], fmt::format("has label {}, but there are {} classes", *label, format.classes));
+        refuse_binary(files[part],
+                      fmt::format("has label {}, but there are {} classes", *label, format.classes));
       ++label;
       std::memcpy(pixels, parts[part].data() + at + format.label_bytes, kPixels);
     }
@@ -171,14 +173,14 @@ LabelledImages read(const std::vector<std::filesystem::path>& files, const Forma
 }  // namespace
 
 LabelledImages read_cifar10(const std::filesystem::path& folder, bool train) {
-  if (!train) return read({folder / "test_batch.bin"}, {});
+  if (!train) return read_images({folder / "test_batch.bin"}, {});
   std::vector<std::filesystem::path> files;
   for (int i = 1; i <= 5; ++i) files.push_back(folder / fmt::format("data_batch_{}.bin", i));
-  return read(files, {});
+  return read_images(files, {});
 }
 
 LabelledImages read_cifar100(const std::filesystem::path& folder, bool train) {
-  return read({folder / (train ? "train.bin" : "test.bin")}, {.label_bytes = 2, .classes = 100});
+  return read_images({folder / (train ? "train.bin" : "test.bin")}, {.label_bytes = 2, .classes = 100});
 }
 
 }  // namespace acc

@@ -22,7 +22,7 @@
 namespace acc::detail {
 namespace {
 
-void add_parts(Unit& unit, std::size_t piece, std::vector<at::Tensor>& parts) {
+void add_gradients(Unit& unit, std::size_t piece, std::vector<at::Tensor>& parts) {
   for (const OptimizedPart& part : unit.optimized_parts())
     if (part.piece == piece && part.values.grad().defined()) parts.push_back(part.values.grad());
 }
@@ -45,7 +45,7 @@ LocalGradients local_gradients(const std::vector<at::Tensor>& parameters) {
   LocalGradients gradients;
   for (const at::Tensor& parameter : distinct) {
     if (Unit* unit = unit_of(parameter)) {
-      add_parts(*unit, unit->piece_at(parameter.storage_offset()), gradients.sharded);
+      add_gradients(*unit, unit->piece_at(parameter.storage_offset()), gradients.sharded);
     } else if (parameter.grad().defined()) {
       gradients.whole.push_back(parameter.grad());
     }

@@ -63,7 +63,7 @@ void require_new(Native& optimizer) {
 using GroupOf = std::map<std::pair<const Unit*, std::size_t>, std::size_t>;
 
 // Adds the parts of a unit that are optimized, and returns them by group.
-std::vector<std::pair<std::size_t, at::Tensor>> add_parts(Unit& unit, const GroupOf& group_of) {
+std::vector<std::pair<std::size_t, at::Tensor>> add_optimized_parts(Unit& unit, const GroupOf& group_of) {
   std::vector<std::pair<std::size_t, at::Tensor>> parts;
   for (std::size_t piece = 0; piece < unit.pieces().size(); ++piece) {
     const auto group = group_of.find({&unit, piece});
@@ -118,7 +118,7 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
     for (const auto& unit : module->units()) {
       has_any = has_any || std::ranges::any_of(
                                group_of, [&](const auto& entry) { return entry.first.first == unit.get(); });
-      for (auto& [group, part] : add_parts(*unit, group_of)) {
+      for (auto& [group, part] : add_optimized_parts(*unit, group_of)) {
         optimizer.param_groups()[group].params().push_back(part);
         own.push_back(part);
         if (!is_adagrad) continue;

@@ -7,7 +7,7 @@
 namespace acc {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string hint = "") {
+[[noreturn]] void refuse_image(std::string what, std::string hint = "") {
   throw Error({.kind = ErrorKind::system, .what = std::move(what), .hint = std::move(hint)});
 }
 
@@ -30,14 +30,15 @@ bool has_png() {
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options) {
   if (bytes.starts_with("\xff\xd8\xff")) {
     if constexpr (ACC_WITH_JPEG) return detail::decode_jpeg(bytes, options.draft_size).permute({2, 0, 1});
-    refuse("is a JPEG image, and acc was built without libjpeg-turbo",
-           "install libturbojpeg0-dev and build acc again");
+    refuse_image("is a JPEG image, and acc was built without libjpeg-turbo",
+                 "install libturbojpeg0-dev and build acc again");
   }
   if (bytes.starts_with("\x89PNG")) {
     if constexpr (ACC_WITH_PNG) return detail::decode_png(bytes).permute({2, 0, 1});
-    refuse("is a PNG image, and acc was built without libpng", "install libpng-dev and build acc again");
+    refuse_image("is a PNG image, and acc was built without libpng",
+                 "install libpng-dev and build acc again");
   }
-  refuse(bytes.empty() ? "is empty" : "is neither a JPEG nor a PNG image");
+  refuse_image(bytes.empty() ? "is empty" : "is neither a JPEG nor a PNG image");
 }
 
 at::Tensor read_image(const std::filesystem::path& file, const DecodeOptions& options) {

@@ -26,7 +26,7 @@ bool is_image(const fs::path& file) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-[[noreturn]] void fail(const fs::path& where, std::string what, std::string hint = {}) {
+[[noreturn]] void refuse_folder(const fs::path& where, std::string what, std::string hint = {}) {
   throw Error(
       {.kind = ErrorKind::system, .what = std::move(what), .where = where.string(), .hint = std::move(hint)});
 }
@@ -41,7 +41,7 @@ std::vector<fs::path> list(const fs::path& folder, Wanted wanted) {
       if (wanted(entry)) found.push_back(entry.path());
     }
   } catch (const fs::filesystem_error& error) {
-    fail(folder, fmt::format("cannot be read: {}", error.code().message()));
+    refuse_folder(folder, fmt::format("cannot be read: {}", error.code().message()));
   }
   std::sort(found.begin(), found.end(), [](const fs::path& one, const fs::path& other) {
     const std::string a = one.parent_path().string();
@@ -76,10 +76,11 @@ ImageFiles image_folder(const fs::path& root) {
   const auto folders = list<fs::directory_iterator>(
       root, [](const fs::directory_entry& entry) { return entry.is_directory(); });
   if (folders.empty())
-    fail(root, "has no folders", "put the images of each class into a folder with the name of the class");
+    refuse_folder(root, "has no folders",
+                  "put the images of each class into a folder with the name of the class");
   for (const fs::path& folder : folders) {
     const auto files = list<fs::recursive_directory_iterator>(folder, is_image_file);
-    if (files.empty()) fail(folder, "contains no .jpg, .jpeg or .png files");
+    if (files.empty()) refuse_folder(folder, "contains no .jpg, .jpeg or .png files");
     images.files.insert(images.files.end(), files.begin(), files.end());
     images.labels.insert(images.labels.end(), files.size(), static_cast<std::int64_t>(images.classes.size()));
     images.classes.push_back(folder.filename().string());
@@ -90,13 +91,13 @@ ImageFiles image_folder(const fs::path& root) {
 ImageFiles labelled_images(const fs::path& folder, const std::string& pattern) {
   const std::regex expression = compile(pattern);
   ImageFiles images{.files = list<fs::directory_iterator>(folder, is_image_file)};
-  if (images.files.empty()) fail(folder, "contains no .jpg, .jpeg or .png files");
+  if (images.files.empty()) refuse_folder(folder, "contains no .jpg, .jpeg or .png files");
   std::vector<std::string> names;
   for (const fs::path& file : images.files) {
     const std::string name = file.filename().string();
     std::smatch match;
     if (!std::regex_search(name, match, expression))
-      fail(file, fmt::format("has no label: the pattern '{}' does not match its name", pattern));
+      refuse_folder(file, fmt::format("has no label: the pattern '{}' does not match its name", pattern));
     names.push_back(match[1]);
   }
   const std::set<std::string> classes(names.begin(), names.end());

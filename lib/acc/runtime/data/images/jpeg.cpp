@@ -25,7 +25,7 @@ struct Header {
   int colors = 0;
 };
 
-[[noreturn]] void fail(tjhandle decoder) {
+[[noreturn]] void throw_jpeg_error(tjhandle decoder) {
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("is a broken JPEG image: {}", tjGetErrorStr2(decoder))});
 }
@@ -39,7 +39,7 @@ Header read_header(tjhandle decoder, std::string_view bytes) {
   int subsampling = 0;
   if (tjDecompressHeader3(decoder, data_of(bytes), bytes.size(), &header.width, &header.height, &subsampling,
                           &header.colors) != 0) {
-    fail(decoder);
+    throw_jpeg_error(decoder);
   }
   return header;
 }
@@ -86,7 +86,7 @@ at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   if (failed != 0) {
     const bool warning = tjGetErrorCode(decoder.get()) == TJERR_WARNING;
     if (!warning || std::string_view(tjGetErrorStr2(decoder.get())).starts_with("Premature end of JPEG file"))
-      fail(decoder.get());
+      throw_jpeg_error(decoder.get());
   }
   return cmyk ? rgb_of_cmyk(image) : image;
 }
