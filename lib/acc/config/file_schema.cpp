@@ -29,7 +29,7 @@ Value types_of(ValueType type) {
 }
 
 // An enum cannot ignore case; as one alternative of anyOf it still gives editors the words to offer.
-Value allowed_words(const SettingSpec& spec) {
+Value words_schema(const SettingSpec& spec) {
   Value words = Value::array();
   for (const std::string_view word : spec.allowed) words.push_back(word);
   return words;
@@ -50,9 +50,9 @@ Value property_of(const SettingSpec& spec) {
   if (std::empty(spec.allowed)) {
     property["type"] = types_of(spec.type);
   } else if (spec.ignore_case || is_number(spec)) {
-    property["anyOf"] = Value::array({{{"enum", allowed_words(spec)}}, {{"type", types_of(spec.type)}}});
+    property["anyOf"] = Value::array({{{"enum", words_schema(spec)}}, {{"type", types_of(spec.type)}}});
   } else {
-    property["enum"] = allowed_words(spec);
+    property["enum"] = words_schema(spec);
   }
   if (spec.min) property["minimum"] = *spec.min;
   if (spec.max) property["maximum"] = *spec.max;

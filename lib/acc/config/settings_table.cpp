@@ -12,7 +12,7 @@ std::string key_of(const SettingSpec& spec) {
   return spec.section.empty() ? key : std::string(spec.section) + "." + key;
 }
 
-Value row_of(const SettingSpec& spec) {
+Value table_row(const SettingSpec& spec) {
   Value words = Value::array();
   for (const std::string_view word : spec.allowed) words.push_back(word);
   Value flags = Value::array();
@@ -29,7 +29,7 @@ Value row_of(const SettingSpec& spec) {
 
 Value settings_table() {
   Value rows = Value::array();
-  for (const SettingSpec& spec : schema()) rows.push_back(row_of(spec));
+  for (const SettingSpec& spec : schema()) rows.push_back(table_row(spec));
   return rows;
 }
 
