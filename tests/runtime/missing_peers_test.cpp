@@ -11,6 +11,8 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "acc/base/environment.hpp"
+#include "acc/base/files.hpp"
 #include "runtime/job.hpp"
 #include "support/catch.hpp"
 
@@ -31,6 +33,8 @@ TEST_CASE("missing_peers: all others name a process that dies in backward", "[.d
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank " + std::to_string(rank()) + ", backward");
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
+  const std::string written = acc::read_file(acc::Environment::of_process().get("TORCHELASTIC_ERROR_FILE"));
+  CHECK(written.find(R"("consequence":true,"lost_ranks":[1])") != std::string::npos);
 }
 
 TEST_CASE("missing_peers: the launcher's store answers for a process that has ended", "[.ends]") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/files.hpp"
@@ -35,6 +36,18 @@ std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extr
   constexpr std::int64_t kLatest = 10'000'000'000'000'000;
   if (!number || *number <= 0 || *number > kLatest) return std::nullopt;
   return std::chrono::system_clock::time_point(std::chrono::microseconds(*number));
+}
+
+std::vector<int> parse_ranks(const Json& extra) {
+  constexpr std::size_t kMaxRanks = 1U << 16U;
+  const auto list = extra.find("lost_ranks");
+  if (list == extra.end() || !list->is_array() || list->size() > kMaxRanks) return {};
+  std::vector<int> ranks;
+  for (const Json& rank : *list) {
+    if (rank.is_number_integer() && rank >= 0 && rank <= std::numeric_limits<int>::max())
+      ranks.push_back(rank.get<int>());
+  }
+  return ranks;
 }
 
 // A text is shown, and sent to other nodes, in a report: of a very long one its two ends are.
@@ -81,7 +94,10 @@ ErrorFile parse_error_file(std::string_view text) {
       result.when = exact;
       result.exact = true;
     }
-    result.consequence = extra.contains("consequence") && extra["consequence"] == true;
+    if (const auto consequence = extra.find("consequence");
+        consequence != extra.end() && consequence->is_boolean())
+      result.consequence = consequence->get<bool>();
+    result.lost_ranks = parse_ranks(extra);
   }
   return result;
 }

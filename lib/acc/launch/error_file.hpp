@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/launch/exit_status.hpp"
 
@@ -26,8 +27,10 @@ struct ErrorFile {
   bool stays = true;
   /// Whether `when` is more exact than torch's whole seconds.
   bool exact = false;
-  /// The worker reports that it failed because it lost a peer.
-  bool consequence = false;
+  /// Whether the worker failed because it lost others, as libacc writes it. Absent: the file does not say.
+  std::optional<bool> consequence = {};
+  /// The ranks that it lost, as far as it knows.
+  std::vector<int> lost_ranks = {};
 
   bool operator==(const ErrorFile&) const = default;
 };

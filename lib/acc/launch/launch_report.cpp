@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "acc/base/error.hpp"
+#include "acc/base/lost_peer.hpp"
 #include "acc/base/text.hpp"
 #include "acc/preflight/xid_json.hpp"
 
@@ -36,19 +36,6 @@ int exit_code_of(const LaunchReport& report) {
 }
 
 namespace {
-
-// Messages of Gloo, NCCL, torch's TCPStore and libacc.
-constexpr std::array<std::string_view, 8> kLostPeer = {
-    "Connection closed by peer",    "Connection reset by peer",
-    "Connection was likely closed", "remote process exited or there was a network error",
-    "failed to recv, got 0 bytes",  "Broken pipe",
-    "ended or was lost: ",          "gave up waiting for rank",
-};
-
-bool names_lost_peer(std::string_view text) {
-  return std::ranges::any_of(
-      kLostPeer, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
-}
 
 // The message of a traceback: its last line that is not empty or indented.
 std::string last_message(std::string_view text) {
@@ -81,17 +68,30 @@ bool is_consequence(const WorkerFailure& failure) {
   // An uncaught C++ exception ends in SIGABRT; a lost connection causes no other signal.
   const auto* signaled = std::get_if<Signaled>(&failure.status);
   if (signaled != nullptr && signaled->signal != SIGABRT) return false;
-  if (failure.error_file)
-    return failure.error_file->consequence || names_lost_peer(failure.error_file->message);
-  return names_lost_peer(last_message(failure.stderr_tail));
+  if (!failure.error_file) return names_lost_peer(last_message(failure.stderr_tail));
+  return failure.error_file->consequence.value_or(names_lost_peer(failure.error_file->message));
 }
 
+namespace {
+
+bool is_lost_by_another(const WorkerFailure& failure, const std::vector<WorkerFailure>& seen) {
+  return std::ranges::any_of(seen, [&](const WorkerFailure& other) {
+    return other.error_file && std::ranges::count(other.error_file->lost_ranks, failure.rank) > 0;
+  });
+}
+
+}  // namespace
+
 std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
+  // How near to the cause a worker is.
+  const auto rank_of_cause = [&](const WorkerFailure& failure) {
+    return !is_consequence(failure) ? 2 : is_lost_by_another(failure, seen) ? 1 : 0;
+  };
   std::size_t cause = 0;
   for (std::size_t i = 1; i < seen.size(); ++i) {
-    const bool own = !is_consequence(seen[i]);
-    const bool other = !is_consequence(seen[cause]);
-    if (own != other ? own : failed_before(seen[i], seen[cause])) cause = i;
+    const int own = rank_of_cause(seen[i]);
+    const int other = rank_of_cause(seen[cause]);
+    if (own != other ? own > other : failed_before(seen[i], seen[cause])) cause = i;
   }
   return cause;
 }
@@ -149,7 +149,8 @@ Json file_to_json(const ErrorFile& file) {
                {"valid", file.valid},
                {"stays", file.stays},
                {"exact", file.exact},
-               {"consequence", file.consequence}};
+               {"lost_ranks", file.lost_ranks}};
+  if (file.consequence) json["consequence"] = *file.consequence;
   if (file.when) json["when"] = to_microseconds(*file.when);
   return json;
 }
@@ -161,7 +162,8 @@ ErrorFile parse_file(const Json& json) {
                     .valid = json.value("valid", true),
                     .stays = json.value("stays", true),
                     .exact = json.value("exact", false),
-                    .consequence = json.value("consequence", false)};
+                    .lost_ranks = json.value("lost_ranks", std::vector<int>())};
+  if (json.contains("consequence")) file.consequence = json["consequence"].get<bool>();
   if (json.contains("when")) file.when = from_microseconds(json["when"].get<std::int64_t>());
   return file;
 }

@@ -83,14 +83,14 @@ bool asks_for_requeue(const LaunchReport& report);
 /// only output was lost, 0.
 int exit_code_of(const LaunchReport& report);
 
-/// Whether the worker failed because it lost another one: its error file says so, or its last message is that
-/// of Gloo, NCCL or a store which lost its peer.
+/// Whether the worker failed because it lost another one: by its error file, or, where that does not say, by
+/// its last message (names_lost_peer()).
 bool is_consequence(const WorkerFailure& failure);
 
-/// Which of the failed workers is the cause; a consequence only if all are. Otherwise by torchrun's rule: the
-/// one that was seen first, unless the error file of another has an earlier second (two exact files: an
-/// earlier time), since a process can take long to end after its exception. `seen` is not empty and in the
-/// order in which the workers ended; returns an index in it.
+/// Which of the failed workers is the cause; a consequence only if all are, and then one that another has
+/// lost. Otherwise by torchrun's rule: the one that was seen first, unless the error file of another has an
+/// earlier second (two exact files: an earlier time), since a process can take long to end after its
+/// exception. `seen` is not empty and in the order in which the workers ended; returns an index in it.
 std::size_t find_root_cause(const std::vector<WorkerFailure>& seen);
 
 /// Whether the workers are started again after a failure.

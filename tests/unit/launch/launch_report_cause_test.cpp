@@ -64,6 +64,23 @@ TEST_CASE("root_cause: the loss of another worker is the cause only if there is 
                        with_stderr(1, "ValueError: no data\n", Exited{3})}) == 1);
 }
 
+TEST_CASE("root_cause: of workers that all lost another, one that was lost is the cause", "[launch]") {
+  const auto lost = [](int rank, std::vector<int> ranks) {
+    return wrote(rank, {.consequence = true, .lost_ranks = std::move(ranks)});
+  };
+  CHECK(find_root_cause({lost(0, {2}), lost(1, {0, 2}), lost(2, {})}) == 0);
+  CHECK(find_root_cause({lost(1, {2}), lost(0, {2}), lost(2, {})}) == 2);
+  CHECK(find_root_cause({lost(1, {2, 3}), failed(0, 10'200), lost(2, {3})}) == 1);
+}
+
+TEST_CASE("root_cause: what a worker writes about itself counts, whatever its words", "[launch]") {
+  const std::string words = "Connection closed by peer";
+  CHECK(is_consequence(
+      wrote(0, {.message = "ranks 1, 2 ended or were lost: Socket closed", .consequence = true})));
+  CHECK_FALSE(is_consequence(wrote(0, {.message = words, .consequence = false})));
+  CHECK(is_consequence(wrote(0, {.message = words})));
+}
+
 TEST_CASE("root_cause: what is a consequence", "[launch]") {
   CHECK(is_consequence(
       wrote(0, {.message = "DistBackendError: NCCL error: remote process exited or there was a "

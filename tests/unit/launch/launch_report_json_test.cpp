@@ -26,7 +26,8 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
                                                          .traceback = "t",
                                                          .when = when,
                                                          .exact = true,
-                                                         .consequence = true},
+                                                         .consequence = true,
+                                                         .lost_ranks = {1, 3}},
                                  .stderr_tail = "line\n\xff\n"};
   const WorkerFailure read = parse_failure(to_json_text(failure));
   CHECK(read.rank == 9);

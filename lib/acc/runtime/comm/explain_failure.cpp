@@ -7,16 +7,17 @@
 #include <algorithm>
 #include <array>
 
+#include "acc/base/lost_peer.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::detail {
 namespace {
 
-constexpr std::array<std::string_view, 10> kPeerLost = {
-    "Connection was likely closed", "Connection closed by peer", "Connection reset by peer", "Broken pipe",
-    "Connection refused", "Socket closed", "Read error", "writev", "remote process exited",
-    // By NCCL's watchdog: a call before it never ended.
-    "communicator was aborted"};
+// In an exception of a collective these, too, mean that the connection to another process ended.
+constexpr std::array<std::string_view, 6> kPeerLost = {"Connection refused", "Socket closed", "Read error",
+                                                       "writev", "remote process exited",
+                                                       // By NCCL's watchdog: a call before it never ended.
+                                                       "communicator was aborted"};
 constexpr std::array<std::string_view, 4> kTimedOut = {"Timed out", "timed out", "timing out",
                                                        "Application timeout"};
 // MemoryGroup's words.
@@ -28,8 +29,8 @@ bool contains_any(std::string_view text, const std::array<std::string_view, N>& 
       words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-std::string seconds(std::chrono::milliseconds time) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+bool is_peer_lost(std::string_view text) {
+  return names_lost_peer(text) || contains_any(text, kPeerLost);
 }
 
 std::string other_process(const CollectiveContext& context) {
@@ -52,7 +53,7 @@ void add_rank(std::vector<RanksAt>& groups, int rank, std::string text) {
 std::string groups_text(const std::vector<RanksAt>& groups) {
   std::string text;
   for (const auto& [place, ranks] : groups)
-    text += fmt::format("; {} {} {}", ranks_text(ranks), ranks.size() == 1 ? "is" : "are", place);
+    text += fmt::format("; {} {} {}", name_ranks(ranks), ranks.size() == 1 ? "is" : "are", place);
   return text;
 }
 
@@ -60,8 +61,7 @@ std::string groups_text(const std::vector<RanksAt>& groups) {
 std::string places_text(const PeerReport& peers) {
   std::vector<RanksAt> groups;
   for (const auto& [rank, calls_behind, place] : peers.late)
-    add_rank(groups, rank,
-             fmt::format("{}, {} call{} behind", place, calls_behind, calls_behind == 1 ? "" : "s"));
+    add_rank(groups, rank, fmt::format("{}, {} behind", place, pluralize(calls_behind, "call")));
   return groups_text(groups);
 }
 
@@ -89,13 +89,13 @@ std::string lost_text(std::string_view text, const CollectiveContext& context) {
   // A process that has answered is alive: it closed its connection because it gave up waiting for another
   // one.
   if (peers.absent.empty() && !peers.late.empty()) {
-    return fmt::format("another process gave up waiting for {}{}", ranks_text(late_ranks(peers)),
+    return fmt::format("another process gave up waiting for {}{}", name_ranks(late_ranks(peers)),
                        places_text(peers));
   }
   if (const std::string places = other_places_text(context); peers.absent.empty() && !places.empty())
     return fmt::format("{} gave up{}", other_process(context), places);
   return fmt::format("{} ended or {} lost: {}",
-                     peers.absent.empty() ? other_process(context) : ranks_text(peers.absent),
+                     peers.absent.empty() ? other_process(context) : name_ranks(peers.absent),
                      peers.absent.size() > 1 ? "were" : "was", first_line(text));
 }
 
@@ -104,22 +104,12 @@ std::string timeout_text(const CollectiveContext& context) {
   std::vector<int> ranks = late_ranks(peers);
   ranks.insert(ranks.end(), peers.absent.begin(), peers.absent.end());
   std::ranges::sort(ranks);
-  return fmt::format("no answer from {} within {}{}",
-                     ranks.empty() ? other_process(context) : ranks_text(ranks), seconds(context.timeout),
-                     ranks.empty() ? other_places_text(context) : places_text(peers));
+  return fmt::format(
+      "no answer from {} within {}{}", ranks.empty() ? other_process(context) : name_ranks(ranks),
+      seconds_text(context.timeout), ranks.empty() ? other_places_text(context) : places_text(peers));
 }
 
 }  // namespace
-
-std::string ranks_text(const std::vector<int>& ranks) {
-  constexpr std::size_t kMaxShown = 16;
-  const std::size_t shown = std::min(ranks.size(), kMaxShown);
-  std::string text =
-      fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
-                  fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  if (ranks.size() > shown) text += fmt::format(" and {} more", ranks.size() - shown);
-  return text;
-}
 
 std::string first_line(std::string_view text) {
   text = trim(text.substr(0, text.find('\n')));
@@ -145,7 +135,7 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
                   .where = where,
                   .hint = "every process must make the same calls in the same order"});
   }
-  if (contains_any(text, kPeerLost)) {
+  if (is_peer_lost(text)) {
     return Error({.kind = ErrorKind::system,
                   .what = lost_text(text, context),
                   .where = where,
@@ -181,12 +171,12 @@ Error explain_join_failure(std::string_view text, const CollectiveContext& conte
     return Error(
         {.kind = ErrorKind::rendezvous,
          .what = fmt::format("did not find the other processes through the store at {} within {}: {}", store,
-                             seconds(context.timeout), first_line(text)),
+                             seconds_text(context.timeout), first_line(text)),
          .where = where,
          .hint = "is every process running, and can rank 0 reach the others? GLOO_SOCKET_IFNAME "
                  "names the network interface"});
   }
-  if (contains_any(text, kPeerLost)) {
+  if (is_peer_lost(text)) {
     return Error({.kind = ErrorKind::rendezvous,
                   .what = fmt::format("another process ended before all had joined at {}: {}", store,
                                       first_line(text)),

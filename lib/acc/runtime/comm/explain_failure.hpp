@@ -49,9 +49,6 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
 /// Translates LibTorch's message about a job that could not be joined. `store` is host:port.
 Error explain_join_failure(std::string_view text, const CollectiveContext& context, std::string_view store);
 
-/// `rank 3`, `ranks 1, 2`; of many the first sixteen, and how many more there are.
-std::string ranks_text(const std::vector<int>& ranks);
-
 /// The first line of LibTorch's message, without the source position in front of it.
 std::string first_line(std::string_view text);
 

@@ -38,7 +38,7 @@ std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
   for (const int rank : *joined) {
     if (rank < worker.rank) return "";
   }
-  return line(ranks_text(missing));
+  return line(name_ranks(missing));
 }
 
 std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined) {

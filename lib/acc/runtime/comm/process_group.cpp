@@ -204,6 +204,10 @@ struct ProcessGroup::Impl {
     if (peer_check) peer_check->set_place(fmt::format("{} {}", where, doing));
   }
 
+  static std::vector<int> lost_ranks(const detail::CollectiveContext& context) {
+    return context.peers ? context.peers->absent : std::vector<int>();
+  }
+
   void with_explained_errors(std::string_view doing, const std::function<void()>& function) const {
     set_place("in", doing);
     try {
@@ -231,7 +235,7 @@ struct ProcessGroup::Impl {
         context.peers = peer_check->report();
       }
       const Error explained = *detail::explain_collective_failure(text, context);
-      write_error_file(explained.what(), FailureRole::consequence);
+      write_error_file(explained.what(), FailureRole::consequence, lost_ranks(context));
       throw explained;
     }
     set_place("after", doing);
@@ -239,14 +243,15 @@ struct ProcessGroup::Impl {
 
   // What NCCL's watchdog, which ends the process, has found out about the others: over NCCL no call waits for
   // them, so none could throw.
-  std::optional<std::string> explain_end(const std::exception& error) const {
+  std::optional<detail::UncaughtConsequence> explain_end(const std::exception& error) const {
     const std::string text = message_of(error);
     if (!is_of_other_processes(error) || text.find("CUDA error") != std::string::npos) return std::nullopt;
     detail::CollectiveContext context{
         .rank = group->getRank(), .size = group->getSize(), .doing = "NCCL", .timeout = timeout, .peers = {}};
     if (!detail::explain_collective_failure(text, context)) return std::nullopt;
     if (peer_check) context.peers = peer_check->report();
-    return detail::explain_collective_failure(text, context)->what();
+    return detail::UncaughtConsequence{.text = detail::explain_collective_failure(text, context)->what(),
+                                       .lost_ranks = lost_ranks(context)};
   }
 
   // Over Gloo a comparison of which the others do not know would wait for them until the timeout.

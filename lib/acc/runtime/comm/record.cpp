@@ -14,6 +14,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/lost_peer.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/comm/uncaught.hpp"
 
@@ -26,14 +27,21 @@ std::terminate_handler handler_before = nullptr;
 std::mutex explain_mutex;
 detail::ExplainUncaught explain_uncaught;
 
-std::string in_torch_form(std::string_view message, FailureRole role) {
+// What this process has lost so far.
+struct Loss {
+  bool any = false;
+  std::vector<int> ranks = {};
+};
+
+std::string in_torch_form(std::string_view message, const Loss& loss) {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
   // torchrun reads whole seconds; acc compares exact times on a machine. py_callstack is left out because
   // torchrun would show it instead of the message, even if empty.
-  const Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
-                      {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
-                      {"consequence", role == FailureRole::consequence}};
+  Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
+                {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
+                {"consequence", loss.any}};
+  if (!loss.ranks.empty()) extra["lost_ranks"] = loss.ranks;
   const Json document = {{"message", {{"message", message}, {"extraInfo", extra}}}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -41,7 +49,7 @@ std::string in_torch_form(std::string_view message, FailureRole role) {
 void record_uncaught(const std::exception& error) {
   const std::scoped_lock lock(explain_mutex);
   if (const auto explained = explain_uncaught ? explain_uncaught(error) : std::nullopt) {
-    write_error_file(*explained, FailureRole::consequence);
+    write_error_file(explained->text, FailureRole::consequence, explained->lost_ranks);
   } else {
     write_error_file(detail::describe_exception(error));
   }
@@ -65,15 +73,17 @@ void record_uncaught(const std::exception& error) {
 
 }  // namespace
 
-void write_error_file(std::string_view message, FailureRole role) noexcept {
+void write_error_file(std::string_view message, FailureRole role,
+                      const std::vector<int>& lost_ranks) noexcept {
   static std::mutex mutex;
-  static bool lost_another = false;
+  static Loss loss;
   try {
     const std::scoped_lock lock(mutex);
-    lost_another = lost_another || role == FailureRole::consequence;
+    loss.any = loss.any || role == FailureRole::consequence || names_lost_peer(message);
+    if (!lost_ranks.empty()) loss.ranks = lost_ranks;
     const std::string file = Environment::of_process().get("TORCHELASTIC_ERROR_FILE");
     if (file.empty()) return;
-    replace_file(file, in_torch_form(message, lost_another ? FailureRole::consequence : FailureRole::cause));
+    replace_file(file, in_torch_form(message, loss));
   } catch (const std::exception&) {  // NOLINT: an error here must not hide the failure itself
   }
 }

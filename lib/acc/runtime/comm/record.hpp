@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace acc {
 
@@ -17,9 +18,12 @@ enum class FailureRole {
 
 /// Writes why this process is about to fail, with the time, to the file TORCHELASTIC_ERROR_FILE, in the
 /// format of torch's `record`; launchers report it as the reason of the job's failure. Does nothing if the
-/// variable is not set or the file cannot be written. A later failure replaces an earlier one; once a
-/// consequence was written, later failures are written as consequences, too.
-void write_error_file(std::string_view message, FailureRole role = FailureRole::cause) noexcept;
+/// variable is not set or the file cannot be written. A message of Gloo's, NCCL's or a store's that names a
+/// lost peer is a consequence in any case. `lost_ranks`: those that a consequence is about, as far as they
+/// are known. A later failure replaces an earlier one; once a consequence was written, later failures are
+/// written as consequences of the same ranks, too.
+void write_error_file(std::string_view message, FailureRole role = FailureRole::cause,
+                      const std::vector<int>& lost_ranks = {}) noexcept;
 
 namespace detail {
 

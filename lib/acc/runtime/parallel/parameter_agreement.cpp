@@ -200,8 +200,7 @@ void require_equal_parameters(const std::vector<std::string>& names, const std::
       if (differs[rank][static_cast<std::int64_t>(i)].item<bool>()) ranks.push_back(rank);
     }
     if (ranks.empty()) continue;
-    throw Error({.what = fmt::format("its values on rank{} {} differ from those on rank 0",
-                                     ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")),
+    throw Error({.what = fmt::format("its values on {} differ from those on rank 0", name_ranks(ranks)),
                  .where = fmt::format("parameter '{}'", names[i]),
                  .hint = "the processes' models have diverged: something changes the parameter on each "
                          "process separately"});

@@ -92,7 +92,7 @@ TEST_CASE("collective_failure: in a job of thousands the line stays one that a p
   acc::detail::PeerReport peers;
   for (int rank = 0; rank < 2048; ++rank) peers.places[rank] = rank == 3 ? "in forward" : "in backward";
   context.peers = peers;
-  const std::string first = "ranks 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 and 2031 more";
+  const std::string first = "ranks 0-2, 4-2047";
   CHECK(what(kClosed, context) == "another process gave up; " + first + " are in backward");
   for (int rank = 0; rank < 2048; ++rank) {
     if (rank != 3) context.peers->late.push_back({.rank = rank, .calls_behind = 1, .place = "in backward"});
@@ -101,9 +101,7 @@ TEST_CASE("collective_failure: in a job of thousands the line stays one that a p
         "no answer from " + first + " within 5 s; " + first + " are in backward, 1 call behind");
   context.peers->late.clear();
   for (int rank = 1024; rank < 2048; ++rank) context.peers->absent.push_back(rank);
-  CHECK(what(kClosed, context)
-            .starts_with("ranks 1024, 1025, 1026, 1027, 1028, 1029, 1030, 1031, 1032, 1033, "
-                         "1034, 1035, 1036, 1037, 1038, 1039 and 1008 more ended"));
+  CHECK(what(kClosed, context).starts_with("ranks 1024-2047 ended"));
 }
 
 TEST_CASE("collective_failure: a late process is named, also when another gave up waiting for it",

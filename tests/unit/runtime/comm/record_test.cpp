@@ -77,11 +77,23 @@ TEST_CASE("record: it returns main's result, and ignores exceptions that are cau
 
 TEST_CASE("record: failures after the loss of another process are consequences", "[runtime]") {
   const json left = left_by([] {
-    acc::write_error_file("rank 0, backward: rank 1 ended", acc::FailureRole::consequence);
+    acc::write_error_file("rank 0, backward: ranks 1, 2 ended", acc::FailureRole::consequence, {1, 2});
     acc::write_error_file("training failed");
   });
   CHECK(left["message"]["message"] == "training failed");
   CHECK(left["message"]["extraInfo"]["consequence"] == true);
+  CHECK(left["message"]["extraInfo"]["lost_ranks"] == json({1, 2}));
+}
+
+TEST_CASE("record: an exception of Gloo about a lost peer is a consequence", "[runtime]") {
+  const json left = left_by([] {
+    try {
+      acc::record([]() -> int { throw std::runtime_error("[pair.cc:547] Connection closed by peer"); });
+    } catch (const std::runtime_error&) {  // NOLINT: the file is what counts
+    }
+  });
+  CHECK(left["message"]["extraInfo"]["consequence"] == true);
+  CHECK_FALSE(left["message"]["extraInfo"].contains("lost_ranks"));
 }
 
 TEST_CASE("record: an uncaught exception is written, too", "[runtime]") {
@@ -99,12 +111,15 @@ TEST_CASE("record: an uncaught exception that another process has caused is a co
     std::signal(SIGABRT, [](int) { ::_exit(0); });
     acc::record_uncaught_exceptions();
     acc::detail::explain_uncaught_exceptions(
-        [](const std::exception& error) { return std::string("rank 1 was lost: ") + error.what(); });
+        [](const std::exception& error) -> std::optional<acc::detail::UncaughtConsequence> {
+          return {{.text = std::string("rank 1 was lost: ") + error.what(), .lost_ranks = {1}}};
+        });
     const auto fail = [] { throw std::runtime_error("closed"); };
     [&]() noexcept { fail(); }();
   });
   CHECK(left["message"]["message"] == "rank 1 was lost: closed");
   CHECK(left["message"]["extraInfo"]["consequence"] == true);
+  CHECK(left["message"]["extraInfo"]["lost_ranks"] == json({1}));
 }
 
 TEST_CASE("record: SIGTERM does not change how a process with an uncaught exception ends", "[runtime]") {

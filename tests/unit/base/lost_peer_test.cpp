@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/lost_peer.hpp"
+
+#include "support/catch.hpp"
+
+namespace lost_peer_test {
+
+TEST_CASE("lost_peer: messages of Gloo, NCCL and torch's store name a lost peer, others do not", "[base]") {
+  const auto* message =
+      GENERATE("[/pytorch/gloo/pair.cc:547] Connection closed by peer [127.0.0.1]:20398",
+               "NCCL error: remote process exited or there was a network error, NCCL version 2.21.5",
+               "failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown?",
+               "[Errno 32] Broken pipe");
+  CHECK(acc::names_lost_peer(message));
+  CHECK_FALSE(acc::names_lost_peer("ValueError: no data"));
+  CHECK_FALSE(acc::names_lost_peer(""));
+}
+
+}  // namespace lost_peer_test
