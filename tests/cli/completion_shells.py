@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+PROMPT = "[type]"
 LIMIT = 60  # seconds after which a shell counts as hung
 STAND_IN = "#!/bin/sh\nprintf '%s' 'given:'; printf ' <%s>' \"$@\"; printf '%s\\n' ' end'\n"
 
@@ -77,22 +78,26 @@ def prepare(shell, acc, folder):
     """The command of the shell, with the script installed where its first lines say."""
     script = subprocess.run([acc, "completion", shell], capture_output=True, text=True, check=True).stdout
     if shell == "bash":
-        (folder / "bashrc").write_text(script)
+        (folder / "bashrc").write_text(f"PS1='{PROMPT}'\n{script}")
         return ["--noprofile", "--rcfile", str(folder / "bashrc"), "-i"]
     if shell == "zsh":
         (folder / "functions").mkdir()
         (folder / "functions" / "_acc").write_text(script)
-        (folder / ".zshrc").write_text(f"fpath=({folder}/functions $fpath)\nautoload -Uz compinit\ncompinit -u -D\n")
+        (folder / ".zshrc").write_text(
+            f"PS1='{PROMPT}'\nfpath=({folder}/functions $fpath)\nautoload -Uz compinit\ncompinit -u -D\n"
+        )
         return ["-i"]
     if shell == "tcsh":
         (folder / ".acc.tcsh").write_text(script)
-        (folder / ".tcshrc").write_text("set edit\nsource ~/.acc.tcsh\n")  # no line is edited in a dumb terminal
+        # No line is edited in a dumb terminal.
+        (folder / ".tcshrc").write_text(f"set edit\nset prompt='{PROMPT}'\nsource ~/.acc.tcsh\n")
         return ["-i"]
     completions = folder / "fish" / "completions"
     completions.mkdir(parents=True)
     # Where this is missing, fish reads all man pages in the background.
     (folder / "fish" / "generated_completions").mkdir()
     (completions / "acc.fish").write_text(script)
+    (folder / "fish" / "config.fish").write_text(f"function fish_prompt; echo -n '{PROMPT}'; end\n")
     return ["-i"]
 
 
@@ -110,9 +115,9 @@ def try_shell(shell, acc):
                        "XDG_DATA_HOME": name, "TERM": "dumb", "LANG": "C.UTF-8"}  # fmt: skip
         terminal = Terminal([shutil.which(shell), *prepare(shell, acc, folder)], environment, folder)
         try:
-            terminal.type("echo rea''dy\r")
-            terminal.see("ready")
             for keys, given in CASES:
+                # tcsh does not complete in a line that was typed before it asked for one.
+                terminal.see(PROMPT)
                 terminal.type(keys + "\r")
                 terminal.see("given:")
                 got = terminal.see(" end").strip().replace(name, "HOME")
