@@ -3,6 +3,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -16,9 +17,11 @@ inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = 
     at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,
     at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e8m0fnu};
 
-/// LibTorch's name of one of kTorchDtypes.
+/// LibTorch's name of one of kTorchDtypes. By its name: a program whose symbols are hidden has rows of its
+/// own.
 inline at::ScalarType scalar_type_of(const TorchDtype& dtype) {
-  return kScalarTypes.at(static_cast<std::size_t>(&dtype - kTorchDtypes.data()));
+  const auto* row = std::ranges::find(kTorchDtypes, dtype.name, &TorchDtype::name);
+  return kScalarTypes.at(static_cast<std::size_t>(row - kTorchDtypes.begin()));
 }
 
 }  // namespace acc::detail
