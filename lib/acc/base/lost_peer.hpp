@@ -5,8 +5,8 @@
 
 namespace acc {
 
-/// Whether a message of Gloo, NCCL or torch's TCPStore is in the text by which a process reports that its
-/// connection to another one ended. A worker whose error file says whether its failure is such a consequence
+/// Whether a message of Gloo, NCCL, torch's TCPStore or libacc is in the text by which a process reports that
+/// its connection to another one ended. A worker whose error file says that its failure is such a consequence
 /// (`consequence`, which libacc writes) is believed; this is for all others.
 bool names_lost_peer(std::string_view text);
 

@@ -112,6 +112,7 @@ class Agent {
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   void wait_for_local_cause();
+  bool may_have_lost_running(const WorkerFailure& failure) const;
   void wait_for_remote_cause();
   bool is_own(const WorkerFailure& failure) const;
   // Among the workers here: as a task of an engine, acc has one of those of its machine.
@@ -608,11 +609,21 @@ WorkerFailure Agent::find_cause() {
 // was ending, and has yet to say why: stopped now, it would take the cause with it.
 void Agent::wait_for_local_cause() {
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
-  for (std::size_t i = 0; i < failed_.size() && is_consequence(describe(failed_[i])); ++i) {
-    while (failed_.size() == i + 1 && running_ > 0 && !asked_to_end() && !over_ && !hung_) {
+  for (std::size_t i = 0; i < failed_.size(); ++i) {
+    const WorkerFailure failure = describe(failed_[i]);
+    if (!is_consequence(failure)) return;
+    while (failed_.size() == i + 1 && may_have_lost_running(failure) && !asked_to_end() && !over_ && !hung_) {
       if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
     }
   }
+}
+
+// Whether a worker here that has not ended may be what it lost.
+bool Agent::may_have_lost_running(const WorkerFailure& failure) const {
+  const std::vector<int> running =
+      ranks_where([](const Worker& worker) { return worker.pid != 0 && !worker.status; });
+  if (!failure.error_file || failure.error_file->lost_ranks.empty()) return !running.empty();
+  return std::ranges::find_first_of(running, failure.error_file->lost_ranks) != running.end();
 }
 
 // The worker here only lost a peer: waits for another node's report of the cause.

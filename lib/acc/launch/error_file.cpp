@@ -94,9 +94,7 @@ ErrorFile parse_error_file(std::string_view text) {
       result.when = exact;
       result.exact = true;
     }
-    if (const auto consequence = extra.find("consequence");
-        consequence != extra.end() && consequence->is_boolean())
-      result.consequence = consequence->get<bool>();
+    result.consequence = extra.contains("consequence") && extra["consequence"] == true;
     result.lost_ranks = parse_ranks(extra);
   }
   return result;

@@ -27,8 +27,8 @@ struct ErrorFile {
   bool stays = true;
   /// Whether `when` is more exact than torch's whole seconds.
   bool exact = false;
-  /// Whether the worker failed because it lost others, as libacc writes it. Absent: the file does not say.
-  std::optional<bool> consequence = {};
+  /// The worker says that it failed because it lost others, as libacc writes it.
+  bool consequence = false;
   /// The ranks that it lost, as far as it knows.
   std::vector<int> lost_ranks = {};
 

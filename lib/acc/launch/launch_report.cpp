@@ -46,6 +46,15 @@ std::string last_message(std::string_view text) {
   return message;
 }
 
+// What an uncaught C++ exception says, without the stack that LibTorch's have in it; nullopt: there is none.
+std::optional<std::string_view> uncaught_what(std::string_view text) {
+  constexpr std::string_view kWhat = "\n  what():  ";
+  const std::size_t begin = text.rfind(kWhat);
+  if (begin == std::string_view::npos) return std::nullopt;
+  text = text.substr(begin + kWhat.size());
+  return text.substr(0, std::min(text.find("\nException raised from "), text.find("\nframe #")));
+}
+
 // torch writes whole seconds, so nothing finer can be compared with them.
 std::chrono::sys_seconds second_of_failure(const WorkerFailure& failure) {
   const bool known = failure.error_file && failure.error_file->when;
@@ -68,8 +77,10 @@ bool is_consequence(const WorkerFailure& failure) {
   // An uncaught C++ exception ends in SIGABRT; a lost connection causes no other signal.
   const auto* signaled = std::get_if<Signaled>(&failure.status);
   if (signaled != nullptr && signaled->signal != SIGABRT) return false;
-  if (!failure.error_file) return names_lost_peer(last_message(failure.stderr_tail));
-  return failure.error_file->consequence.value_or(names_lost_peer(failure.error_file->message));
+  if (failure.error_file)
+    return failure.error_file->consequence || names_lost_peer(failure.error_file->message);
+  const auto what = signaled != nullptr ? uncaught_what(failure.stderr_tail) : std::nullopt;
+  return names_lost_peer(what ? std::string(*what) : last_message(failure.stderr_tail));
 }
 
 namespace {
@@ -149,8 +160,8 @@ Json file_to_json(const ErrorFile& file) {
                {"valid", file.valid},
                {"stays", file.stays},
                {"exact", file.exact},
+               {"consequence", file.consequence},
                {"lost_ranks", file.lost_ranks}};
-  if (file.consequence) json["consequence"] = *file.consequence;
   if (file.when) json["when"] = to_microseconds(*file.when);
   return json;
 }
@@ -162,8 +173,8 @@ ErrorFile parse_file(const Json& json) {
                     .valid = json.value("valid", true),
                     .stays = json.value("stays", true),
                     .exact = json.value("exact", false),
+                    .consequence = json.value("consequence", false),
                     .lost_ranks = json.value("lost_ranks", std::vector<int>())};
-  if (json.contains("consequence")) file.consequence = json["consequence"].get<bool>();
   if (json.contains("when")) file.when = from_microseconds(json["when"].get<std::int64_t>());
   return file;
 }

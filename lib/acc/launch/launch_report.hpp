@@ -83,8 +83,8 @@ bool asks_for_requeue(const LaunchReport& report);
 /// only output was lost, 0.
 int exit_code_of(const LaunchReport& report);
 
-/// Whether the worker failed because it lost another one: by its error file, or, where that does not say, by
-/// its last message (names_lost_peer()).
+/// Whether the worker failed because it lost another one: its error file says so, or its message is one that
+/// names_lost_peer(), in the error file or, without one, at the end of stderr.
 bool is_consequence(const WorkerFailure& failure);
 
 /// Which of the failed workers is the cause; a consequence only if all are, and then one that another has

@@ -724,6 +724,24 @@ TEST_CASE("agent: a worker that is about to say why it fails is not stopped for 
   }
 }
 
+TEST_CASE("agent: for a cause that has ended, or is elsewhere, nobody waits here", "[launch]") {
+  const TemporaryFolder folder;
+  const LaunchPlan plan = plan_with_logs(3, folder);
+  const LogFolder logs = LogFolder::make(plan);
+  const auto* lost_ranks = GENERATE("[1]", "[7]");
+  Job job;
+  job.processes.before_start = [&] {
+    std::ofstream(logs.attempt(0) / "0" / "error.json")
+        << R"({"message": {"message": "lost", "extraInfo": {"consequence": true, "lost_ranks": )"
+        << lost_ranks << "}}}";
+  };
+  job.processes.will_end(1, Exited{0});
+  job.processes.will_end(0, Exited{1}, 1s);
+  CHECK(job.run(plan, logs).exit_code == 1);
+  CHECK(job.processes.elapsed() < 1100ms);
+  CHECK(job.processes.signals() == Signals{{2, SIGTERM}});
+}
+
 TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};

@@ -31,13 +31,13 @@ TEST_CASE("error_file: libacc adds the exact time, and whether the loss of a pee
           "timestamp_us": "1700000000123456", "consequence": true, "lost_ranks": [1, 3, -1, "2"]}}})");
   CHECK(file.when == system_clock::time_point(std::chrono::microseconds(1700000000123456)));
   CHECK(file.exact);
-  CHECK(file.consequence == true);
+  CHECK(file.consequence);
   CHECK(file.lost_ranks == std::vector<int>{1, 3});
   const ErrorFile odd = parse_error_file(
       R"({"message": {"message": "no", "extraInfo": {"timestamp": "12", "timestamp_us": "-3", "consequence": 1}}})");
   CHECK(odd.when == system_clock::time_point(seconds(12)));
   CHECK_FALSE(odd.exact);
-  CHECK_FALSE(odd.consequence.has_value());
+  CHECK_FALSE(odd.consequence);
   CHECK(odd.lost_ranks.empty());
 }
 

@@ -73,12 +73,12 @@ TEST_CASE("root_cause: of workers that all lost another, one that was lost is th
   CHECK(find_root_cause({lost(1, {2, 3}), failed(0, 10'200), lost(2, {3})}) == 1);
 }
 
-TEST_CASE("root_cause: what a worker writes about itself counts, whatever its words", "[launch]") {
+TEST_CASE("root_cause: a worker that says it lost another is believed, whatever its words", "[launch]") {
   const std::string words = "Connection closed by peer";
-  CHECK(is_consequence(
-      wrote(0, {.message = "ranks 1, 2 ended or were lost: Socket closed", .consequence = true})));
-  CHECK_FALSE(is_consequence(wrote(0, {.message = words, .consequence = false})));
-  CHECK(is_consequence(wrote(0, {.message = words})));
+  CHECK(is_consequence(wrote(0, {.message = "no answer from ranks 1, 2 within 30 s", .consequence = true})));
+  // An older libacc did not know them.
+  CHECK(is_consequence(wrote(0, {.message = words, .consequence = false})));
+  CHECK_FALSE(is_consequence(wrote(0, {.message = "no data", .consequence = false})));
 }
 
 TEST_CASE("root_cause: what is a consequence", "[launch]") {
@@ -93,6 +93,24 @@ TEST_CASE("root_cause: what is a consequence", "[launch]") {
   CHECK_FALSE(is_consequence(with_stderr(0, "Connection reset by peer\n", Signaled{SIGSEGV})));
   CHECK(is_consequence(with_stderr(0, "Connection reset by peer\n", Signaled{SIGABRT})));
   CHECK_FALSE(is_consequence(with_stderr(0, "")));
+}
+
+TEST_CASE("root_cause: an uncaught C++ exception is judged by its what()", "[launch]") {
+  const auto aborted = [](const std::string& what) {
+    return with_stderr(
+        0, "terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  " + what,
+        Signaled{SIGABRT});
+  };
+  const std::string stack =
+      "\nException raised from run at ProcessGroupNCCL.cpp:2086:\nframe #0: c10::Error\n";
+  CHECK(
+      is_consequence(aborted("[Rank 1] watchdog thread terminated with exception: NCCL error: remote process "
+                             "exited or there was a network error" +
+                             stack)));
+  CHECK(is_consequence(aborted("Connection closed by peer\n")));
+  CHECK_FALSE(is_consequence(aborted("no data\n")));
+  CHECK_FALSE(
+      is_consequence(aborted("no data" + stack + "frame #1: on_message(\"Connection closed by peer\")\n")));
 }
 
 }  // namespace launch_report_cause_test
