@@ -10,8 +10,8 @@
 namespace acc::launcher {
 
 ConfigKind kind_of(const ConfigValues& values) {
-  const auto place = value_in(values, key::compute_environment);
-  return place == ComputeEnvironment::amazon_sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+  const auto environment = value_in(values, key::compute_environment);
+  return environment == ComputeEnvironment::amazon_sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
 }
 
 ConfigValues with_defaults(ConfigValues values) {
