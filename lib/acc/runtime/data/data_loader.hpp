@@ -111,8 +111,6 @@ class DataLoader {
   Dataset& dataset() { return *dataset_; }  ///< The data set, shared with copies of the loader.
   LoaderPlan& plan() { return *plan_; }     ///< What is read, without data.
   const LoaderPlan& plan() const { return *plan_; }
-  /// Copies of a loader share one plan.
-  const std::shared_ptr<LoaderPlan>& shared_plan() const { return plan_; }
   /// Replaces what is read; Accelerator::prepare calls it.
   void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
