@@ -13,29 +13,16 @@
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/linear_net.hpp"
 #include "support/torch_tensor.hpp"
 #include "support/working_folder.hpp"
 
 namespace accelerator_test {
 
-namespace {
-
-struct NetImpl : torch::nn::Module {
-  NetImpl() : fc(register_module("fc", torch::nn::Linear(2, 1))) {}
-  torch::Tensor forward(torch::Tensor x) { return fc->forward(x); }
-  torch::nn::Linear fc;
-};
-TORCH_MODULE(Net);
-
-double rate_of(torch::optim::Optimizer& optimizer) {
-  return optimizer.param_groups()[0].options().get_lr();
-}
-
-auto batches(std::int64_t samples, std::size_t batch_size) {
-  return acc::DataLoader(acc::TensorDataset(torch::ones({samples, 2})), {.batch_size = batch_size});
-}
-
-}  // namespace
+using acc::test::batches;
+using acc::test::Net;
+using acc::test::NetImpl;
+using acc::test::rate_of;
 
 TEST_CASE("accelerator: without a launcher it is the only process", "[runtime]") {
   acc::Accelerator accelerator;

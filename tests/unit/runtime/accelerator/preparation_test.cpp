@@ -8,27 +8,13 @@
 #include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
+#include "support/linear_net.hpp"
 
 namespace preparation_test {
 
-namespace {
-
-struct NetImpl : torch::nn::Module {
-  NetImpl() : fc(register_module("fc", torch::nn::Linear(2, 1))) {}
-  torch::Tensor forward(torch::Tensor x) { return fc->forward(x); }
-  torch::nn::Linear fc;
-};
-TORCH_MODULE(Net);
-
-double rate_of(torch::optim::Optimizer& optimizer) {
-  return optimizer.param_groups()[0].options().get_lr();
-}
-
-auto batches(std::int64_t samples, std::size_t batch_size) {
-  return acc::DataLoader(acc::TensorDataset(torch::ones({samples, 2})), {.batch_size = batch_size});
-}
-
-}  // namespace
+using acc::test::batches;
+using acc::test::Net;
+using acc::test::rate_of;
 
 TEST_CASE("preparation: prepared objects are returned unchanged", "[runtime]") {
   acc::Accelerator accelerator;
