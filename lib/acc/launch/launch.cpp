@@ -112,64 +112,45 @@ void signal_late_process(const TimerTable::Expired& expired, Reporter& reporter)
   }
 }
 
-// Tells a person everything but which worker failed: the host program does.
-class WithoutFailure : public Reporter {
+// Tells a person what happens. The result of a preflight alone goes to standard output, where nothing else
+// goes.
+class PersonReporter : public Reporter {
  public:
-  void report(const Event& event) override {
-    const auto* finished = std::get_if<Finished>(&event);
-    if (finished == nullptr || !finished->report.first_failure) text_.report(event);
-  }
-
- private:
-  TextReporter text_{log::write_rendered};
-};
-
-// The client of --hosts shows what all nodes say: each reports a failure of its own worker only.
-class OwnFailure : public Reporter {
- public:
-  OwnFailure(TextReporter::Write write, std::string host, std::string python)
-      : text_(std::move(write), std::move(host), std::move(python)) {}
+  PersonReporter(const LaunchPlan& plan, bool in_program, std::string host)
+      : plan_(plan),
+        in_program_(in_program),
+        text_(log::write_rendered, std::move(host), interpreter_text(plan)) {}
 
   void report(const Event& event) override {
+    const auto* checked = std::get_if<PreflightFinished>(&event);
+    if (checked != nullptr && plan_.preflight == Preflight::alone && !checked->result.json.empty())
+      return write_result(checked->result);
     const auto* finished = std::get_if<Finished>(&event);
-    if (finished == nullptr || !finished->report.first_failure || finished->report.own_failure)
+    if (finished == nullptr || !finished->report.first_failure || names_failure(finished->report))
       text_.report(event);
   }
 
  private:
-  TextReporter text_;
-};
-
-// Writes the result of the preflight to standard output, where nothing else goes, and tells a person the
-// rest.
-class ResultOnOutput : public Reporter {
- public:
-  explicit ResultOnOutput(bool json) : json_(json) {}
-
-  void report(const Event& event) override {
-    const auto* finished = std::get_if<PreflightFinished>(&event);
-    if (finished == nullptr || finished->result.json.empty()) return text_.report(event);
-    const std::string text = json_ ? finished->result.json + '\n' : finished->result.text;
+  void write_result(const NodeCheckResult& result) const {
+    const std::string text = plan_.preflight_json ? result.json + '\n' : result.text;
     if (!write_all(STDOUT_FILENO, text)) log::write(log::Level::warn, "the result could not be written");
   }
 
- private:
-  bool json_;
-  TextReporter text_{log::write_rendered};
+  // Whether to say which worker failed. A host program says it itself, and the client of --hosts shows what
+  // all nodes say.
+  bool names_failure(const LaunchReport& report) const {
+    return !in_program_ && (!plan_.has_client || report.own_failure);
+  }
+
+  const LaunchPlan& plan_;
+  bool in_program_;
+  TextReporter text_;
 };
 
 // The reporters for the person and for programs.
 void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters) {
   const std::string host = host_name();
-  if (in_program) {
-    reporters.add(std::make_unique<WithoutFailure>());
-  } else if (plan.preflight == Preflight::alone) {
-    reporters.add(std::make_unique<ResultOnOutput>(plan.preflight_json));
-  } else if (plan.has_client) {
-    reporters.add(std::make_unique<OwnFailure>(log::write_rendered, host, interpreter_text(plan)));
-  } else {
-    reporters.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
-  }
+  reporters.add(std::make_unique<PersonReporter>(plan, in_program, host));
   if (plan.events_on_console) {
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [&](std::string_view line) { output.announce(line); }));
