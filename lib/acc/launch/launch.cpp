@@ -233,10 +233,10 @@ LaunchReport run_agent(const Job& job) {
     timer.emplace(job.loop, plan.timer_file,
                   [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
   }
-  const Rendezvous* nodes = nullptr;
+  const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
   const auto view = [&] {
     JobView shown = status.view();
-    if (nodes != nullptr) shown.rendezvous = nodes->state();
+    shown.rendezvous = rendezvous->state();
     if (fork_server) shown.importing = fork_server->importing();
     if (outside && shown.importing) {
       shown.importing->pid_inside = shown.importing->pid;
@@ -267,8 +267,6 @@ LaunchReport run_agent(const Job& job) {
     preflight->start(check_of(plan, round, attempt),
                      [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
   };
-  const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
-  nodes = rendezvous.get();
   LaunchReport report = run(plan, {.processes = processes,
                                    .rendezvous = *rendezvous,
                                    .reporter = reporters,
