@@ -82,6 +82,17 @@ StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind default
   return {default_kind, {}};
 }
 
+/// The output of a worker in the last attempt.
+struct WorkerOutput {
+  StreamPlaces places = {};
+  OutputRing ring = {};
+  /// The end of its standard error, unless that goes to `error_log` alone.
+  Tail tail = {};
+  fs::path error_log = {};
+  /// The line count of the sink after its last standard error, if that went to a terminal.
+  std::optional<std::uint64_t> shown_at = {};
+};
+
 }  // namespace
 
 struct Output::Impl {
@@ -101,7 +112,8 @@ struct Output::Impl {
   };
 
   Descriptor open_stream(StreamRequest stream);
-  Record record_of(int local_rank, StreamName stream, const StreamPlan& plan);
+  Record record_of(WorkerOutput& worker, StreamName stream, const StreamPlan& plan);
+  const WorkerOutput* find(int local_rank) const;
   OutputSink& own_sink() { return err ? *err : out; }
   void open_filtered(const fs::path& attempt);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
@@ -120,15 +132,11 @@ struct Output::Impl {
   std::optional<OutputSink> err;  // absent when both are one
   std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
   std::vector<std::shared_ptr<Relay>> relays = {};
-  std::map<int, Tail> tails = {};
-  std::map<int, OutputRing> rings = {};
-  std::map<int, StreamPlaces> places = {};
-  /// The line count of the sink after the last standard error of a worker, by local rank.
-  std::map<int, std::uint64_t> shown_at = {};
+  /// By local rank.
+  std::map<int, WorkerOutput> outputs = {};
   /// Of the current attempt; null without filters.
   std::shared_ptr<FilteredLog> filtered_out = {};
   std::shared_ptr<FilteredLog> filtered_err = {};
-  std::map<int, fs::path> error_logs = {};
   std::function<void(std::string)> warn = [](const std::string&) {};
   std::function<void()> written = [] {};
   std::function<void()> reader_lost = [] {};
@@ -181,14 +189,19 @@ Descriptor Output::Impl::open_stream(StreamRequest stream) {
   return std::move(channel.workers);
 }
 
-Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream, const StreamPlan& way) {
+Output::Impl::Record Output::Impl::record_of(WorkerOutput& worker, StreamName stream, const StreamPlan& way) {
   const bool on_terminal = way.console && stream == StreamName::err && own_sink().is_terminal();
-  return [this, ring = &rings[local_rank], local_rank, stream, on_terminal](std::string_view chunk) {
-    ring->append(stream, chunk);
+  return [this, &worker, stream, on_terminal](std::string_view chunk) {
+    worker.ring.append(stream, chunk);
     if (on_terminal)
-      shown_at[local_rank] = own_sink().lines() + static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
+      worker.shown_at = own_sink().lines() + static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
     grown();
   };
+}
+
+const WorkerOutput* Output::Impl::find(int local_rank) const {
+  const auto output = outputs.find(local_rank);
+  return output == outputs.end() ? nullptr : &output->second;
 }
 
 // Created even when no line matches, as torchrun does.
@@ -266,28 +279,24 @@ void Output::on_growth(std::function<void()> grown) {
 WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
                            std::optional<int> rank) {
   const bool has_folder = !folder.empty();
-  const WorkerNumbers worker = {.local_rank = impl_->plan.first_local_rank + local_rank,
-                                .rank = rank.value_or(local_rank)};
-  const StreamPlan out = plan_stream(impl_->plan, worker, Streams::out, has_folder);
-  const StreamPlan err = plan_stream(impl_->plan, worker, Streams::err, has_folder);
+  const WorkerNumbers numbers = {.local_rank = impl_->plan.first_local_rank + local_rank,
+                                 .rank = rank.value_or(local_rank)};
+  const StreamPlan out = plan_stream(impl_->plan, numbers, Streams::out, has_folder);
+  const StreamPlan err = plan_stream(impl_->plan, numbers, Streams::err, has_folder);
   if (has_folder) impl_->open_filtered(folder.parent_path());
   const fs::path log = folder / "stdout.log";
   const fs::path error_log = folder / "stderr.log";
-  Tail& tail = impl_->tails[local_rank] = Tail{};
-  impl_->error_logs.erase(local_rank);
+  WorkerOutput& worker = impl_->outputs[local_rank] = {};
   // Output that passes through us has its tail in memory, even when the disk is full.
-  if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
-
-  impl_->rings[local_rank] = OutputRing{};
-  impl_->shown_at.erase(local_rank);
+  if (err.file && !err.console) worker.error_log = error_log;
 
   WorkerStreams streams;
   streams.err = impl_->open_stream({.plan = err,
                                     .console = impl_->consoles.err,
                                     .log = error_log,
                                     .prefix = line_prefix,
-                                    .tail = &tail,
-                                    .record = impl_->record_of(local_rank, StreamName::err, err),
+                                    .tail = &worker.tail,
+                                    .record = impl_->record_of(worker, StreamName::err, err),
                                     .copy = impl_->filtered_err});
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel for both keeps their order
@@ -296,11 +305,11 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                       .console = impl_->consoles.out,
                                       .log = log,
                                       .prefix = line_prefix,
-                                      .record = impl_->record_of(local_rank, StreamName::out, out),
+                                      .record = impl_->record_of(worker, StreamName::out, out),
                                       .copy = impl_->filtered_out});
   }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
-  impl_->places[local_rank] = {place_of(out, log, kind_of_stdout), place_of(err, error_log, Kind::memory)};
+  worker.places = {place_of(out, log, kind_of_stdout), place_of(err, error_log, Kind::memory)};
   return streams;
 }
 
@@ -314,28 +323,24 @@ void Output::end_attempt() {
 }
 
 std::string Output::stderr_tail(int local_rank) const {
-  if (const auto log = impl_->error_logs.find(local_rank); log != impl_->error_logs.end()) {
-    return tail_of_file(log->second);
-  }
-  const auto tail = impl_->tails.find(local_rank);
-  return tail == impl_->tails.end() ? std::string() : tail->second.lines();
+  const WorkerOutput* worker = impl_->find(local_rank);
+  if (worker == nullptr) return {};
+  return worker->error_log.empty() ? worker->tail.lines() : tail_of_file(worker->error_log);
 }
 
 bool Output::is_just_above(int local_rank) const {
-  const auto shown = impl_->shown_at.find(local_rank);
-  return shown != impl_->shown_at.end() && impl_->own_sink().lines() <= shown->second + kMaxLinesSince;
+  const WorkerOutput* worker = impl_->find(local_rank);
+  return worker != nullptr && worker->shown_at &&
+         impl_->own_sink().lines() <= *worker->shown_at + kMaxLinesSince;
 }
 
 void Output::open_untouched(int local_rank) {
-  impl_->tails[local_rank] = Tail{};
-  impl_->rings[local_rank] = OutputRing{};
-  impl_->error_logs.erase(local_rank);
-  impl_->places[local_rank] = {};
+  impl_->outputs[local_rank] = {};
 }
 
 StreamPlaces Output::places(int local_rank) const {
-  const auto places = impl_->places.find(local_rank);
-  return places == impl_->places.end() ? StreamPlaces() : places->second;
+  const WorkerOutput* worker = impl_->find(local_rank);
+  return worker == nullptr ? StreamPlaces() : worker->places;
 }
 
 std::uint64_t Output::written(int local_rank) const {
@@ -351,8 +356,8 @@ std::uint64_t Output::written(int local_rank) const {
 }
 
 const OutputRing* Output::ring(int local_rank) const {
-  const auto ring = impl_->rings.find(local_rank);
-  return ring == impl_->rings.end() ? nullptr : &ring->second;
+  const WorkerOutput* worker = impl_->find(local_rank);
+  return worker == nullptr ? nullptr : &worker->ring;
 }
 
 void Output::announce(std::string_view lines) {
