@@ -11,13 +11,15 @@
 namespace acc::launcher {
 std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
                         const std::string& host) {
-  return substitute(line_prefix_template, {{"role_name", place.role_name},
-                                           {"rank", std::to_string(place.rank)},
-                                           {"local_rank", std::to_string(local_rank)},
-                                           {"group_rank", std::to_string(place.group_rank)},
-                                           {"host", host},
-                                           {"hostname", host},
-                                           {"attempt", std::to_string(place.restart_count)}});
+  return substitute(line_prefix_template,
+                    {{"role_name", place.role_name},
+                     {"rank", std::to_string(place.rank)},
+                     {"local_rank", std::to_string(local_rank)},
+                     {"group_rank", std::to_string(place.group_rank)},
+                     {"host", host},
+                     {"hostname", host},
+                     {"attempt", std::to_string(place.restart_count)}},
+                    Escape::every_dollar);
 }
 
 std::string timestamp(std::chrono::system_clock::time_point when) {

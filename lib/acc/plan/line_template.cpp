@@ -21,33 +21,40 @@ std::string_view name_at(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
+struct Reference {
+  std::string_view name = {};
+  std::size_t length = 0;
+};
+
+// The `$name` or `${name}` at the beginning of `text`; none has no name.
+Reference first_reference(std::string_view text) {
+  if (!text.starts_with('$')) return {};
+  const bool braces = text.substr(1).starts_with('{');
+  const std::string_view name = name_at(text.substr(braces ? 2 : 1));
+  if (!braces) return {name, name.size() + 1};
+  return text.substr(name.size() + 2).starts_with('}') ? Reference{name, name.size() + 3} : Reference{};
+}
+
 }  // namespace
 
-std::string substitute(std::string_view text, const TemplateValues& values) {
+std::string substitute(std::string_view text, const TemplateValues& values, Escape escape) {
   std::string result;
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
+  for (auto dollar = text.find('$'); dollar != std::string_view::npos; dollar = text.find('$')) {
     result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (text.starts_with('$')) {
-      result += '$';
-      text.remove_prefix(1);
+    text.remove_prefix(dollar);
+    const Reference reference = first_reference(text);
+    if (const auto value = values.find(reference.name); value != values.end()) {
+      result += value->second;
+      text.remove_prefix(reference.length);
       continue;
     }
-    const bool braces = text.starts_with('{');
-    const std::string_view name = name_at(text.substr(braces ? 1 : 0));
-    const std::size_t length = name.size() + (braces ? 2 : 0);
-    const bool closed = !braces || text.substr(name.size() + 1).starts_with('}');
-    const auto value = values.find(name);
-    if (name.empty() || !closed || value == values.end()) {
-      result += '$';
-      continue;
-    }
-    result += value->second;
-    text.remove_prefix(length);
+    const std::string_view next = text.substr(1);
+    const bool escaped =
+        escape == Escape::every_dollar ? next.starts_with('$') : values.contains(first_reference(next).name);
+    result += '$';
+    text.remove_prefix(escaped ? 2 : 1);
   }
-  return result;
+  return result += text;
 }
 
 std::vector<std::string> unknown_names(std::string_view line_template) {
@@ -57,9 +64,8 @@ std::vector<std::string> unknown_names(std::string_view line_template) {
   for (std::size_t at = line_template.find("${"); at != std::string_view::npos;
        at = line_template.find("${", at + 2)) {
     if (at > 0 && line_template[at - 1] == '$') continue;
-    const std::string_view name = name_at(line_template.substr(at + 2));
-    if (name.empty() || !line_template.substr(at + 2 + name.size()).starts_with('}')) continue;
-    if (std::ranges::find(kNames, name) == kNames.end()) unknown.emplace_back(name);
+    const std::string_view name = first_reference(line_template.substr(at)).name;
+    if (!name.empty() && std::ranges::find(kNames, name) == kNames.end()) unknown.emplace_back(name);
   }
   return unknown;
 }

@@ -3,34 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "acc/plan/line_template.hpp"
+
 namespace acc::launcher {
-namespace {
-
-std::string expand_local_rank(std::string_view word, const std::string& rank) {
-  std::string result;
-  while (!word.empty()) {
-    bool expanded = false;
-    for (const std::string_view name : {"$local_rank", "${local_rank}"}) {
-      const bool escaped = word.starts_with('$') && word.substr(1).starts_with(name);
-      if (!escaped && !word.starts_with(name)) continue;
-      // As in Python's string.Template, a name extends over letters, digits and `_`.
-      const std::size_t end = name.size() + (escaped ? 1 : 0);
-      const bool longer = name.back() != '}' && end < word.size() &&
-                          (std::isalnum(static_cast<unsigned char>(word[end])) != 0 || word[end] == '_');
-      if (longer) continue;
-      result += escaped ? name : std::string_view(rank);
-      word.remove_prefix(end);
-      expanded = true;
-      break;
-    }
-    if (expanded) continue;
-    result += word.front();
-    word.remove_prefix(1);
-  }
-  return result;
-}
-
-}  // namespace
 
 Round expected_round(const LaunchPlan& plan) {
   const int world_size = plan.num_machines * plan.nproc_per_node;
@@ -94,8 +69,10 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) {
   std::vector<std::string> command = plan.worker_command;
   if (plan.delegated) return command;
-  const std::string rank = fmt::to_string(plan.task ? plan.task->local_rank : local_rank);
-  for (std::size_t i = 1; i < command.size(); ++i) command[i] = expand_local_rank(command[i], rank);
+  const int rank = plan.task ? plan.task->local_rank : local_rank;
+  const TemplateValues values = {{"local_rank", fmt::to_string(rank)}};
+  for (std::size_t i = 1; i < command.size(); ++i)
+    command[i] = substitute(command[i], values, Escape::references);
   return command;
 }
 
