@@ -3,6 +3,7 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
+#include "acc/runtime/trainer/default_loss.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
 #include "acc/runtime/trainer/trainer_callback.hpp"

@@ -17,6 +17,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/data/data_loader.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
+#include "acc/runtime/trainer/default_loss.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
 
 namespace acc {

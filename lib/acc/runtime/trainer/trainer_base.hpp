@@ -9,13 +9,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
+#include "acc/runtime/trainer/default_loss.hpp"
 #include "acc/runtime/trainer/trainer_callback.hpp"
+#include "acc/runtime/trainer/trainer_checkpoints.hpp"
 #include "acc/runtime/trainer/trainer_state.hpp"
 #include "acc/runtime/trainer/training_arguments.hpp"
 
@@ -27,6 +28,11 @@ class Optimizer;
 }
 
 namespace acc {
+
+namespace detail {
+class PlanRecord;
+struct TrainingPlan;
+}  // namespace detail
 
 /// The result of Trainer::compute_loss for a batch.
 struct LossOutput {
@@ -73,11 +79,6 @@ struct TrainerOptions {
   /// Used instead of the schedule that TrainingArguments::lr_scheduler_type names.
   std::optional<Schedule> schedule = {};
 };
-
-/// The default loss of a Trainer: cross entropy for integer labels (logits `[N, C]` with labels `[N]`, or
-/// `[N, T, C]` with `[N, T]`; labels of -100 are ignored), mean squared error for floating-point labels.
-/// Throws Error{usage} for other shapes.
-at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing = 0);
 
 /// The part of a Trainer that does not depend on the types of model and data. All processes must call all
 /// functions but the accessors, together.
@@ -167,32 +168,26 @@ class TrainerBase {
   bool is_training() const { return is_training_; }
 
  private:
-  struct Plan;
   struct Counters;
-  class PlanRecord;
 
-  Plan plan_training() const;
   // Changes the plan to that of the loaded checkpoint, or if its steps were of another size, to what is left
   // of the data or of max_steps.
-  void continue_with(Plan& plan, const LoaderPosition& from);
-  void plan_rest(Plan& plan, const LoaderPosition& from) const;
-  void show_banner(const Plan& plan);
+  void continue_with(detail::TrainingPlan& plan, const LoaderPosition& from);
+  void show_banner(const detail::TrainingPlan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
+  void resume(const std::filesystem::path& checkpoint);
+  void set_intervals(const detail::TrainingPlan& plan);
   // Trains an epoch from the position on.
-  void train_epoch(const Plan& plan, Counters& counters, const LoaderPosition& from);
+  void train_epoch(const detail::TrainingPlan& plan, Counters& counters, const LoaderPosition& from);
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();
   void evaluate_in_training();
-  std::filesystem::path checkpoint_folder(std::int64_t step) const;
   void note_saved(std::int64_t step);
   void save_checkpoint();
-  // What removes the oldest checkpoints when the one that is being saved is complete.
-  std::function<void()> rotation() const;
-  std::filesystem::path checkpoint_to_resume(const std::string& wanted) const;
-  void resume(const std::filesystem::path& checkpoint);
-  TrainOutput finish(const Plan& plan, Counters& counters);
+  TrainOutput finish(const detail::TrainingPlan& plan, Counters& counters);
+  void load_best_model();
   void fire(void (TrainerCallback::*event)(const TrainingArguments&, TrainerState&, TrainerControl&));
 
   TrainingArguments arguments_;
@@ -201,7 +196,8 @@ class TrainerBase {
   TrainerState state_ = {};
   TrainerControl control_ = {};
   detail::CallbackHandler callbacks_ = {};
-  std::shared_ptr<PlanRecord> plan_record_;
+  detail::TrainerCheckpoints checkpoints_;
+  std::shared_ptr<detail::PlanRecord> plan_record_;
   std::optional<Optimizer> optimizer_ = {};
   // One of the two, according to lr_scheduler_type.
   std::shared_ptr<Scheduler> scheduler_ = {};
@@ -209,8 +205,6 @@ class TrainerBase {
   bool is_training_ = false;
   // The training was asked to end, and is over before its last step.
   bool stopped_ = false;
-  // The steps of the checkpoints in output_dir that belong to this training: others may be of an earlier one.
-  std::set<std::int64_t> saved_steps_ = {};
   // The optimizer of the last training, and its rates before its first schedule.
   std::shared_ptr<torch::optim::Optimizer> native_ = {};
   std::vector<double> initial_rates_ = {};

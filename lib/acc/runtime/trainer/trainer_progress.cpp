@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "acc/runtime/trainer/training_plan.hpp"
+
 namespace acc::detail {
 namespace {
 
@@ -38,6 +40,24 @@ bool is_shown(const std::string& name) {
 }
 
 }  // namespace
+
+std::string banner_of(const TrainingPlan& plan, const TrainingArguments& arguments,
+                      std::int64_t num_trainable) {
+  std::string text = "***** Running training *****\n";
+  const auto line = [&](const char* name, const std::string& value) {
+    text += std::string("  ") + name + " = " + value + "\n";
+  };
+  line("Num examples", with_thousands(plan.num_examples));
+  line("Num Epochs", with_thousands(plan.num_train_epochs));
+  line("Num update steps per epoch", with_thousands(plan.num_update_steps_per_epoch));
+  line("Instantaneous batch size per device", with_thousands(arguments.per_device_train_batch_size));
+  line("Total train batch size (w. parallel, distributed & accumulation)",
+       with_thousands(plan.total_train_batch_size));
+  line("Gradient Accumulation steps", std::to_string(arguments.gradient_accumulation_steps));
+  line("Total optimization steps", with_thousands(plan.max_steps));
+  line("Number of trainable parameters", with_thousands(num_trainable));
+  return text;
+}
 
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);

@@ -12,6 +12,8 @@
 
 namespace acc::detail {
 
+struct TrainingPlan;
+
 /// Shows the progress of a training, on the main process: a progress bar on standard error, if that is a
 /// terminal, and on standard output a table with a row for each evaluation, or for each log if there are no
 /// evaluations.
@@ -50,6 +52,11 @@ class ProgressCallback : public TrainerCallback {
   // The columns of the table; empty before the first row.
   std::vector<std::string> columns_ = {};
 };
+
+/// The lines that transformers shows before a training; `num_trainable` counts the parameters that it
+/// changes.
+std::string banner_of(const TrainingPlan& plan, const TrainingArguments& arguments,
+                      std::int64_t num_trainable);
 
 /// `12345` as `12,345`.
 std::string with_thousands(std::int64_t number);

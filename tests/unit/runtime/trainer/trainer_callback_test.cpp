@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "acc/runtime/trainer/trainer_progress.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -126,17 +125,6 @@ TEST_CASE("trainer_callback: with epoch strategies nothing happens at steps, and
   state.epoch = 2;
   flow.on_epoch_end(arguments, state, control);
   CHECK(control.should_evaluate);
-}
-
-TEST_CASE("trainer_progress: numbers and times are formatted for reading", "[runtime]") {
-  using acc::detail::clock_time;
-  using acc::detail::with_thousands;
-  CHECK(with_thousands(999) == "999");
-  CHECK(with_thousands(1000) == "1,000");
-  CHECK(with_thousands(1234567) == "1,234,567");
-  CHECK(with_thousands(-1234) == "-1,234");
-  CHECK(clock_time(59.9) == "00:59");
-  CHECK(clock_time(3723) == "1:02:03");
 }
 
 }  // namespace trainer_callback_test

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/default_loss.hpp"
+
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
+
+#include <string>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+
+at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing) {
+  const auto refuse = [&] {
+    const auto shape = [](const at::Tensor& tensor) {
+      std::string text;
+      for (const std::int64_t size : tensor.sizes())
+        text += (text.empty() ? "" : ", ") + std::to_string(size);
+      return "[" + text + "]";
+    };
+    throw Error({.what = "there is no loss for logits " + shape(logits) + " with labels " + shape(labels),
+                 .where = "Trainer",
+                 .hint = "override compute_loss"});
+  };
+  if (at::isFloatingType(labels.scalar_type())) {
+    if (logits.sizes() == labels.sizes()) return at::mse_loss(logits, labels);
+    // A model with one output returns [N, 1] for labels [N].
+    if (logits.dim() == labels.dim() + 1 && logits.size(-1) == 1 &&
+        logits.squeeze(-1).sizes() == labels.sizes())
+      return at::mse_loss(logits.squeeze(-1), labels);
+    refuse();
+  }
+  const bool fits = logits.dim() == labels.dim() + 1 && (logits.dim() == 2 || logits.dim() == 3) &&
+                    logits.sizes().slice(0, labels.dim()) == labels.sizes();
+  if (!fits) refuse();
+  return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}), labels.reshape({-1}).to(at::kLong), {},
+                                at::Reduction::Mean, detail::kPadding, label_smoothing);
+}
+
+}  // namespace acc

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_checkpoints.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+
+namespace acc::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCheckpointPrefix = "checkpoint-";
+
+// Sorted by step.
+std::vector<NumberedCheckpoint> checkpoints_in(const fs::path& folder) {
+  std::vector<NumberedCheckpoint> checkpoints = list_checkpoints(folder, kCheckpointPrefix);
+  std::erase_if(checkpoints,
+                [](const NumberedCheckpoint& one) { return !fs::exists(one.folder / kTrainerStateFile); });
+  return checkpoints;
+}
+
+// A training that went back to an earlier step is newer than the higher steps that it found: its own steps
+// are the newest, and the others are as old as their files.
+void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best,
+                        const std::set<std::int64_t>& own_steps) {
+  std::vector<NumberedCheckpoint> all = checkpoints_in(folder);
+  std::ranges::sort(all, {}, [&](const NumberedCheckpoint& one) {
+    const bool is_own = own_steps.contains(one.number);
+    std::error_code not_there;
+    const auto written =
+        is_own ? fs::file_time_type() : fs::last_write_time(one.folder / kTrainerStateFile, not_there);
+    return std::tuple(is_own, written, one.number);
+  });
+  auto surplus = static_cast<std::ptrdiff_t>(all.size()) - limit;
+  for (std::size_t i = 0; i + 1 < all.size() && surplus > 0; ++i) {
+    if (is_same_folder(all[i].folder, best)) continue;
+    remove_folder(all[i].folder);
+    --surplus;
+  }
+}
+
+}  // namespace
+
+fs::path TrainerCheckpoints::folder_of(std::int64_t step) const {
+  return output_dir_ / (kCheckpointPrefix + std::to_string(step));
+}
+
+fs::path TrainerCheckpoints::folder_to_resume(const std::string& resume_from_checkpoint) const {
+  const std::string& wanted = resume_from_checkpoint;
+  if (wanted.empty() || wanted == "false") return {};
+  if (wanted != "last" && wanted != "true") return wanted;
+  const std::vector<NumberedCheckpoint> all = checkpoints_in(output_dir_);
+  if (!all.empty()) return all.back().folder;
+  if (wanted == "last") return {};
+  throw Error({.kind = ErrorKind::config,
+               .what = "no checkpoint in " + output_dir_.string(),
+               .where = "resume_from_checkpoint"});
+}
+
+std::function<void()> TrainerCheckpoints::rotation(int limit, const fs::path& best) const {
+  return [limit, folder = absolute_path(output_dir_), best = best.empty() ? best : absolute_path(best),
+          own_steps = own_steps_] { rotate_checkpoints(folder, limit, best, own_steps); };
+}
+
+void TrainerCheckpoints::remove_all_but(const fs::path& checkpoint) const {
+  if (!is_same_folder(absolute_path(checkpoint).parent_path(), output_dir_)) return;
+  for (const NumberedCheckpoint& one : checkpoints_in(output_dir_))
+    if (!is_same_folder(one.folder, checkpoint)) remove_folder(one.folder);
+}
+
+bool is_same_folder(const fs::path& one, const fs::path& other) {
+  std::error_code one_is_missing;
+  return fs::equivalent(one, other, one_is_missing);
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_progress.hpp"
+
+#include "acc/runtime/trainer/training_plan.hpp"
+#include "support/catch.hpp"
+
+namespace trainer_progress_test {
+
+TEST_CASE("trainer_progress: numbers and times are formatted for reading", "[runtime]") {
+  using acc::detail::clock_time;
+  using acc::detail::with_thousands;
+  CHECK(with_thousands(999) == "999");
+  CHECK(with_thousands(1000) == "1,000");
+  CHECK(with_thousands(1234567) == "1,234,567");
+  CHECK(with_thousands(-1234) == "-1,234");
+  CHECK(clock_time(59.9) == "00:59");
+  CHECK(clock_time(3723) == "1:02:03");
+}
+
+TEST_CASE("trainer_progress: before a training transformers' lines tell its size", "[runtime]") {
+  const acc::detail::TrainingPlan plan{.num_examples = 60'000,
+                                       .num_train_epochs = 3,
+                                       .num_update_steps_per_epoch = 1'875,
+                                       .max_steps = 5'625,
+                                       .total_train_batch_size = 32};
+  acc::TrainingArguments arguments;
+  arguments.gradient_accumulation_steps = 2;
+  CHECK(acc::detail::banner_of(plan, arguments, 1'199'882) ==
+        "***** Running training *****\n"
+        "  Num examples = 60,000\n"
+        "  Num Epochs = 3\n"
+        "  Num update steps per epoch = 1,875\n"
+        "  Instantaneous batch size per device = 8\n"
+        "  Total train batch size (w. parallel, distributed & accumulation) = 32\n"
+        "  Gradient Accumulation steps = 2\n"
+        "  Total optimization steps = 5,625\n"
+        "  Number of trainable parameters = 1,199,882\n");
+}
+
+}  // namespace trainer_progress_test

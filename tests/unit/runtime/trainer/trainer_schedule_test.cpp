@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_schedule.hpp"
+
+#include <cmath>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+namespace trainer_schedule_test {
+
+using acc::SchedulerType;
+using acc::detail::plateau_options_of;
+using acc::detail::schedule_of;
+using acc::test::error_of;
+
+namespace {
+
+acc::TrainingArguments of_type(SchedulerType type) {
+  acc::TrainingArguments arguments;
+  arguments.lr_scheduler_type = type;
+  return arguments;
+}
+
+// The rate at a step of 100, where it is 1 at the highest.
+double rate_at(std::int64_t step, const acc::TrainingArguments& arguments) {
+  return schedule_of(arguments, 100).rate({.step = step, .base = 1, .current = 1});
+}
+
+}  // namespace
+
+TEST_CASE("trainer_schedule: each schedule rises in its warm-up, and then has transformers' values",
+          "[runtime]") {
+  const auto rate = [](SchedulerType type, std::int64_t step) {
+    acc::TrainingArguments arguments = of_type(type);
+    arguments.warmup_steps = 20;
+    CHECK(rate_at(5, arguments) == Approx(0.25));
+    return rate_at(step, arguments);
+  };
+  CHECK(rate(SchedulerType::linear, 60) == Approx(0.5));
+  CHECK(rate(SchedulerType::cosine, 60) == Approx(0.5));
+  CHECK(rate(SchedulerType::polynomial, 60) == Approx(0.5).epsilon(1e-6));
+  CHECK(rate(SchedulerType::constant_with_warmup, 60) == 1);
+  CHECK(rate(SchedulerType::inverse_sqrt, 80) == Approx(0.5));
+  CHECK(rate(SchedulerType::cosine_with_restarts, 60) == Approx(0.5));
+  CHECK(rate(SchedulerType::cosine_with_restarts, 100) == 0);
+}
+
+TEST_CASE("trainer_schedule: constant schedules have no warm-up", "[runtime]") {
+  const auto type = GENERATE(SchedulerType::constant, SchedulerType::reduce_lr_on_plateau);
+  acc::TrainingArguments arguments = of_type(type);
+  arguments.warmup_steps = 20;
+  CHECK(rate_at(0, arguments) == 1);
+  CHECK(rate_at(100, arguments) == 1);
+}
+
+TEST_CASE("trainer_schedule: warm-up steps below 1 are a fraction of all steps", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::linear);
+  arguments.warmup_steps = 0.5;
+  CHECK(rate_at(25, arguments) == Approx(0.5));
+  CHECK(rate_at(50, arguments) == 1);
+}
+
+TEST_CASE("trainer_schedule: its numbers change a schedule, and others are refused", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::cosine_with_restarts);
+  arguments.lr_scheduler_kwargs = {{"num_cycles", 2}};
+  CHECK(rate_at(25, arguments) == Approx(0.5));
+  CHECK(rate_at(50, arguments) == Approx(1));
+  arguments.lr_scheduler_type = SchedulerType::linear;
+  CHECK(error_of([&] { schedule_of(arguments, 100); }) == "lr_scheduler_kwargs: does not take 'num_cycles'");
+}
+
+TEST_CASE("trainer_schedule: the plateau is that of the metric", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::reduce_lr_on_plateau);
+  arguments.lr_scheduler_kwargs = {{"patience", 3}, {"factor", 0.5}};
+  CHECK(plateau_options_of(arguments).mode == acc::PlateauOptions::Mode::min);
+  arguments.greater_is_better = true;
+  const acc::PlateauOptions options = plateau_options_of(arguments);
+  CHECK(options.mode == acc::PlateauOptions::Mode::max);
+  CHECK(options.patience == 3);
+  CHECK(options.factor == 0.5);
+  arguments.lr_scheduler_kwargs = {{"patients", 3}};
+  CHECK(error_of([&] { plateau_options_of(arguments); }) == "lr_scheduler_kwargs: does not take 'patients'");
+}
+
+}  // namespace trainer_schedule_test
