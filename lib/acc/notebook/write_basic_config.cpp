@@ -5,6 +5,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"
@@ -24,8 +25,7 @@ fs::path default_location(const Environment& environment) {
 }  // namespace
 
 std::optional<fs::path> write_basic_config(std::string_view mixed_precision, const fs::path& save_location) {
-  std::string precision(mixed_precision);
-  for (char& letter : precision) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string precision = to_lower(mixed_precision);
   launcher::parse_setting(row_of(launcher::key::mixed_precision), precision, "mixed_precision");
   const Environment environment = Environment::of_process();
   const fs::path file = save_location.empty() ? default_location(environment) : save_location;

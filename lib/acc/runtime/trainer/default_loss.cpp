@@ -4,8 +4,8 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/mse_loss.h>
-
-#include <string>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "acc/base/error.hpp"
 
@@ -13,13 +13,8 @@ namespace acc {
 
 at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing) {
   const auto refuse = [&] {
-    const auto shape = [](const at::Tensor& tensor) {
-      std::string text;
-      for (const std::int64_t size : tensor.sizes())
-        text += (text.empty() ? "" : ", ") + std::to_string(size);
-      return "[" + text + "]";
-    };
-    throw Error({.what = "there is no loss for logits " + shape(logits) + " with labels " + shape(labels),
+    throw Error({.what = fmt::format("there is no loss for logits [{}] with labels [{}]",
+                                     fmt::join(logits.sizes(), ", "), fmt::join(labels.sizes(), ", ")),
                  .where = "Trainer",
                  .hint = "override compute_loss"});
   };

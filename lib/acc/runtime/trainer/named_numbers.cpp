@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/named_numbers.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::detail {
 
 NamedNumbers NamedNumbers::parse(const std::string& text, const char* argument) {
+  std::vector<std::string> pairs = split(text, ',');
+  if (pairs.back().empty()) pairs.pop_back();  // no text, or a comma at its end
   std::map<std::string, double> numbers;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string pair = text.substr(start, end - start);
+  for (const std::string& pair : pairs) {
     const std::size_t equals = pair.find('=');
     double value = 0;
     const char* last = pair.data() + pair.size();
@@ -23,7 +24,6 @@ NamedNumbers NamedNumbers::parse(const std::string& text, const char* argument) 
     if (parsed.ec != std::errc() || parsed.ptr != last)
       throw Error({.what = "'" + pair + "' is not name=number", .where = argument});
     numbers[pair.substr(0, equals)] = value;
-    start = end + 1;
   }
   return {std::move(numbers), argument};
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_callback.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "acc/base/error.hpp"
 
@@ -92,11 +96,9 @@ double metric_for_best_model(const TrainingArguments& arguments, const Metrics& 
   const std::string name = wanted.starts_with("eval_") ? wanted : "eval_" + wanted;
   const auto found = metrics.find(name);
   if (found != metrics.end()) return found->second;
-  std::string names;
-  for (const auto& [metric, value] : metrics) names += (names.empty() ? "" : ", ") + metric;
   throw Error({.what = "the evaluation has no metric " + name,
                .where = "metric_for_best_model",
-               .hint = "its metrics are " + names});
+               .hint = fmt::format("its metrics are {}", fmt::join(metrics | std::views::keys, ", "))});
 }
 
 bool is_better(const TrainingArguments& arguments, double value, std::optional<double> best) {

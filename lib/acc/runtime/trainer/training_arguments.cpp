@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/training_arguments.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 
@@ -153,9 +156,7 @@ struct IsOptional<std::optional<T>> : std::true_type {
 
 template <class Enum>
 std::string choices() {
-  std::string all;
-  for (const auto& [name, value] : names_of(Enum())) all += (all.empty() ? "" : ", ") + std::string(name);
-  return all;
+  return fmt::format("{}", fmt::join(names_of(Enum()) | std::views::keys, ", "));
 }
 
 template <class T>
@@ -235,21 +236,15 @@ Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
   } else if constexpr (std::is_same_v<T, bool>) {
     static const std::map<std::string, bool> truths = {{"true", true},   {"1", true},  {"yes", true},
                                                        {"false", false}, {"0", false}, {"no", false}};
-    std::string lower = text;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    const auto found = truths.find(lower);
+    const auto found = truths.find(to_lower(text));
     return found == truths.end() ? Json(text) : Json(found->second);
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::map<std::string, double>>) {
     Json value = Json::parse(text, nullptr, false);
     return value.is_discarded() ? Json(text) : value;
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     Json names = Json::array();
-    for (std::size_t start = 0; start <= text.size();) {
-      const std::size_t end = std::min(text.find(',', start), text.size());
-      if (end > start) names.push_back(text.substr(start, end - start));
-      start = end + 1;
-    }
+    for (const std::string& name : split(text, ','))
+      if (!name.empty()) names.push_back(name);
     return names;
   } else {
     return text;

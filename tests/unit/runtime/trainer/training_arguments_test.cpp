@@ -51,6 +51,13 @@ TEST_CASE("training_arguments: a flag for a truth value needs no value and may h
   CHECK(parse({"--greater_is_better=false"}).greater_is_better == false);
 }
 
+TEST_CASE("training_arguments: a list of names is divided by commas, and empty ones are ignored",
+          "[runtime]") {
+  CHECK(parse({"--report_to", ",tensorboard,,jsonl,"}).report_to ==
+        std::vector<std::string>{"tensorboard", "jsonl"});
+  CHECK(parse({"--report_to", "none"}).report_to.empty());
+}
+
 TEST_CASE("training_arguments: names of transformers 4 are accepted", "[runtime]") {
   CHECK(parse({"--evaluation_strategy", "steps"}).eval_strategy == acc::IntervalStrategy::steps);
   CHECK(parse({"--warmup_ratio", "0.1"}).warmup_steps == 0.1);
