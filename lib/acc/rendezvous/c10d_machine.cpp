@@ -64,7 +64,9 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
     leave(state);
     const bool in_round = state.complete && anyone_in(state);
     const bool too_late = wants_round_ && now.running >= join_deadline_;
-    const bool leaves_others = closing_ && state.complete && !in_round;
+    const bool was_in_round = joined_ || left_;
+    const bool others_job = state.complete || (!was_in_round && state.round > 0);
+    const bool leaves_others = closing_ && others_job && !in_round;
     if (leaves_others || (too_late && !in_round)) {
       for (const auto& [at, node] : in_order_) drop(state, node);
     } else if (wants_round_ || joined_) {
@@ -136,7 +138,9 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
   } else if (!full) {
     state.redundancy_list.erase(node);
     state.wait_list.insert(node);
-  } else if (!state.wait_list.contains(node)) {
+  } else {
+    // One on the wait list would make the others end their round, again and again, in which it has no place.
+    state.wait_list.erase(node);
     state.redundancy_list.insert(node);
   }
 }

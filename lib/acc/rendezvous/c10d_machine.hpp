@@ -69,7 +69,8 @@ class C10dMachine {
   /// All own nodes leave their round and join the next. If no other nodes were in it, the last call is
   /// skipped: all known nodes are here.
   void next_round(Now now);
-  /// The job ends for all nodes, unless a round runs in which no own node is: then only the own nodes leave.
+  /// The job ends for all nodes, unless a round runs in which no own node is, or has run where none has ever
+  /// been in one: then only the own nodes leave.
   void close() { closing_ = true; }
 
   Step step(const RendezvousState& read, Now now);

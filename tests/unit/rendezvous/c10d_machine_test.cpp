@@ -432,6 +432,31 @@ TEST_CASE("c10d_machine: nodes without a round leave that of others open", "[ren
   CHECK(backend.settle(machine) == Status::closed);
 }
 
+TEST_CASE("c10d_machine: nodes that were in no round leave the others to form one anew", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"c"}, 3, 3, backend);
+  backend.foreign_joins(node("a"));
+  backend.state.round = 1;
+  CHECK(backend.settle(machine) == Status::joining);
+  machine.close();
+  CHECK(backend.settle(machine) == Status::closed);
+  CHECK_FALSE(backend.state.closed);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("c10d_machine: a node that waits while others fill the round becomes a spare", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"c"}, 2, 2, backend);
+  backend.foreign_joins(node("a"));
+  backend.state.complete = true;
+  CHECK(backend.settle(machine) == Status::joining);
+  CHECK(backend.state.wait_list.contains(node("c")));
+  backend.foreign_joins(node("b"));
+  CHECK(backend.settle(machine) == Status::spare);
+  // Agents end a round for whoever is on this list.
+  CHECK(backend.state.wait_list.empty());
+}
+
 TEST_CASE("c10d_machine: a node that was dropped while suspended waits for the next round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
