@@ -2,11 +2,11 @@
 #include "acc/runtime/comm/missing_peers.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
@@ -34,26 +34,26 @@ std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
     return line(worker.use_agent_store ? "the launcher's store, which does not answer"
                                        : "rank 0, whose store does not answer");
   }
-  if (missing.empty()) return "";
-  for (const int rank : *joined) {
-    if (rank < worker.rank) return "";
-  }
-  return line(name_ranks(missing));
+  return missing.empty() ? "" : line(name_ranks(missing));
 }
 
-std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined) {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < worker.world_size; ++rank) {
-    const bool serves = rank == 0 && !worker.use_agent_store;
-    if (!serves && !has_joined(rank)) continue;
-    ranks.push_back(rank);
-    if (rank < worker.rank) break;
+std::string JoinNotices::next(c10d::Store& store, std::chrono::seconds waited) {
+  if (!writes_) writes_ = store.add("acc/join_notices", 1) == 1;
+  if (!*writes_) return "";
+  std::vector<int> joined;
+  for (int rank = 0; rank < worker_.world_size; ++rank) {
+    const bool serves = rank == 0 && !worker_.use_agent_store;
+    if (serves || store.check({joined_key(rank)})) joined.push_back(rank);
   }
-  return ranks;
+  return join_notice(worker_, waited, joined);
+}
+
+std::string JoinNotices::without_store(std::chrono::seconds waited) const {
+  return join_notice(worker_, waited, std::nullopt);
 }
 
 JoinWatch::JoinWatch(const WorkerEnv& worker, std::function<Store()> open_store)
-    : worker_(worker), open_store_(std::move(open_store)) {
+    : notices_(worker), open_store_(std::move(open_store)) {
   const BlockedSignals blocked;
   thread_ = std::thread([this] { write_notices(); });
 }
@@ -67,12 +67,12 @@ JoinWatch::~JoinWatch() {
   thread_.join();
 }
 
-std::optional<std::vector<int>> JoinWatch::joined() try {
+std::string JoinWatch::notice(std::chrono::seconds waited) try {
   if (!store_) store_ = open_store_();
-  return joined_ranks(worker_, [this](int rank) { return store_->check({joined_key(rank)}); });
+  return notices_.next(*store_, waited);
 } catch (const std::exception&) {
   store_.reset();
-  return std::nullopt;
+  return notices_.without_store(waited);
 }
 
 void JoinWatch::write_notices() {
@@ -81,7 +81,7 @@ void JoinWatch::write_notices() {
   while (!ended_.wait_for(lock, kJoinNoticeAfter, [this] { return ends_; })) {
     waited += kJoinNoticeAfter;
     lock.unlock();
-    const std::string line = join_notice(worker_, waited, joined());
+    const std::string line = notice(waited);
     std::fwrite(line.data(), 1, line.size(), stderr);
     lock.lock();
   }
@@ -199,19 +199,24 @@ void PeerCheck::answer(const std::string& key) {
 std::map<int, PeerPosition> PeerCheck::wait_for_answers(const std::function<std::string(int rank)>& key) {
   std::vector<std::string> keys;
   for (int rank = 0; rank < size_; ++rank) keys.push_back(key(rank));
+  std::vector<int> ranks(keys.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
   try {
     store_->wait(keys, kAnswerTimeout);
   } catch (const std::exception&) {  // NOLINT: not all answered; the keys show which
+    std::erase_if(ranks, [&](int rank) { return !store_->check({key(rank)}); });
+    keys.clear();
+    for (const int rank : ranks) keys.push_back(key(rank));
   }
+  // One question for all answers: each of thousands of processes asks when a collective has failed.
+  const std::vector<std::vector<std::uint8_t>> answers = store_->multiGet(keys);
   std::map<int, PeerPosition> positions;
-  for (int rank = 0; rank < size_; ++rank) {
-    const std::string& of_rank = keys[static_cast<std::size_t>(rank)];
-    if (!store_->check({of_rank})) continue;
-    const std::string text = store_->get_to_str(of_rank);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const std::string text(answers.at(i).begin(), answers.at(i).end());
     const std::size_t blank = text.find(' ');
     const auto calls = parse_integer(text.substr(0, blank));
     if (calls && blank != std::string::npos)
-      positions[rank] = {.calls = static_cast<std::uint64_t>(*calls), .place = text.substr(blank + 1)};
+      positions[ranks[i]] = {.calls = static_cast<std::uint64_t>(*calls), .place = text.substr(blank + 1)};
   }
   return positions;
 }

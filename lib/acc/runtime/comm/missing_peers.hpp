@@ -33,17 +33,27 @@ inline constexpr std::chrono::seconds kJoinNoticeAfter{10};
 std::string joined_key(int rank);
 
 /// The line to print after waiting for `waited`, with the ranks that have not joined: those that are not in
-/// `joined`, or rank 0 if `joined` is absent because its store does not answer. Empty on all processes but
-/// the lowest rank that has joined.
+/// `joined`, or rank 0 if `joined` is absent because its store does not answer. Empty if all have joined.
 std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
                         const std::optional<std::vector<int>>& joined);
 
-/// The ranks that have joined, in order, up to the first below the own one, which writes the notice: so each
-/// process asks the store a few questions, not one about each of thousands.
-std::vector<int> joined_ranks(const WorkerEnv& worker, const std::function<bool(int)>& has_joined);
+/// The notices of one process. Only the first that asks the store writes them: it is not asked about each of
+/// thousands of ranks by each of thousands of processes.
+class JoinNotices {
+ public:
+  explicit JoinNotices(const WorkerEnv& worker) : worker_(worker) {}
+
+  /// The line after waiting for `waited`; empty where another process writes, or all have joined.
+  std::string next(c10d::Store& store, std::chrono::seconds waited);
+  std::string without_store(std::chrono::seconds waited) const;
+
+ private:
+  WorkerEnv worker_;
+  std::optional<bool> writes_ = {};
+};
 
 /// While this object exists, a process that waits for the others of its job writes to standard error every
-/// ten seconds for which ranks it waits.
+/// ten seconds for which ranks it waits: one of them all, or each whose store does not answer.
 class JoinWatch {
  public:
   using Store = c10::intrusive_ptr<c10d::Store>;
@@ -56,9 +66,9 @@ class JoinWatch {
 
  private:
   void write_notices();
-  std::optional<std::vector<int>> joined();
+  std::string notice(std::chrono::seconds waited);
 
-  WorkerEnv worker_;
+  JoinNotices notices_;
   std::function<Store()> open_store_;
   Store store_ = {};
   std::mutex mutex_ = {};

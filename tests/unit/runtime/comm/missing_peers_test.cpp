@@ -2,7 +2,9 @@
 #include "acc/runtime/comm/missing_peers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "support/catch.hpp"
@@ -14,6 +16,36 @@ namespace {
 acc::WorkerEnv worker(int rank, int world_size) {
   return {.rank = rank, .world_size = world_size, .master_addr = "node0", .master_port = 29500};
 }
+
+acc::WorkerEnv agents_store(acc::WorkerEnv worker) {
+  worker.use_agent_store = true;
+  return worker;
+}
+
+// Counts what it is asked.
+struct CountingStore : c10d::HashStore {
+  using Store::set;
+  bool check(const std::vector<std::string>& keys) override {
+    ++checks;
+    return HashStore::check(keys);
+  }
+  std::vector<std::vector<std::uint8_t>> multiGet(const std::vector<std::string>& keys) override {
+    ++gets;
+    return HashStore::multiGet(keys);
+  }
+  std::vector<std::uint8_t> get(const std::string& key) override {
+    ++gets;
+    return HashStore::get(key);
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) override {
+    if (has_timed_out) throw std::runtime_error("wait timeout");
+    HashStore::wait(keys, timeout);
+  }
+
+  std::atomic<int> checks = 0;
+  std::atomic<int> gets = 0;
+  bool has_timed_out = false;
+};
 
 // A comparison that is over after `waits` waits of which each expires.
 struct FakeComparison : c10d::Work {
@@ -45,9 +77,7 @@ TEST_CASE("join_watch: it names the ranks that have not joined, or the store tha
   CHECK(acc::detail::join_notice(worker(1, 2), seconds(10), std::nullopt) ==
         "acc: rank 1 of 2 has waited 10 s for rank 0, whose store does not answer (the store is at "
         "node0:29500)\n");
-  acc::WorkerEnv with_agent_store = worker(0, 2);
-  with_agent_store.use_agent_store = true;
-  CHECK(acc::detail::join_notice(with_agent_store, seconds(10), std::nullopt) ==
+  CHECK(acc::detail::join_notice(agents_store(worker(0, 2)), seconds(10), std::nullopt) ==
         "acc: rank 0 of 2 has waited 10 s for the launcher's store, which does not answer (the store is at "
         "node0:29500)\n");
   CHECK(acc::detail::join_notice(worker(0, 100), seconds(10), std::vector<int>{0}) ==
@@ -85,25 +115,52 @@ TEST_CASE("comparison: a process that is suspended while it waits loses no more 
   CHECK(comparison.longest <= milliseconds(200));
 }
 
-TEST_CASE("join_watch: only the lowest rank that has joined writes", "[runtime]") {
-  CHECK(acc::detail::join_notice(worker(2, 4), seconds(10), std::vector<int>{0, 2}).empty());
-  CHECK_FALSE(acc::detail::join_notice(worker(1, 4), seconds(10), std::vector<int>{1, 2}).empty());
-  CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0, 1}).empty());
+TEST_CASE("join_watch: one process writes for all, and the others ask the store one question", "[runtime]") {
+  CountingStore store;
+  for (const int rank : {2, 3}) store.set(acc::detail::joined_key(rank), "1");
+  acc::detail::JoinNotices two(agents_store(worker(2, 4)));
+  acc::detail::JoinNotices three(agents_store(worker(3, 4)));
+  CHECK(three.next(store, seconds(10)) ==
+        "acc: rank 3 of 4 has waited 10 s for ranks 0, 1 (the store is at node0:29500)\n");
+  store.checks = 0;
+  CHECK(two.next(store, seconds(10)).empty());
+  CHECK(two.next(store, seconds(20)).empty());
+  CHECK(store.checks == 0);
+  CHECK(three.next(store, seconds(20)) ==
+        "acc: rank 3 of 4 has waited 20 s for ranks 0, 1 (the store is at node0:29500)\n");
+  for (const int rank : {0, 1}) store.set(acc::detail::joined_key(rank), "1");
+  CHECK(three.next(store, seconds(30)).empty());
 }
 
-TEST_CASE("join_watch: who does not write asks no more than who does", "[runtime]") {
-  acc::WorkerEnv last = worker(3999, 4000);
-  last.use_agent_store = true;
-  int questions = 0;
-  const auto joined = acc::detail::joined_ranks(last, [&](int rank) {
-    ++questions;
-    return rank >= 2;
-  });
-  CHECK(questions == 3);
-  CHECK(acc::detail::join_notice(last, seconds(10), joined).empty());
-  CHECK(acc::detail::joined_ranks(worker(1, 4), [](int) -> bool { throw 0; }) == std::vector<int>{0});
-  CHECK(acc::detail::joined_ranks(worker(0, 4), [](int rank) { return rank == 2; }) ==
-        std::vector<int>{0, 2});
+TEST_CASE("join_watch: rank 0 has joined where it serves the store", "[runtime]") {
+  CountingStore store;
+  acc::detail::JoinNotices one(worker(1, 3));
+  CHECK(one.next(store, seconds(10)) ==
+        "acc: rank 1 of 3 has waited 10 s for rank 2 (the store is at node0:29500)\n");
+}
+
+TEST_CASE("peer_check: what all have answered is one question to the store", "[runtime]") {
+  constexpr int kSize = 1000;
+  const auto store = c10::make_intrusive<CountingStore>();
+  for (int rank = 1; rank < kSize; ++rank)
+    store->set("acc/peer_check/" + std::to_string(rank), rank == 7 ? "ended" : "4 in backward");
+  acc::detail::PeerCheck check(store, 0, kSize, [] { return 5; });
+  const acc::detail::PeerReport report = check.report().value();
+  CHECK(report.absent == std::vector<int>{7});
+  CHECK(report.late.size() == kSize - 2);
+  CHECK(report.late.front().place == "in backward");
+  CHECK(store->gets == 1);
+  CHECK(store->checks < 10);  // the thread's own
+}
+
+TEST_CASE("peer_check: a rank that does not answer in time is absent", "[runtime]") {
+  const auto store = c10::make_intrusive<CountingStore>();
+  store->has_timed_out = true;
+  store->set("acc/peer_check/2", "5 in backward");
+  acc::detail::PeerCheck check(store, 0, 3, [] { return 5; });
+  const acc::detail::PeerReport report = check.report().value();
+  CHECK(report.absent == std::vector<int>{1});
+  CHECK(report.places.at(2) == "in backward");
 }
 
 }  // namespace missing_peers_test
