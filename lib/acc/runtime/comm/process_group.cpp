@@ -164,8 +164,19 @@ bool is_of_other_processes(const std::exception& error) {
          std::string_view(error.what()).find("/gloo/") != std::string_view::npos;
 }
 
+// "Exception raised from wait at /pytorch/torch/csrc/distributed/c10d/Work.cpp:90 (most recent call first)"
+bool was_thrown_in_c10d(const c10::Error& error) {
+  const c10::Backtrace& backtrace = error.backtrace();
+  if (!backtrace) return false;
+  const std::string& text = backtrace->get();
+  return text.substr(0, text.find('\n')).find("/torch/csrc/distributed/") != std::string::npos;
+}
+
+// Not one of the program or of a device, in a backward or forward, whose words may be the same: "CUDA error:
+// the launch timed out and was terminated".
 bool can_be_of_other_processes(const std::exception& error) {
-  return is_of_other_processes(error) || dynamic_cast<const c10::Error*>(&error) != nullptr ||
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  return is_of_other_processes(error) || (from_torch != nullptr && was_thrown_in_c10d(*from_torch)) ||
          dynamic_cast<const detail::DifferentCalls*>(&error) != nullptr;
 }
 
@@ -216,7 +227,6 @@ struct ProcessGroup::Impl {
       if (dynamic_cast<const Error*>(&error) != nullptr &&
           dynamic_cast<const detail::MemoryFailure*>(&error) == nullptr)
         throw;
-      // One of the program, in its own backward or forward, is not about the other processes.
       if (!can_be_of_other_processes(error)) throw;
       const std::string text = message_of(error);
       detail::CollectiveContext context{.rank = group->getRank(),

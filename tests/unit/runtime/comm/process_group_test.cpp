@@ -91,14 +91,24 @@ TEST_CASE("process_group: writing to a process that has ended is an error, and d
 TEST_CASE("process_group: an exception of the program's own backward is not taken for a lost process",
           "[runtime]") {
   acc::ProcessGroup group({.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
-  const auto throws = [&](const char* text) {
-    group.with_explained_errors("backward", [&] { throw std::runtime_error(text); });
+  const auto throws = [&](const auto& error) {
+    group.with_explained_errors("backward", [&] { throw error; });
   };
-  CHECK_THROWS_WITH(throws("the reward server timed out"), "the reward server timed out");
-  CHECK_THROWS_WITH(throws("10.0.0.7:80: Connection refused"), "10.0.0.7:80: Connection refused");
+  const auto fails = [&](const char* text) { throws(std::runtime_error(text)); };
+  CHECK_THROWS_WITH(fails("the reward server timed out"), "the reward server timed out");
+  CHECK_THROWS_WITH(fails("10.0.0.7:80: Connection refused"), "10.0.0.7:80: Connection refused");
   CHECK_THROWS_AS(
-      throws("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer"),
+      fails("[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer"),
       acc::Error);
+  const auto fails_in = [&](const char* file, const char* text) {
+    throws(c10::Error({.function = "wait", .file = file, .line = 90}, text));
+  };
+  CHECK_THROWS_AS(fails_in("/home/me/train.cpp", "the reward server timed out"), c10::Error);
+  CHECK_THROWS_AS(
+      fails_in("/pytorch/c10/cuda/CUDAException.cpp", "CUDA error: the launch timed out and was terminated"),
+      c10::Error);
+  CHECK_THROWS_AS(fails_in("/pytorch/torch/csrc/distributed/c10d/Work.cpp", "Operation timed out!"),
+                  acc::Error);
 }
 
 TEST_CASE("process_group: a program's own SIGPIPE handler is kept", "[runtime]") {
