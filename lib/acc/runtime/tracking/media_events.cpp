@@ -122,7 +122,7 @@ std::string images_event(const EventTime& time, std::string_view tag, const at::
 }
 
 std::string histogram_event(const EventTime& time, std::string_view tag, const at::Tensor& values) {
-  const at::Tensor all = values.detach().cpu().to(at::kDouble).flatten().contiguous();
+  const at::Tensor all = values.detach().cpu().to(at::kDouble).flatten().contiguous().resolve_neg();
   if (all.numel() == 0 || !at::isfinite(all).all().item<bool>())
     throw Error({.what = "has no values, or one that is not finite", .where = std::string(tag)});
   const std::vector<double>& bins = default_bins();

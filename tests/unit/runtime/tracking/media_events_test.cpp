@@ -2,6 +2,7 @@
 // That the events are those of PyTorch's SummaryWriter is tested by parity/tracking.
 #include "acc/runtime/tracking/media_events.hpp"
 
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -30,6 +31,12 @@ TEST_CASE("media events: what is not an image, or has no histogram, is an error"
     CHECK(acc::test::error_of([&] { acc::detail::histogram_event({}, "tag", no_values); }) ==
           "tag: has no values, or one that is not finite");
   CHECK(acc::detail::histogram_event({}, "tag", at::zeros({2})).find("tag") != std::string::npos);
+}
+
+TEST_CASE("media events: a histogram of lazily negated numbers is that of their values", "[runtime]") {
+  const at::Tensor numbers = at::full({3}, 2, at::kDouble);
+  CHECK(acc::detail::histogram_event({}, "tag", at::_neg_view(numbers)) ==
+        acc::detail::histogram_event({}, "tag", -numbers));
 }
 
 }  // namespace media_events_test
