@@ -4,4 +4,9 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
+
+#if !__has_include(<nlohmann/json.hpp>)
+#error "acc/objects.hpp needs nlohmann/json 3.11: apt-get install nlohmann-json3-dev"
+#endif
+
 #include "acc/runtime/comm/objects.hpp"

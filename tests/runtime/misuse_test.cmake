@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DCOMMANDS=compile_commands.json -DLIKE=drift_test.cpp -DLIB=lib -P misuse_test.cmake: checks that the compiler
-# reports each wrong call in one line, and an older language first. LIKE is a source of tests: misuse.cpp is compiled by
-# its command, for its precompiled header.
+# reports each wrong call in one line, and an older language or a missing library first. LIKE is a source of tests:
+# misuse.cpp is compiled by its command, for its precompiled header.
 
 # One for each call of misuse.cpp.
 set(sentences
@@ -53,3 +53,9 @@ foreach(header IN LISTS headers)
     message(FATAL_ERROR "${header} in C++17: ended with ${ended}:\n${said}")
   endif()
 endforeach()
+
+execute_process(COMMAND ${compiler} -std=c++20 -nostdinc -I${LIB} -Wfatal-errors -fsyntax-only -x c++ ${LIB}/acc/objects.hpp
+                RESULT_VARIABLE ended ERROR_VARIABLE said OUTPUT_VARIABLE ignored)
+if(ended EQUAL 0 OR NOT said MATCHES "error: #error \"acc/objects.hpp needs nlohmann/json")
+  message(FATAL_ERROR "acc/objects.hpp without nlohmann/json: ended with ${ended}:\n${said}")
+endif()
