@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <iterator>
 
@@ -20,19 +23,6 @@
 
 namespace acc::launcher {
 namespace {
-
-constexpr std::string_view kHelp =
-    "usage: acc test [--nodes] [--json] [--time-limit SECONDS] [--config_file FILE] [options of acc "
-    "launch]\n\n"
-    "Starts a distributed sanity program with the config: checks what a training needs, measures every\n"
-    "pair of processes, all-reduces and each rank's speed, and names the outlier. Exits 0 when all checks\n"
-    "passed with the configured number of processes.\n\n"
-    "  --nodes               only check the nodes and the network between them: devices, memory, disk, "
-    "clocks,\n"
-    "                        names, connections and bandwidth; exits 1 and says what to do if something is "
-    "wrong\n"
-    "  --json                what it found, as one JSON object on standard output\n"
-    "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
 
 // The dynamic linker ends a program with this code when a library is missing or cannot be read; so does a
 // shell that finds no program.
@@ -54,21 +44,65 @@ double to_seconds(const std::string& text) {
   return *seconds;
 }
 
+// A flag of `acc test` itself.
+struct TestFlag {
+  std::string_view name;
+  /// What its value is; empty: it has none.
+  std::string_view value;
+  /// For the man page and completion.
+  std::string_view summary;
+  std::string_view help;
+  void (*set)(TestOptions& options, const std::string& value);
+
+  std::string synopsis() const { return fmt::format("{}{}{}", name, value.empty() ? "" : " ", value); }
+};
+
+constexpr std::array kTestFlags = {
+    TestFlag{"--nodes", "", "Only check the nodes and the network between them",
+             "only check the nodes and the network between them: devices, memory, disk, clocks, names, "
+             "connections and bandwidth; exits 1 and says what to do if something is wrong",
+             [](TestOptions& options, const std::string&) { options.nodes = true; }},
+    TestFlag{"--json", "", "What it found, as JSON on standard output",
+             "what it found, as one JSON object on standard output",
+             [](TestOptions& options, const std::string&) { options.json = true; }},
+    TestFlag{"--time-limit", "SECONDS", "Seconds of each step of the training test",
+             "of each step, 60 by default; then it names the rank that is missing and ends",
+             [](TestOptions& options, const std::string& value) { options.time_limit = to_seconds(value); }}};
+
+std::string help_text() {
+  constexpr std::size_t kIndent = 24;
+  constexpr std::size_t kWidth = 107;
+  std::string usage = "usage: acc test";
+  std::string entries;
+  for (const TestFlag& flag : kTestFlags) {
+    usage += fmt::format(" [{}]", flag.synopsis());
+    entries += fmt::format("{:<{}}{}\n", "  " + flag.synopsis(), kIndent, wrap(flag.help, kIndent, kWidth));
+  }
+  return usage +
+         " [--config_file FILE] [options of acc launch]\n\n"
+         "Starts a distributed sanity program with the config: checks what a training needs, measures every\n"
+         "pair of processes, all-reduces and each rank's speed, and names the outlier. Exits 0 when all "
+         "checks\n"
+         "passed with the configured number of processes.\n\n" +
+         entries;
+}
+
 TestOptions read_options(const std::vector<std::string>& words) {
-  constexpr std::string_view kTimeLimit = "--time-limit";
   TestOptions options;
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (*word == "--nodes") {
-      options.nodes = true;
-    } else if (*word == "--json") {
-      options.json = true;
-    } else if (*word == kTimeLimit) {
-      if (std::next(word) == words.end()) throw Error({.what = "expected one argument", .where = *word});
-      options.time_limit = to_seconds(*++word);
-    } else if (word->starts_with(fmt::format("{}=", kTimeLimit))) {
-      options.time_limit = to_seconds(word->substr(kTimeLimit.size() + 1));
-    } else {
+    const std::size_t equals = word->find('=');
+    const bool joined = equals != std::string::npos;
+    const auto* const flag =
+        std::ranges::find(kTestFlags, std::string_view(*word).substr(0, equals), &TestFlag::name);
+    if (flag == kTestFlags.end() || (joined && flag->value.empty())) {
       options.others.push_back(*word);
+    } else if (joined) {
+      flag->set(options, word->substr(equals + 1));
+    } else if (flag->value.empty()) {
+      flag->set(options, "");
+    } else {
+      if (std::next(word) == words.end()) throw Error({.what = "expected one argument", .where = *word});
+      flag->set(options, *++word);
     }
   }
   return options;
@@ -120,9 +154,11 @@ bool misses_libraries(const std::filesystem::path& program) {
 void describe_test_command(CLI::App& app) {
   CLI::App* test =
       app.add_subcommand("test", "Test distributed training, or the nodes alone, with the config");
-  test->add_flag("--nodes")->description("Only check the nodes and the network between them");
-  test->add_flag("--json")->description("What it found, as JSON on standard output");
-  test->add_option("--time-limit")->description("Seconds of each step of the training test");
+  for (const TestFlag& flag : kTestFlags) {
+    const std::string name(flag.name);
+    CLI::Option* option = flag.value.empty() ? test->add_flag(name) : test->add_option(name);
+    option->description(std::string(flag.summary));
+  }
 }
 
 int test_command(const std::vector<std::string>& words) {
@@ -136,7 +172,7 @@ int test_command(const std::vector<std::string>& words) {
     return 0;
   }
   if (command_line.help) {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", help_text());
     return 0;
   }
   if (!command_line.program.empty()) {
