@@ -44,6 +44,7 @@ struct StaticBackend::Impl : StoreMeeting {
   std::map<int, bool> counted = {};
   RunningClock::time_point deadline = {};
   bool wanted = false;
+  bool closing = false;
 };
 
 void StaticBackend::Impl::request_round() {
@@ -53,9 +54,9 @@ void StaticBackend::Impl::request_round() {
 }
 
 void StaticBackend::Impl::ask_soon() {
-  if (!wanted || failed) return;
+  if (!wanted || stopped) return;
   gather(own.size(), own.size() == static_cast<std::size_t>(options.num_nodes), [this] {
-    if (wanted && !failed) ask_for_ranks();
+    if (wanted && !stopped) ask_for_ranks();
   });
 }
 

@@ -54,16 +54,21 @@ void StoreMeeting::missing(const std::string& text, bool spare) {
   notify(events.on_missing, text, spare);
 }
 
-void StoreMeeting::fail(const Error& error) {
-  if (std::exchange(failed, true)) return;
+void StoreMeeting::stop() {
+  stopped = true;
   timer.cancel();
   exchange.reset();
+}
+
+void StoreMeeting::fail(const Error& error) {
+  if (stopped) return;
+  stop();
   notify(events.on_error, error);
 }
 
 void StoreMeeting::finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options) {
   finishing = std::move(done);
-  if (alone || failed) return boost::asio::post(loop, guard([this] { finished(); }));
+  if (alone || stopped) return boost::asio::post(loop, guard([this] { finished(); }));
   barrier.emplace(store, options, [this](bool) { finished(); });
 }
 

@@ -38,7 +38,9 @@ struct StoreMeeting {
   void gather(std::size_t nodes, bool all, std::function<void()> gathered);
   /// Reports what is waited for, if that has changed.
   void missing(const std::string& text, bool spare = false);
-  /// Reports the error, once and last.
+  /// Asks the store nothing more.
+  void stop();
+  /// Stops, and reports the error, unless it has stopped.
   void fail(const Error& error);
   /// Calls `done` when all nodes of the barrier have reached it; at once if `alone`: all of them are our own.
   void finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options);
@@ -52,8 +54,7 @@ struct StoreMeeting {
   bool gathering = false;
   /// Wraps the store's callbacks, since the store may outlive this.
   CallbackGuard guard = {};
-  bool failed = false;
-  bool closing = false;
+  bool stopped = false;
   std::optional<RankExchange> exchange = {};
   std::optional<ExitBarrier> barrier = {};
   std::function<void()> finishing = {};

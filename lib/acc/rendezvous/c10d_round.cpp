@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/c10d_round.hpp"
+
+#include <utility>
+
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+
+C10dRound::C10dRound(StoreMeeting& meeting, const C10dBackendOptions& options, const RendezvousState& state,
+                     const std::map<RendezvousNode, OwnNode>& own, std::optional<C10dMaster> known)
+    : meeting_(meeting),
+      options_(options),
+      number_(state.round),
+      num_nodes_(static_cast<int>(state.participants.size())),
+      times_have_zone_(state.times_have_zone.value_or(true)),
+      master_(std::move(known)) {
+  for (const auto& [node, rank] : state.participants) {
+    if (const auto member = own.find(node); member != own.end())
+      members_.emplace(static_cast<int>(rank), member->second);
+  }
+}
+
+void C10dRound::start() {
+  RankExchange::Options ask = {
+      .prefix = prefix(number_), .group_size = num_nodes_, .timeout = options_.read_timeout};
+  for (const auto& [rank, node] : members_) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
+  if (const auto first = members_.find(0); first != members_.end()) {
+    if (!times_have_zone_ && options_.agents == TorchAgents::v2_6) {
+      return meeting_.fail(
+          Error({.kind = ErrorKind::rendezvous,
+                 .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
+                         "launcher of later rules as rank 0",
+                 .where = meeting_.store.loss().where,
+                 .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
+    }
+    master_ = own_master(first->second);
+    ask.first = {{ask.prefix + "MASTER_ADDR", master_->addr},
+                 {ask.prefix + "MASTER_PORT", std::to_string(master_->port)}};
+  }
+  meeting_.exchange_ranks(std::move(ask), [this](const auto& ranks) {
+    ranks_ = ranks;
+    members_.contains(0) ? report(*master_) : find_master(number_);
+  });
+}
+
+void C10dRound::end() {
+  meeting_.exchange.reset();
+  guard_.reset();
+  stage_ = Stage::over;
+}
+
+ExitBarrier::Options C10dRound::exit_barrier() const {
+  return {.prefix = prefix(number_), .group_size = num_nodes_, .own = static_cast<int>(members_.size())};
+}
+
+std::string C10dRound::prefix(std::int64_t round) const {
+  return "/torch.rendezvous." + options_.run_id + "." + std::to_string(round) + "/";
+}
+
+C10dMaster C10dRound::own_master(const OwnNode& first) const {
+  if (options_.agents == TorchAgents::v2_5 && options_.endpoint)
+    return {options_.endpoint->host, options_.endpoint->port};
+  return {first.addr, first.store_port, options_.agent_serves && options_.agents != TorchAgents::v2_4};
+}
+
+// Agents of torch 2.6 and later publish the address once, in their first round.
+void C10dRound::find_master(std::int64_t round) {
+  meeting_.store.multi_get(
+      {prefix(round) + "MASTER_ADDR", prefix(round) + "MASTER_PORT"},
+      guard_([this, round](StoreOutcome outcome, const Store::Values& values) {
+        if (outcome != StoreOutcome::done) return;
+        if (values) {
+          const auto port = parse_integer(values->at(1));
+          if (!port || *port < 1 || *port > 65535) {
+            return meeting_.fail(
+                Error({.kind = ErrorKind::rendezvous,
+                       .what = "rank 0's node published an invalid port: '" + values->at(1) + "'"}));
+          }
+          return report({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone_});
+        }
+        if (!times_have_zone_ && options_.endpoint)
+          return report({options_.endpoint->host, options_.endpoint->port});
+        if (master_) return report(*master_);
+        if (round > 0) return find_master(round - 1);
+        meeting_.fail(
+            Error({.kind = ErrorKind::rendezvous,
+                   .what = "the node with rank 0 has not published the address of the workers' store",
+                   .where = meeting_.store.loss().where,
+                   .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
+      }));
+}
+
+void C10dRound::report(const C10dMaster& master) {
+  master_ = master;
+  stage_ = Stage::reported;
+  RendezvousBackend::Rounds rounds;
+  for (const auto& [group_rank, node] : members_) {
+    Round round = round_of(group_rank, num_nodes_, ranks_.at(group_rank));
+    round.master_addr = master.addr;
+    round.master_port = master.port;
+    round.use_agent_store = master.agent_serves;
+    rounds.emplace_back(node, round);
+  }
+  notify(meeting_.events.on_round, rounds);
+}
+
+}  // namespace acc::launcher
