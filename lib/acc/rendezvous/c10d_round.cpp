@@ -69,7 +69,7 @@ void C10dRound::find_master(std::int64_t round) {
   meeting_.store.multi_get(
       {prefix(round) + "MASTER_ADDR", prefix(round) + "MASTER_PORT"},
       guard_([this, round](StoreOutcome outcome, const Store::Values& values) {
-        if (outcome != StoreOutcome::done) return;
+        if (outcome != StoreOutcome::done || meeting_.stopped) return;
         if (values) {
           const auto port = parse_integer(values->at(1));
           if (!port || *port < 1 || *port > 65535) {

@@ -55,7 +55,8 @@ void StoreMeeting::missing(const std::string& text, bool spare) {
 }
 
 void StoreMeeting::stop() {
-  stopped = true;
+  if (std::exchange(stopped, true)) return;
+  guard.reset();
   timer.cancel();
   exchange.reset();
 }

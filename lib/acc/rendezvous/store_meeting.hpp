@@ -38,7 +38,7 @@ struct StoreMeeting {
   void gather(std::size_t nodes, bool all, std::function<void()> gathered);
   /// Reports what is waited for, if that has changed.
   void missing(const std::string& text, bool spare = false);
-  /// Asks the store nothing more.
+  /// Asks the store nothing more, and handles no reply.
   void stop();
   /// Stops, and reports the error, unless it has stopped.
   void fail(const Error& error);

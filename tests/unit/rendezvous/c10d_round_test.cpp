@@ -105,6 +105,15 @@ TEST_CASE("c10d_round: once it is over nothing is reported", "[rendezvous]") {
   CHECK(job.reported.empty());
 }
 
+TEST_CASE("c10d_round: after an error of the meeting nothing is reported", "[rendezvous]") {
+  Meeting job(C10dMaster{"there", 5000});
+  job.client.on_get = [&] { job.meeting->fail(acc::Error({.what = "it is over"})); };
+  job.round->start();
+  job.store.until([&] { return job.client.replies == 1; });
+  CHECK(job.error == "it is over");
+  CHECK(job.reported.empty());
+}
+
 TEST_CASE("c10d_round: at the end its own nodes wait for the others", "[rendezvous]") {
   const Meeting job(std::nullopt);
   CHECK_FALSE(job.round->is_alone());
