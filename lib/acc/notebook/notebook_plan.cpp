@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/notebook/notebook_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "acc/base/error.hpp"
@@ -59,10 +61,6 @@ class Flags {
   CommandLine command_line_ = {};
 };
 
-std::string seconds_text(std::chrono::milliseconds duration) {
-  return std::to_string(std::chrono::duration<double>(duration).count());
-}
-
 CommandLine to_command_line(const NotebookLauncherOptions& options, bool cpu, const NotebookHost& host) {
   namespace key = launcher::key;
   Flags flags;
@@ -83,7 +81,9 @@ CommandLine to_command_line(const NotebookLauncherOptions& options, bool cpu, co
   flags.give(key::tee, options.tee);
   if (options.num_cpu_threads_per_process)
     flags.give(key::num_cpu_threads_per_process, std::to_string(*options.num_cpu_threads_per_process));
-  flags.give(key::shutdown_timeout, seconds_text(options.shutdown_timeout));
+  // std::to_string would write the decimal point of the program's locale.
+  flags.give(key::shutdown_timeout,
+             fmt::to_string(std::chrono::duration<double>(options.shutdown_timeout).count()));
   if (cpu) flags.give(key::use_cpu, "cpu", "true");
   return std::move(flags).with_program(host.program);
 }

@@ -3,7 +3,9 @@
 
 #include "acc/plan/worker_environment.hpp"
 #include "support/catch.hpp"
+#include "support/comma_locale.hpp"
 #include "support/errors.hpp"
+#include "support/skip.hpp"
 
 namespace notebook_plan_test {
 
@@ -60,6 +62,13 @@ TEST_CASE("notebook_plan: the options are the job, whatever the environment says
   CHECK(variable(made, "OMP_NUM_THREADS") == "2");
   CHECK(variable(made, "ACCELERATE_USE_CPU") == "True");
   CHECK(made.notes.empty());
+}
+
+TEST_CASE("notebook_plan: the program may write numbers with a decimal comma", "[notebook]") {
+  const CommaLocale locale;
+  if (!locale.is_set()) return skip("locales is missing (apt-get install locales)");
+  CHECK(plan({.num_processes = 2, .shutdown_timeout = std::chrono::milliseconds(1500)}).shutdown_timeout ==
+        std::chrono::milliseconds(1500));
 }
 
 TEST_CASE("notebook_plan: one machine meets at a free port, unless one is named", "[notebook]") {

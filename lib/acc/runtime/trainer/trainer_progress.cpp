@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_progress.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -14,13 +15,6 @@ namespace {
 constexpr int kBarCells = 30;
 // Drawing more often would take time without being visible.
 constexpr std::chrono::milliseconds kBetweenDrawings{100};
-
-template <class... Arguments>
-std::string format(const char* pattern, Arguments... arguments) {
-  std::array<char, 128> text = {};
-  const int size = std::snprintf(text.data(), text.size(), pattern, arguments...);
-  return {text.data(), static_cast<std::size_t>(std::clamp<int>(size, 0, text.size() - 1))};
-}
 
 // The title of a column: `F1 Score` for `eval_f1_score`.
 std::string title_of(std::string name) {
@@ -70,8 +64,8 @@ std::string clock_time(double seconds) {
   const auto whole = static_cast<long>(std::max(0.0, seconds));
   const long hours = whole / 3600;
   const long minutes = whole / 60 % 60;
-  if (hours > 0) return format("%ld:%02ld:%02ld", hours, minutes, whole % 60);
-  return format("%02ld:%02ld", minutes, whole % 60);
+  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
+  return fmt::format("{:02}:{:02}", minutes, whole % 60);
 }
 
 void ProgressCallback::on_train_begin(const Arguments& /*arguments*/, State& state, Control& /*control*/) {
@@ -134,10 +128,10 @@ void ProgressCallback::draw_bar(const State& state) {
     const auto steps = static_cast<double>(state.global_step - first_step_);
     const std::string left =
         steps > 0 ? clock_time(seconds / steps * double(state.max_steps - state.global_step)) : "?";
-    line = format("%3d%% [", static_cast<int>(part * 100)) + std::string(full, '#') +
+    line = fmt::format("{:3}% [", static_cast<int>(part * 100)) + std::string(full, '#') +
            std::string(kBarCells - full, ' ') + "] " + std::to_string(state.global_step) + "/" +
            std::to_string(state.max_steps) + " [" + clock_time(seconds) + "<" + left +
-           (steps > 0 ? format(", %.2f steps/s", steps / seconds) : std::string()) + "]";
+           (steps > 0 ? fmt::format(", {:.2f} steps/s", steps / seconds) : std::string()) + "]";
   }
   if (predicted_ > 0) {
     line += (line.empty() ? "" : "  ") + std::string("evaluating ") + std::to_string(predicted_);
@@ -160,16 +154,16 @@ void ProgressCallback::write_row(const Arguments& arguments, const State& state,
   const bool by_epoch = arguments.eval_strategy == IntervalStrategy::epoch;
   std::vector<std::string> columns = {by_epoch ? "Epoch" : "Step", "Training Loss"};
   std::vector<std::string> cells = {
-      by_epoch ? format("%.4g", state.epoch) : std::to_string(state.global_step),
-      training_loss_ ? format("%.6f", *training_loss_) : "No log"};
+      by_epoch ? fmt::format("{:.4g}", state.epoch) : std::to_string(state.global_step),
+      training_loss_ ? fmt::format("{:.6f}", *training_loss_) : "No log"};
   if (const auto loss = metrics.find("eval_loss"); loss != metrics.end()) {
     columns.push_back("Validation Loss");
-    cells.push_back(format("%.6f", loss->second));
+    cells.push_back(fmt::format("{:.6f}", loss->second));
   }
   for (const auto& [name, value] : metrics) {
     if (!is_shown(name)) continue;
     columns.push_back(title_of(name));
-    cells.push_back(format("%.6f", value));
+    cells.push_back(fmt::format("{:.6f}", value));
   }
   const auto line_of = [&](const std::vector<std::string>& texts) {
     std::string line;

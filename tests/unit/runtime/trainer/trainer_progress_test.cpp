@@ -3,6 +3,9 @@
 
 #include "acc/runtime/trainer/training_plan.hpp"
 #include "support/catch.hpp"
+#include "support/comma_locale.hpp"
+#include "support/printed.hpp"
+#include "support/skip.hpp"
 
 namespace trainer_progress_test {
 
@@ -35,6 +38,20 @@ TEST_CASE("trainer_progress: before a training transformers' lines tell its size
         "  Gradient Accumulation steps = 2\n"
         "  Total optimization steps = 5,625\n"
         "  Number of trainable parameters = 1,199,882\n");
+}
+
+TEST_CASE("trainer_progress: a row has decimal points, whatever the program's locale", "[runtime]") {
+  const acc::test::CommaLocale locale;
+  if (!locale.is_set()) return acc::test::skip("locales is missing (apt-get install locales)");
+  acc::detail::ProgressCallback progress(/*is_terminal=*/false);
+  const acc::TrainingArguments arguments;
+  acc::TrainerState state;
+  acc::TrainerControl control;
+  progress.on_train_begin(arguments, state, control);
+  const std::string rows = acc::test::printed_to(stdout, [&] {
+    progress.on_log(arguments, state, control, {{"loss", 0.5}});
+  });
+  CHECK(rows.find("0.500000") != std::string::npos);
 }
 
 }  // namespace trainer_progress_test
