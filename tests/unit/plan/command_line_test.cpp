@@ -99,7 +99,7 @@ TEST_CASE("command_line: whole numbers are Python's", "[plan]") {
   CHECK(torchrun({"--max-restarts", " 1_0", "t.py"}).flags.at(key::max_restarts).value == 10);
 }
 
-TEST_CASE("command_line: torchrun drops one -- after the program, launch keeps it", "[plan]") {
+TEST_CASE("command_line: one -- after the program is for the launcher", "[plan]") {
   CHECK(torchrun({"s.py", "--", "a"}).program == Words{"s.py", "a"});
   CHECK(torchrun({"s.py", "--", "--", "a"}).program == Words{"s.py", "--", "a"});
   CHECK(torchrun({"s.py", "a", "--", "b"}).program == Words{"s.py", "a", "--", "b"});

@@ -17,6 +17,7 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
 
 namespace data_parallel_test {
 
@@ -48,6 +49,11 @@ struct NormNet : torch::nn::Cloneable<NormNet> {
   void reset() override { norm = register_module("norm", torch::nn::BatchNorm1d(3)); }
   at::Tensor forward(const at::Tensor& x) { return norm->forward(x); }
   torch::nn::BatchNorm1d norm{nullptr};
+};
+
+struct LossNet : torch::nn::Cloneable<LossNet> {
+  void reset() override {}
+  at::Tensor forward(const at::Tensor& x) { return x.sum(); }
 };
 
 struct NotCloneable : torch::nn::Module {
@@ -105,6 +111,12 @@ TEST_CASE("data_parallel: copies compute without gradients where the caller does
 TEST_CASE("data_parallel: an exception of a replica is rethrown", "[runtime]") {
   acc::DataParallel parallel(std::make_shared<Net>(), kTwo);
   CHECK_THROWS_WITH(parallel(at::randn({26, 3})), "unlucky");
+}
+
+TEST_CASE("data_parallel: of a module that returns a number each part's is there, as in Python",
+          "[runtime]") {
+  acc::DataParallel parallel(std::make_shared<LossNet>(), kTwo);
+  CHECK(parallel(at::ones({3, 2})).equal(acc::test::numbers({4, 2}, {2}, at::kFloat)));
 }
 
 TEST_CASE("data_parallel: running statistics are those of the first replica", "[runtime]") {
