@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
 #include <mutex>
 
 #include "acc/base/blocked_signals.hpp"
@@ -42,8 +41,7 @@ Descriptor pidfd_of(pid_t pid) {
 // With all signals blocked, so that none of the caller's handlers runs in the child.
 pid_t fork_agent(const NotebookJob& job) {
   // What stands in the buffers would be written by each worker too.
-  std::cout.flush();
-  std::fflush(nullptr);
+  flush_standard_streams();
   const BlockedSignals blocked;
   const pid_t agent = ::fork();
   if (agent < 0) throw_launch_error(std::string("this process cannot be forked: ") + std::strerror(errno));

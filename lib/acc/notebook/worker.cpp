@@ -55,9 +55,14 @@ int run_worker(const WorkerFunction& function, const SharedText& result) {
   // Not in this thread: if it is the caller's that forked, libgomp takes the threads that this one had for
   // alive, and waits for them for ever.
   std::thread([&] { code = call(function, result); }).join();
-  std::cout.flush();
-  std::fflush(nullptr);
+  flush_standard_streams();
   return code;
+}
+
+void flush_standard_streams() {
+  for (std::ostream* stream : {&std::cout, &std::cerr, &std::clog}) stream->flush();
+  for (std::wostream* stream : {&std::wcout, &std::wcerr, &std::wclog}) stream->flush();
+  std::fflush(nullptr);
 }
 
 std::optional<std::string> result_in(const SharedText& result) {

@@ -11,6 +11,9 @@ namespace acc::detail {
 /// streams. Returns the exit code.
 int run_worker(const WorkerFunction& function, const SharedText& result);
 
+/// Flushes all standard streams, as exit() does.
+void flush_standard_streams();
+
 /// What run_worker() has written; nullopt when the function did not return, as after exit(0).
 std::optional<std::string> result_in(const SharedText& result);
 

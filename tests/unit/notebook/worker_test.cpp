@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <csignal>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <thread>
 
@@ -71,6 +73,18 @@ TEST_CASE("worker: a function that ends the process has no result", "[notebook]"
   const Ended ended = worker([]() -> std::string { ::_exit(0); });
   CHECK(ended.code == 0);
   CHECK_FALSE(ended.result);
+}
+
+TEST_CASE("worker: what the function writes to a stream with a buffer is there at its end", "[notebook]") {
+  const TemporaryFolder folder;
+  std::ofstream log(folder.path() / "log");
+  std::streambuf* const before = std::clog.rdbuf(log.rdbuf());
+  worker([] {
+    std::clog << "late";
+    return "";
+  });
+  std::clog.rdbuf(before);
+  CHECK(folder.read("log") == "late");
 }
 
 TEST_CASE("worker: the function has a thread of its own, the worker's threads, and no SIGPIPE",
