@@ -125,7 +125,7 @@ class Agent {
     return plan_.requeue_on_preemption && (!noticed_.empty() || stop_signal_ == SIGTERM);
   }
   bool asked_to_end() const { return stop_signal_ || supervisor_lost_; }
-  bool must_end() const { return asked_to_end() || over_ || hung_ || !failed_.empty(); }
+  bool must_end() const { return asked_to_end() || over_ || job_done_ || hung_ || !failed_.empty(); }
 
   const LaunchPlan& plan_;
   JobParts parts_;
@@ -198,7 +198,9 @@ LaunchReport Agent::run() {
 // Agrees with the other nodes on what comes next. Returns true for another attempt.
 bool Agent::goes_on() {
   if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_remote_cause();
-  if (!over_ && !asked_to_end()) {
+  if (job_done_ && !ready_)
+    parts_.reporter.report(GroupChanged{"the job has succeeded without this node", false});
+  if (!over_ && !job_done_ && !asked_to_end()) {
     if (report_.first_failure) {
       const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
       if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});

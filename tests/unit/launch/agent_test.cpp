@@ -894,6 +894,18 @@ TEST_CASE("agent: several nodes: too few nodes in time", "[launch]") {
   CHECK(job.processes.started().empty());
 }
 
+TEST_CASE("agent: a spare ends with the job that did not need it", "[launch]") {
+  Job job;
+  job.rendezvous.answers = false;
+  job.rendezvous.on_round = [&] { job.processes.post(NodeEvent(JobDone{})); };
+  const LaunchReport report = job.run(plan_of(2));
+  CHECK(report.exit_code == 0);
+  CHECK(job.processes.started().empty());
+  CHECK(job.reporter.all<GroupChanged>().at(0).text == "the job has succeeded without this node");
+  CHECK(job.rendezvous.finished == 0);
+  CHECK(job.rendezvous.left_with == 0);
+}
+
 TEST_CASE("agent: a hang is reported, and the job continues", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);
