@@ -37,7 +37,7 @@ class C10dRound {
   /// `own`: all own nodes. `known`: the master of the round before. `meeting` and `options` outlive it.
   C10dRound(StoreMeeting& meeting, const C10dBackendOptions& options, const RendezvousState& state,
             const std::map<RendezvousNode, OwnNode>& own, std::optional<C10dMaster> known);
-  ~C10dRound() { end(); }
+  ~C10dRound() { meeting_.exchange.reset(); }
   C10dRound(const C10dRound&) = delete;
   C10dRound& operator=(const C10dRound&) = delete;
 
