@@ -8,6 +8,7 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
 #include "acc/runtime/checkpoint/materialize.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"

@@ -14,7 +14,7 @@
 #include "acc/runtime/accelerator/prepared.hpp"
 #include "acc/runtime/checkpoint/background_save.hpp"
 #include "acc/runtime/checkpoint/checkpoint.hpp"
-#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
 namespace acc::detail {

@@ -16,6 +16,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/replacement.hpp"
 #include "acc/formats/weights_replacement.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 
 namespace acc {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
 
 namespace acc::detail {

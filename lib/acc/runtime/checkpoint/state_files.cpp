@@ -5,7 +5,7 @@
 
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/gathered_optimizer_state.hpp"
-#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/two_threads.hpp"

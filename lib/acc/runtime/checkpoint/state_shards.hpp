@@ -8,7 +8,7 @@
 
 #include "acc/runtime/checkpoint/checkpoint_content.hpp"
 #include "acc/runtime/checkpoint/dcp_checkpoint.hpp"
-#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/model_state.hpp"
 
 namespace acc::detail {
 

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 
+#include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/tensors/meta_device.hpp"
 #include "support/catch.hpp"

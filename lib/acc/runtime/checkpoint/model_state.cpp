@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/model_state.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kDdpPrefix = "module.";
+
+// Compares storages, not addresses: parameters of the meta device and sharded ones have none.
+bool same_memory(const at::Tensor& a, const at::Tensor& b) {
+  return a.numel() > 0 && a.is_alias_of(b) && a.storage_offset() == b.storage_offset() &&
+         a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+// A file stores a tied weight once, under one of its names.
+bool tied_to_given(const at::Tensor& tensor, const NamedTensors& wanted, const NamedTensors& given) {
+  return std::ranges::any_of(wanted, [&](const auto& other) {
+    return given.contains(other.first) && same_memory(other.second, tensor);
+  });
+}
+
+std::vector<Problem> problems_of(const IncompatibleKeys& keys, const NamedTensors& given,
+                                 const std::string& where) {
+  std::vector<Problem> problems;
+  for (const std::string& name : keys.missing_keys)
+    problems.push_back({fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(given))});
+  for (const std::string& name : keys.unexpected_keys)
+    problems.push_back({fmt::format("has a tensor '{}' that the model lacks", name), where, ""});
+  return problems;
+}
+
+std::vector<Problem> compare_shapes(const NamedTensors& wanted, const NamedTensors& given,
+                                    const std::string& where) {
+  std::vector<Problem> problems;
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = given.find(name);
+    if (found == given.end() || found->second.sizes() == tensor.sizes()) continue;
+    problems.push_back({fmt::format("tensor '{}' is [{}], the model's is [{}]", name,
+                                    fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")),
+                        where, ""});
+  }
+  return problems;
+}
+
+// Also if elements are NaN in both.
+bool same_values(const at::Tensor& a, const at::Tensor& b) {
+  const auto bytes = [](const at::Tensor& tensor) {
+    return tensor.contiguous().reshape({-1}).view(at::kByte);
+  };
+  return a.equal(b) || (a.sizes() == b.sizes() && bytes(a).equal(bytes(b)));
+}
+
+// The values that the model would get depend on the order of the names, in PyTorch too.
+std::vector<Problem> compare_ties(const NamedTensors& wanted, const NamedTensors& given,
+                                  const std::string& where) {
+  std::vector<Problem> problems;
+  std::multimap<const c10::StorageImpl*, std::string> names;
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = given.find(name);
+    if (found == given.end() || found->second.is_meta()) continue;
+    const auto value_of = [&, type = tensor.scalar_type()](const std::string& one) {
+      return given.at(one).to(type);
+    };
+    const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    const auto in_storage = names.equal_range(storage);
+    for (auto other = in_storage.first; other != in_storage.second; ++other) {
+      if (!same_memory(wanted.at(other->second), tensor) ||
+          same_values(value_of(other->second), value_of(name)))
+        continue;
+      problems.push_back({fmt::format("tensors '{}' and '{}' differ, and the model has one weight for both",
+                                      other->second, name),
+                          where, "leave one of them out, or give the model two weights"});
+    }
+    names.emplace(storage, name);
+  }
+  return problems;
+}
+
+bool all_prefixed(const NamedTensors& tensors) {
+  return std::ranges::all_of(tensors, [](const auto& item) { return item.first.starts_with(kDdpPrefix); });
+}
+
+void add_state(const torch::nn::Module& module, const std::string& prefix, OrderedTensors& state) {
+  for (const auto& item : module.named_parameters(/*recurse=*/false))
+    state.emplace_back(prefix + item.key(), item.value().detach());
+  for (const auto& item : module.named_buffers(/*recurse=*/false))
+    state.emplace_back(prefix + item.key(), item.value().detach());
+  for (const auto& child : module.named_children())
+    add_state(*child.value(), prefix + child.key() + ".", state);
+}
+
+NamedTensors without_prefix(const NamedTensors& tensors) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : tensors) result[name.substr(kDdpPrefix.size())] = tensor;
+  return result;
+}
+
+NamedTensors as_named_in(const NamedTensors& own, NamedTensors state) {
+  return !state.empty() && all_prefixed(state) && !all_prefixed(own) ? without_prefix(state) : state;
+}
+
+IncompatibleKeys compare(const NamedTensors& wanted, const NamedTensors& given) {
+  IncompatibleKeys keys;
+  for (const auto& [name, tensor] : wanted) {
+    if (!given.contains(name) && !tied_to_given(tensor, wanted, given)) keys.missing_keys.push_back(name);
+  }
+  for (const auto& [name, tensor] : given) {
+    if (!wanted.contains(name)) keys.unexpected_keys.push_back(name);
+  }
+  return keys;
+}
+
+// See detail::require_fitting; `own` is the module's state.
+IncompatibleKeys fitting_keys(const NamedTensors& own, const NamedTensors& state,
+                              const std::filesystem::path& where, bool strict) {
+  IncompatibleKeys keys = compare(own, state);
+  std::vector<Problem> problems = compare_shapes(own, state, where.string());
+  if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
+  if (problems.empty()) problems = compare_ties(own, state, where.string());
+  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+  return keys;
+}
+
+}  // namespace
+
+OrderedTensors ordered_state_of(const torch::nn::Module& module) {
+  OrderedTensors state;
+  add_state(module, "", state);
+  return state;
+}
+
+NamedTensors state_of(const torch::nn::Module& module) {
+  const OrderedTensors state = ordered_state_of(module);
+  return {state.begin(), state.end()};
+}
+
+IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensors& state) {
+  const NamedTensors own = state_of(module);
+  return compare(own, as_named_in(own, state));
+}
+
+IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
+                            const std::filesystem::path& where, bool strict) {
+  detail::plan_model_load(module, state, where, strict)();
+  return compare_keys(module, state);
+}
+
+namespace detail {
+
+OrderedTensors with_full_values(OrderedTensors tensors, bool keep) {
+  const at::NoGradGuard no_grad;
+  std::map<const Unit*, at::Tensor> values;
+  for (auto& [name, tensor] : tensors) {
+    Unit* unit = unit_of(tensor);
+    if (unit == nullptr) continue;
+    const Piece& piece = unit->pieces()[unit->piece_at(tensor.storage_offset())];
+    const auto [known, is_new] = values.try_emplace(unit);
+    if (is_new) {
+      at::Tensor flat = unit->collect(unit->shard());
+      if (keep) known->second = std::move(flat);
+    }
+    tensor = keep ? known->second.narrow(0, piece.offset, piece.numel).view(piece.shape) : at::Tensor();
+  }
+  std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
+  return tensors;
+}
+
+OrderedTensors without_ties(const OrderedTensors& tensors) {
+  OrderedTensors result;
+  for (const auto& item : tensors) {
+    const auto same = [&](const auto& other) { return same_memory(other.second, item.second); };
+    if (std::ranges::none_of(result, same)) result.push_back(item);
+  }
+  return result;
+}
+
+NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state) {
+  return as_named_in(state_of(module), std::move(state));
+}
+
+IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTensors& state,
+                                 const std::filesystem::path& where, bool strict) {
+  return fitting_keys(state_of(module), state, where, strict);
+}
+
+std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
+                                      const std::filesystem::path& where, bool strict) {
+  NamedTensors own = state_of(module);
+  state = as_named_in(own, std::move(state));
+  for (const std::string& name : fitting_keys(own, state, where, strict).unexpected_keys) state.erase(name);
+  return [own = std::move(own), state = std::move(state)]() mutable {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : state) assign(own.at(name), tensor);
+  };
+}
+
+}  // namespace detail
+
+}  // namespace acc
