@@ -29,8 +29,17 @@ namespace {
 
 enum class Phase { idle, forward, backward };
 
-// What a process does with a unit; for CallOrder.
-enum Call : std::int64_t { gather_in_forward, gather_in_backward, gather, average, collect, end, kCalls };
+// What a process does with a unit.
+enum class Call { gather_in_forward, gather_in_backward, gather, average, collect, end };
+constexpr std::int64_t kCalls = static_cast<std::int64_t>(Call::end) + 1;
+
+// A call for CallOrder, and back.
+std::int64_t number_of(Call call, std::size_t unit) {
+  return static_cast<std::int64_t>(unit) * kCalls + static_cast<std::int64_t>(call);
+}
+std::pair<Call, std::size_t> call_of(std::int64_t number) {
+  return {static_cast<Call>(number % kCalls), static_cast<std::size_t>(number / kCalls)};
+}
 
 // Tags of messages: each module has a range of its own, in which each unit has two and the order one.
 constexpr int kTagsOfModule = 1 << 16;
@@ -113,23 +122,25 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
     return units[unit]->is_root() ? "the root's parameters" : fmt::format("'{}'", units[unit]->name());
   }
 
-  std::string describe(std::int64_t call) const {
-    const auto unit = static_cast<std::size_t>(call / kCalls);
-    switch (call % kCalls) {
-      case gather_in_forward:
+  std::string describe(std::int64_t number) const {
+    const auto [call, unit] = call_of(number);
+    switch (call) {
+      case Call::gather_in_forward:
         return fmt::format("gathers {} in forward", label(unit));
-      case gather_in_backward:
+      case Call::gather_in_backward:
         return fmt::format("gathers {} in backward", label(unit));
-      case average:
+      case Call::average:
         return fmt::format("averages the gradients of {}", label(unit));
-      case end:
+      case Call::end:
         return "has ended its forward or backward";
-      default:
-        return fmt::format("gathers {} outside of forward", label(unit));
+      case Call::gather:
+      case Call::collect:
+        break;
     }
+    return fmt::format("gathers {} outside of forward", label(unit));
   }
   std::int64_t announce(Call call, std::size_t unit, const std::vector<bool>& pieces = {}) const {
-    return order->announce(static_cast<std::int64_t>(unit) * kCalls + call, pieces);
+    return order->announce(number_of(call, unit), pieces);
   }
 
   void make_units();
@@ -248,7 +259,7 @@ at::Tensor ShardedModule::Impl::collect_parts(std::size_t unit, const at::Tensor
   const at::Tensor flat = at::empty({own.numel() * group->size()}, own.options());
   flat.narrow(0, units[unit]->begin(), own.numel()).copy_(own);
   group->with_explained_errors("gathering of parameters", [&] {
-    const std::int64_t number = announce(collect, unit);
+    const std::int64_t number = announce(Call::collect, unit);
     if (!flat.device().is_cpu()) order->require_same(number);
     FlatTransfer transfer = start_all_gather(*group, flat, own, tag + 2 * static_cast<int>(unit));
     order->require_same(number);
@@ -262,7 +273,7 @@ void ShardedModule::Impl::refill(std::size_t unit) {
   if (!units[unit]->is_allocated()) return;
   const UnwatchedOperators unwatched;
   group->with_explained_errors("gathering of parameters", [&] {
-    start_gather(unit, gather);
+    start_gather(unit, Call::gather);
     finish_gather(unit);
   });
 }
@@ -299,7 +310,7 @@ void ShardedModule::Impl::use(std::size_t index, const c10::OperatorHandle& op) 
 void ShardedModule::Impl::make_current(std::size_t index) {
   const at::NoGradGuard no_grad;
   const UnwatchedOperators unwatched;
-  const Call call = phase == Phase::forward ? gather_in_forward : gather_in_backward;
+  const Call call = phase == Phase::forward ? Call::gather_in_forward : Call::gather_in_backward;
   // A module that has the unit's among its own goes on afterwards.
   const auto encloses = [&](std::size_t other) {
     return units[index]->name().starts_with(units[other]->name() + ".");
@@ -331,7 +342,7 @@ void ShardedModule::Impl::begin_backward() {
   });
   uses_in_backward.begin();
   group->with_explained_errors("backward",
-                               [&] { gather_ahead(uses_in_backward.first(), gather_in_backward); });
+                               [&] { gather_ahead(uses_in_backward.first(), Call::gather_in_backward); });
 }
 
 void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
@@ -356,7 +367,7 @@ void ShardedModule::Impl::start_average(std::size_t unit) {
   if (current == unit) current.reset();
   if (frees()) release(unit);
   finish_averages();  // one at a time, for its memory
-  averages[unit] = announce(average, unit, reductions[unit].pieces());
+  averages[unit] = announce(Call::average, unit, reductions[unit].pieces());
   if (!options.device.is_cpu()) order->require_same(averages[unit]);
   reductions[unit].start(*group, tag + 2 * static_cast<int>(unit) + 1);
 }
@@ -398,7 +409,7 @@ void ShardedModule::Impl::end_backward() {
     }
     finish_averages();
     if (frees()) release_all_but(/*kept_for_backward=*/false);
-    announce(end, 0);
+    announce(Call::end, 0);
   });
   phase = Phase::idle;
   synchronizes_once = false;
@@ -508,7 +519,7 @@ void ShardedModule::after_step() {
   const UnwatchedOperators unwatched;
   impl_->group->with_explained_errors("optimizer step", [&] {
     if (impl_->frees() && impl_->pins == 0) return impl_->release_all_but(/*kept_for_backward=*/false);
-    for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->start_gather(i, gather);
+    for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->start_gather(i, Call::gather);
     for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->finish_gather(i);
   });
 }
@@ -528,8 +539,8 @@ void ShardedModule::before_forward() {
     impl_->uses_in_forward.begin();
     for (std::size_t i = 0; i < impl_->units.size(); ++i)
       if (impl_->units[i]->is_root() && !impl_->units[i]->is_allocated())
-        impl_->start_gather(i, gather_in_forward);
-    impl_->gather_ahead(impl_->uses_in_forward.first(), gather_in_forward);
+        impl_->start_gather(i, Call::gather_in_forward);
+    impl_->gather_ahead(impl_->uses_in_forward.first(), Call::gather_in_forward);
   });
 }
 
@@ -540,7 +551,7 @@ void ShardedModule::after_forward(const std::vector<at::Tensor*>& /*outputs*/) {
   impl_->buffers_due = with_graph;
   impl_->group->with_explained_errors("forward", [&] {
     if (impl_->frees()) impl_->release_all_but(/*kept_for_backward=*/with_graph);
-    impl_->announce(end, 0);
+    impl_->announce(Call::end, 0);
   });
 }
 
@@ -552,7 +563,7 @@ void ShardedModule::gather_all() {
   const UnwatchedOperators unwatched;
   impl_->group->with_explained_errors("gathered_parameters", [&] {
     for (std::size_t i = 0; i < impl_->units.size(); ++i)
-      if (!impl_->units[i]->is_allocated()) impl_->start_gather(i, gather);
+      if (!impl_->units[i]->is_allocated()) impl_->start_gather(i, Call::gather);
     for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->finish_gather(i);
   });
   ++impl_->pins;
