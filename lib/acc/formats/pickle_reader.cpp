@@ -9,8 +9,12 @@
 namespace acc {
 namespace {
 
+constexpr std::uint64_t kNewestProtocol = 5;
+
+}  // namespace
+
 // The opcodes of CPython's pickletools that protocols 2 to 5 write for data.
-enum Opcode : std::uint8_t {
+enum class PickleReader::Opcode : std::uint8_t {
   mark = '(',
   stop = '.',
   pop_one = '0',
@@ -62,10 +66,6 @@ enum Opcode : std::uint8_t {
   binpersid = 'Q',
 };
 
-constexpr std::uint64_t kNewestProtocol = 5;
-
-}  // namespace
-
 PickleReader::PickleReader(std::vector<std::string_view> classes) : classes_(std::move(classes)) {}
 
 PickleReader PickleReader::of_any_class() {
@@ -81,7 +81,7 @@ const PickleValue& PickleReader::read(std::string_view bytes) {
   marks_.clear();
   memo_.clear();
   while (true) {
-    const auto opcode = static_cast<std::uint8_t>(take(1).front());
+    const auto opcode = static_cast<Opcode>(take(1).front());
     if (opcode == Opcode::stop) break;
     step(opcode);
   }
@@ -90,7 +90,7 @@ const PickleValue& PickleReader::read(std::string_view bytes) {
   return result;
 }
 
-void PickleReader::step(std::uint8_t opcode) {
+void PickleReader::step(Opcode opcode) {
   switch (opcode) {
     case Opcode::proto:
       if (take_number(1) > kNewestProtocol) refuse("the pickle's protocol is newer than 5");
@@ -112,10 +112,11 @@ void PickleReader::step(std::uint8_t opcode) {
   }
   if (push_scalar(opcode) || push_container(opcode) || fill(opcode) || use_memo(opcode) || make(opcode))
     return;
-  refuse("the pickle uses opcode " + std::to_string(opcode) + ", which plain data does not need");
+  refuse("the pickle uses opcode " + std::to_string(static_cast<int>(opcode)) +
+         ", which plain data does not need");
 }
 
-bool PickleReader::push_scalar(std::uint8_t opcode) {
+bool PickleReader::push_scalar(Opcode opcode) {
   const auto push_text = [this](Type type, std::size_t size_bytes) {
     push({.type = type, .text = std::string(take(take_number(size_bytes)))});
     return true;
@@ -164,7 +165,7 @@ bool PickleReader::push_scalar(std::uint8_t opcode) {
   }
 }
 
-bool PickleReader::push_container(std::uint8_t opcode) {
+bool PickleReader::push_container(Opcode opcode) {
   switch (opcode) {
     case Opcode::empty_tuple:
       push({.type = Type::tuple});
@@ -175,7 +176,8 @@ bool PickleReader::push_container(std::uint8_t opcode) {
     case Opcode::tuple1:
     case Opcode::tuple2:
     case Opcode::tuple3: {
-      std::vector<PickleValue*> items(opcode - Opcode::tuple1 + 1U);
+      std::vector<PickleValue*> items(static_cast<std::size_t>(opcode) -
+                                      static_cast<std::size_t>(Opcode::tuple1) + 1);
       std::ranges::generate(items.rbegin(), items.rend(), [this] { return pop(); });
       push_tuple(items);
       return true;
@@ -199,7 +201,7 @@ bool PickleReader::push_container(std::uint8_t opcode) {
   }
 }
 
-bool PickleReader::fill(std::uint8_t opcode) {
+bool PickleReader::fill(Opcode opcode) {
   switch (opcode) {
     case Opcode::append:
       add_items({pop()}, Type::list);
@@ -227,7 +229,7 @@ bool PickleReader::fill(std::uint8_t opcode) {
   }
 }
 
-bool PickleReader::use_memo(std::uint8_t opcode) {
+bool PickleReader::use_memo(Opcode opcode) {
   switch (opcode) {
     case Opcode::memoize:
       memo_.push_back(&top());
@@ -248,7 +250,7 @@ bool PickleReader::use_memo(std::uint8_t opcode) {
   }
 }
 
-bool PickleReader::make(std::uint8_t opcode) {
+bool PickleReader::make(Opcode opcode) {
   switch (opcode) {
     case Opcode::global: {
       const std::string module(take_line());

@@ -57,12 +57,14 @@ class PickleReader {
  private:
   using Type = PickleValue::Type;
 
-  void step(std::uint8_t opcode);
-  bool push_scalar(std::uint8_t opcode);
-  bool push_container(std::uint8_t opcode);
-  bool fill(std::uint8_t opcode);
-  bool use_memo(std::uint8_t opcode);
-  bool make(std::uint8_t opcode);
+  enum class Opcode : std::uint8_t;
+
+  void step(Opcode opcode);
+  bool push_scalar(Opcode opcode);
+  bool push_container(Opcode opcode);
+  bool fill(Opcode opcode);
+  bool use_memo(Opcode opcode);
+  bool make(Opcode opcode);
 
   std::string_view take_line();
   std::string_view take(std::size_t size);
