@@ -41,10 +41,10 @@ class ShardRestorer {
 }  // namespace
 
 Accelerator::Accelerator(AcceleratorOptions options)
-    : state_(options.process_group.timeout, options.cpu, options.process_group.cuda_backend,
-             options.process_group.cpu_backend),
-      preparation_(state_, options),
-      checkpointing_(state_, preparation_),
+    : PartialState(options.process_group.timeout, options.cpu, options.process_group.cuda_backend,
+                   options.process_group.cpu_backend),
+      preparation_(*this, options),
+      checkpointing_(*this, preparation_),
       trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
 Accumulation Accelerator::begin_batch(std::vector<std::shared_ptr<detail::DistributedModule>> models) {
@@ -196,12 +196,12 @@ void Accelerator::free_memory() {
 }
 
 void Accelerator::end_training() {
-  if (state_.left_) return;
+  if (has_left()) return;
   wait_for_save();
   wait_for_everyone();
   trackers_.finish();
   free_memory();
-  state_.leave();
+  leave();
 }
 
 }  // namespace acc

@@ -47,9 +47,10 @@ class Accumulation {
 };
 
 /// Lets the same program train on one or many processes, as the Accelerator of Python's accelerate. The
-/// program may be started alone, by `acc launch` or by `torchrun`. All processes must call the functions
-/// marked "together", in the same order; those throw Error{system} when another process is lost.
-class Accelerator {
+/// program may be started alone, by `acc launch` or by `torchrun`. It is a PartialState, whose functions tell
+/// which process this is and communicate with the others. All processes must call the functions marked
+/// "together", in the same order; those throw Error{system} when another process is lost.
+class Accelerator : public PartialState {
  public:
   /// Together: joins the job that the environment variables describe, see PartialState. Throws Error{usage}
   /// for invalid options or variables, such as an unknown tracker or one without a folder, and when another
@@ -58,106 +59,32 @@ class Accelerator {
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;
 
-  /// An Accelerator can be passed as a PartialState.
-  operator const PartialState&() const { return state_; }  // NOLINT: implicit
-
   /// The processes, for functions in which they save together, such as save_sharded.
-  SavingProcesses saving_processes() const { return detail::processes_of(state_); }
-
-  /// The function of this name of PartialState.
-  /// @{
-  int num_processes() const { return state_.num_processes(); }
-  int process_index() const { return state_.process_index(); }
-  int local_process_index() const { return state_.local_process_index(); }
-  bool is_main_process() const { return state_.is_main_process(); }
-  bool is_local_main_process() const { return state_.is_local_main_process(); }
-  bool is_last_process() const { return state_.is_last_process(); }
-  bool distributed() const { return state_.distributed(); }
-  DistributedType distributed_type() const { return state_.distributed_type(); }
-  at::Device device() const { return state_.device(); }
-  const std::shared_ptr<ProcessGroup>& process_group() const { return state_.process_group(); }
-  const WorkerEnv& worker() const { return state_.worker(); }
-  void print(std::string_view line) const { state_.print(line); }
-  void wait_for_everyone() const { state_.wait_for_everyone(); }
-  template <class Function>
-  void main_process_first(Function function) const {
-    state_.main_process_first(std::move(function));
-  }
-  template <class Function>
-  void local_main_process_first(Function function) const {
-    state_.local_main_process_first(std::move(function));
-  }
-  template <class Function>
-  void on_main_process(Function function) const {
-    state_.on_main_process(std::move(function));
-  }
-  template <class Function>
-  void on_local_main_process(Function function) const {
-    state_.on_local_main_process(std::move(function));
-  }
-  template <class Function>
-  void on_last_process(Function function) const {
-    state_.on_last_process(std::move(function));
-  }
-  template <class Function>
-  void on_process(int process_index, Function function) const {
-    state_.on_process(process_index, std::move(function));
-  }
-  template <class Function>
-  void on_local_process(int local_process_index, Function function) const {
-    state_.on_local_process(local_process_index, std::move(function));
-  }
-  template <class Sequence>
-  Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
-    return state_.split_between_processes(sequence, apply_padding);
-  }
-  template <TensorStructure Structure>
-  Structure gather(const Structure& tensors) const {
-    return state_.gather(tensors);
-  }
-  template <TensorStructure Structure>
-  Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
-    return state_.reduce(tensors, op, scale);
-  }
-  template <TensorStructure Structure>
-  Structure broadcast(const Structure& tensors, int from = 0) const {
-    return state_.broadcast(tensors, from);
-  }
-  template <TensorStructure Structure>
-  Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
-    return state_.pad_across_processes(tensors, options);
-  }
-  template <class T>
-  std::vector<T> gather_object(const std::vector<T>& objects) const {
-    return state_.gather_object(objects);
-  }
-  template <class T>
-  T broadcast_object(const T& object, int from = 0) const {
-    return state_.broadcast_object(object, from);
-  }
-  /// @}
+  SavingProcesses saving_processes() const { return detail::processes_of(*this); }
 
   /// The precision of prepared models.
   MixedPrecision mixed_precision() const { return preparation_.mixed_precision(); }
-  bool split_batches() const { return preparation_.split_batches(); }  ///< The option of this name.
   /// The option of this name.
-  std::optional<bool> dispatch_batches() const { return preparation_.dispatch_batches(); }
+  bool split_batches() const { return preparation_.options().split_batches; }
+  /// The option of this name.
+  std::optional<bool> dispatch_batches() const { return preparation_.options().dispatch_batches; }
   /// Whether prepared loaders give all processes the same number of full batches.
-  bool even_batches() const { return preparation_.even_batches(); }
+  bool even_batches() const { return preparation_.options().even_batches; }
   /// Affects loaders that are prepared later.
-  void set_even_batches(bool on) { preparation_.set_even_batches(on); }
-  bool device_placement() const { return preparation_.device_placement(); }  ///< The option of this name.
+  void set_even_batches(bool on) { preparation_.options().even_batches = on; }
   /// The option of this name.
-  const std::filesystem::path& project_dir() const { return preparation_.project_dir(); }
+  bool device_placement() const { return preparation_.options().device_placement; }
+  /// The option of this name.
+  const std::filesystem::path& project_dir() const { return preparation_.options().project_dir; }
   /// Default: project_dir.
-  const std::filesystem::path& logging_dir() const { return preparation_.logging_dir(); }
+  const std::filesystem::path& logging_dir() const { return preparation_.options().project.logging_dir; }
   /// May be changed, for example to continue the numbering of checkpoints.
-  ProjectOptions& project() { return preparation_.project(); }
-  const ProjectOptions& project() const { return preparation_.project(); }
+  ProjectOptions& project() { return preparation_.options().project; }
+  const ProjectOptions& project() const { return preparation_.options().project; }
   /// The number of the next checkpoint.
-  int save_iteration() const { return preparation_.save_iteration(); }
+  int save_iteration() const { return project().iteration; }
   /// Null unless mixed_precision is fp16.
-  const std::shared_ptr<GradScaler>& scaler() const { return preparation_.scaler(); }
+  const std::shared_ptr<GradScaler>& scaler() const { return prepared().scaler; }
 
   /// Together: prepares models, optimizers, data loaders and schedulers, in any order, and returns them,
   /// several as a tuple: `auto [model, optimizer, loader] = accelerator.prepare(net, std::move(sgd),
@@ -458,7 +385,6 @@ class Accelerator {
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 
-  PartialState state_;
   detail::Preparation preparation_;
   detail::Checkpointing checkpointing_;
   detail::Trackers trackers_;

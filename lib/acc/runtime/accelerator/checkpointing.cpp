@@ -191,10 +191,10 @@ void remove_oldest(const fs::path& folder, std::size_t limit, const SavingProces
 }  // namespace
 
 fs::path Checkpointing::numbered_folder() {
-  if (!preparation_.project().automatic_checkpoint_naming) return {};
-  if (preparation_.project_dir().empty())
+  if (!preparation_.options().project.automatic_checkpoint_naming) return {};
+  if (preparation_.options().project_dir.empty())
     throw Error({.what = "needs project_dir", .where = "automatic_checkpoint_naming"});
-  return preparation_.project_dir() / "checkpoints";
+  return preparation_.options().project_dir / "checkpoints";
 }
 
 SavingProcesses Checkpointing::processes_beside_training() {
@@ -212,7 +212,7 @@ fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& given,
     if (!given) refuse_without_folder("save_state");
     return *given;
   }
-  const int number = preparation_.project().iteration;
+  const int number = preparation_.options().project.iteration;
   together(processes, [&] {
     if (!processes.is_local_main()) return;
     folder_to_save(numbered, number);
@@ -225,7 +225,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
   wait_for_save();
   const SavingProcesses processes = processes_of(state_);
   const Prepared& prepared = preparation_.prepared();
-  ProjectOptions& project = preparation_.project();
+  ProjectOptions& project = preparation_.options().project;
   require_no_shards_of_gradients(prepared);
   const fs::path place = folder_of_next(folder, processes);
   const SavingProcesses writing = options.background ? processes_beside_training() : processes;
@@ -267,7 +267,7 @@ void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   if (any_is_sharded(prepared)) content.loading_group = state_.process_group();
   const auto step = load_checkpoint(place, content, state_.process_index(), registry_.load_hooks.all());
   if (step) prepared.gradients->resume(*step);
-  if (!numbered.empty()) preparation_.project().iteration = static_cast<int>(next_number(numbered));
+  if (!numbered.empty()) preparation_.options().project.iteration = static_cast<int>(next_number(numbered));
 }
 
 HookHandle Checkpointing::register_save_state_pre_hook(SaveStatePreHook hook) {
@@ -279,7 +279,7 @@ HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
 }
 
 bool Checkpointing::should_save_model() const {
-  return processes_of(state_).writes_shared(preparation_.project().save_on_each_node);
+  return processes_of(state_).writes_shared(preparation_.options().project.save_on_each_node);
 }
 
 void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,

@@ -146,44 +146,17 @@ Preparation::~Preparation() = default;
 MixedPrecision Preparation::mixed_precision() const {
   return *impl_->precision;
 }
-bool Preparation::split_batches() const {
-  return impl_->options.split_batches;
+AcceleratorOptions& Preparation::options() {
+  return impl_->options;
 }
-std::optional<bool> Preparation::dispatch_batches() const {
-  return impl_->options.dispatch_batches;
-}
-bool Preparation::even_batches() const {
-  return impl_->options.even_batches;
-}
-void Preparation::set_even_batches(bool on) {
-  impl_->options.even_batches = on;
-}
-bool Preparation::device_placement() const {
-  return impl_->options.device_placement;
-}
-const std::filesystem::path& Preparation::project_dir() const {
-  return impl_->options.project_dir;
-}
-const std::filesystem::path& Preparation::logging_dir() const {
-  return impl_->options.project.logging_dir;
-}
-ProjectOptions& Preparation::project() {
-  return impl_->options.project;
-}
-const ProjectOptions& Preparation::project() const {
-  return impl_->options.project;
-}
-int Preparation::save_iteration() const {
-  return impl_->options.project.iteration;
+const AcceleratorOptions& Preparation::options() const {
+  return impl_->options;
 }
 bool Preparation::saves_shards() const {
   return impl_->options.fsdp && impl_->options.fsdp->state_dict_type == StateDictType::sharded;
 }
 Prepared& Preparation::prepared() {
   return impl_->prepared;
-}
-const std::shared_ptr<GradScaler>& Preparation::scaler() const {
-  return impl_->prepared.scaler;
 }
 const Prepared& Preparation::prepared() const {
   return impl_->prepared;
@@ -209,7 +182,7 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
     model.sharded = std::make_shared<ShardedModule>(model.module, state_.process_group(), impl_->sharding());
     distributed = model.sharded;
   } else {
-    if (device_placement()) model.module->to(state_.device());
+    if (impl_->options.device_placement) model.module->to(state_.device());
     if (trains_together)
       model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
     distributed = model.ddp;
@@ -251,7 +224,7 @@ Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> na
         "an optimizer was given some parameters twice, as those of a module that is registered twice; "
         "it updates each of them once");
   }
-  if (device_placement()) move_optimizer_state(*native, state_.device());
+  if (impl_->options.device_placement) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
   impl_->prepared.sharded_optimizers.push_back(sharded_optimizer(*native));
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
@@ -321,7 +294,7 @@ SchedulerRule Preparation::scheduler_rule(const torch::optim::Optimizer* optimiz
   SchedulerRule rule{.gradients = impl_->prepared.gradients,
                      .optimizers = impl_->prepared.optimizers,
                      .step_with_optimizer = impl_->options.step_scheduler_with_optimizer,
-                     .steps = split_batches() ? 1 : state_.num_processes()};
+                     .steps = impl_->options.split_batches ? 1 : state_.num_processes()};
   const auto is_its = [&](const Optimizer& one) { return &one.native() == optimizer; };
   if (std::ranges::any_of(rule.optimizers, is_its)) std::erase_if(rule.optimizers, std::not_fn(is_its));
   return rule;

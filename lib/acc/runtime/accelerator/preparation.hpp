@@ -32,19 +32,12 @@ class Preparation {
   Preparation& operator=(const Preparation&) = delete;
 
   MixedPrecision mixed_precision() const;
-  bool split_batches() const;
-  std::optional<bool> dispatch_batches() const;
-  bool even_batches() const;
-  void set_even_batches(bool on);
-  bool device_placement() const;
-  const std::filesystem::path& project_dir() const;
-  const std::filesystem::path& logging_dir() const;
-  ProjectOptions& project();
-  const ProjectOptions& project() const;
-  int save_iteration() const;
+  /// The options, completed by the environment and by defaults that depend on others. A change affects what
+  /// is prepared later.
+  AcceleratorOptions& options();
+  const AcceleratorOptions& options() const;
   /// Whether save_state writes models and optimizers in shards.
   bool saves_shards() const;
-  const std::shared_ptr<GradScaler>& scaler() const;
 
   template <class... Objects>
   auto prepare(Objects&&... objects) {

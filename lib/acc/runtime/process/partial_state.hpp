@@ -37,7 +37,7 @@ class LiveState {
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
 /// The place of this process in its job, and collective operations: accelerate's PartialState. Every
-/// Accelerator has one. All processes must call the functions marked "together", in the same order; those
+/// Accelerator is one. All processes must call the functions marked "together", in the same order; those
 /// throw Error{system} when another process is lost.
 class PartialState {
  public:
@@ -190,15 +190,15 @@ class PartialState {
   /// The place of this process, as the launcher has told it.
   const WorkerEnv& worker() const { return worker_; }
 
- private:
-  friend class Accelerator;
-
-  // Leaves the job: collective operations throw Error{usage} from now on.
+ protected:
+  /// Leaves the job: collective operations throw Error{usage} from now on.
   void leave() {
     group_.reset();
     left_ = true;
   }
+  bool has_left() const { return left_; }  ///< Whether leave was called.
 
+ private:
   // Calls `function` for each tensor of a structure that all processes give.
   template <TensorStructure Structure, class Function>
   Structure together(const Structure& tensors, const Function& function) const {
