@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces of apps/docs/cpp.md, in the order of the page; each says what it has done.
+// The pieces of apps/docs/cpp.md and watching.md, in the order of the pages; each says what it has done.
 //
 //   dictionary FOLDER        for the files that the pieces write; alone, or under acc launch
 #include <torch/nn/cloneable.h>
@@ -285,6 +285,25 @@ void collectives() {
   std::printf("one rank prints\n");
 }
 
+void own_loop() {
+  // begin progress
+  torch::nn::Linear net(1, 1);
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  for (int step = 0; step < 4; ++step) {
+    at::Tensor numbers;
+    {
+      const acc::ProgressSection section(acc::Section::data);
+      numbers = at::rand({8, 1});
+    }
+    const at::Tensor loss = (net(numbers) - 2 * numbers).square().mean();
+    loss.backward();
+    sgd.step();
+    sgd.zero_grad();
+    acc::report_step({.samples = 8, .loss = loss.item<double>()});
+  }
+  // end progress
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -297,6 +316,7 @@ int main(int argc, char** argv) try {
   two_models();
   precision();
   collectives();
+  own_loop();
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());

@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/process/stop_request.hpp"
@@ -72,7 +73,20 @@ std::int64_t Accelerator::step() const {
   return prepared().gradients->step();
 }
 
+namespace {
+
+// One that is on a GPU is not waited for.
+void report_loss(const at::Tensor& loss) {
+  if (!loss.device().is_cpu() || loss.numel() != 1) return;
+  if (loss.scalar_type() == at::kFloat) detail::report_loss(*loss.const_data_ptr<float>());
+  if (loss.scalar_type() == at::kDouble) detail::report_loss(*loss.const_data_ptr<double>());
+}
+
+}  // namespace
+
 void Accelerator::backward(const at::Tensor& loss) {
+  const ProgressSection section(Section::backward);
+  report_loss(loss);
   const int steps = gradient_accumulation_steps();
   at::Tensor scaled = steps == 1 ? loss : loss / steps;
   if (scaler()) scaled = scaler()->scale(scaled);

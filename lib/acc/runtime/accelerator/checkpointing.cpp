@@ -14,6 +14,7 @@
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/state_shards.hpp"
+#include "acc/runtime/comm/progress.hpp"
 
 namespace acc::detail {
 namespace {
@@ -222,6 +223,7 @@ fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& given,
 }
 
 fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const SaveStateOptions& options) {
+  const ProgressSection section(Section::saving);
   wait_for_save();
   const SavingProcesses processes = processes_of(state_);
   const Prepared& prepared = preparation_.prepared();

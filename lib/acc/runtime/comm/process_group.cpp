@@ -20,6 +20,7 @@
 #include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/comm/explain_failure.hpp"
 #include "acc/runtime/comm/missing_peers.hpp"
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/comm/record.hpp"
 #include "acc/runtime/comm/uncaught.hpp"
 
@@ -276,6 +277,7 @@ struct ProcessGroup::Impl {
 
   // In `function` LibTorch does nothing but communicate, so all its exceptions are about the other processes.
   void together(std::string_view doing, const std::function<void()>& function) const {
+    const detail::ProgressCollective collective(doing);
     try {
       const at::NoGradGuard no_grad;
       with_explained_errors(doing, function);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/data/batch_source.hpp"
 #include "acc/runtime/data/device_copy.hpp"
 #include "acc/runtime/data/dispatcher.hpp"
@@ -107,6 +108,7 @@ class LoaderIterator {
   using Item = LoadedBatch<Batch>;
 
   void read() {
+    const ProgressSection section(Section::data);
     item_.reset();
     item_ = copy_.needed() ? next_on_device() : source_->next();
     if (!item_) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/optim/fused_step.hpp"
 #include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
@@ -89,6 +90,7 @@ struct Optimizer::State {
   bool step_was_skipped = false;
 
   at::Tensor step(const Closure& closure);
+  at::Tensor checked_step(const Closure& closure);
 };
 
 Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native)
@@ -114,17 +116,23 @@ at::Tensor Optimizer::State::step(const Closure& closure) {
   return {};
 }
 
+at::Tensor Optimizer::State::checked_step(const Closure& closure) {
+  const std::size_t parameters = detail::count_parameters(*native);
+  if (parameters != checked) {
+    checks->require_prepared(*native);
+    checked = parameters;
+  }
+  checks->after_backward();
+  at::Tensor loss = step(closure);
+  checks->after_step(steps + 1);
+  return loss;
+}
+
 at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
-  if (!state_->checks) return state_->step(closure);
-  const std::size_t parameters = detail::count_parameters(*state_->native);
-  if (parameters != state_->checked) {
-    state_->checks->require_prepared(*state_->native);
-    state_->checked = parameters;
-  }
-  state_->checks->after_backward();
-  at::Tensor loss = state_->step(closure);
-  state_->checks->after_step(++state_->steps);
+  const ProgressSection section(Section::optimizer);
+  at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
+  detail::report_optimizer_steps(++state_->steps);
   return loss;
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/precision/autocast.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
@@ -67,6 +68,7 @@ class Model {
     };
     static_assert(kTakes, "the module has no forward that takes these arguments");
     if constexpr (kTakes) {
+      const ProgressSection section(is_training() ? Section::forward : Section::evaluation);
       if (!distributed_) return compute(std::forward<Arguments>(arguments)...);
       return distributed_->run_forward([&] { return compute(std::forward<Arguments>(arguments)...); });
     }
@@ -90,6 +92,11 @@ class Model {
   [[nodiscard]] NoSync no_sync() const { return NoSync(distributed_); }
 
  private:
+  bool is_training() const {
+    if constexpr (requires { module_->is_training(); }) return module_->is_training();
+    return true;
+  }
+
   template <class... Arguments>
   auto compute(Arguments&&... arguments) {
     if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);

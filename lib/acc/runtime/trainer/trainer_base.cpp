@@ -18,6 +18,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
 #include "acc/runtime/trainer/plan_record.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
@@ -179,6 +180,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   Counters counters;
   counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
   counters.first_step = counters.step_of_last_log = state_.global_step;
+  const detail::ProgressTraining progress(state_.global_step);
   if (!checkpoint.empty() && shows_progress())
     std::fprintf(stderr, "  Resuming training from checkpoint with epoch %ld and global step %ld\n",
                  long(position.epoch), long(state_.global_step));
@@ -237,7 +239,7 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
         continue;
       }
       step_optimizer(counters);
-      ++state_.global_step;
+      detail::report_training_steps(++state_.global_step);
       state_.epoch = double(from.epoch) + std::min(1.0, double(batches_done) / double(plan.batches_in_epoch));
       fire(&TrainerCallback::on_step_end);
       stop_if_asked();
@@ -331,6 +333,7 @@ Metrics TrainerBase::evaluate() {
 PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const char* title,
                                              const std::string& prefix, bool wants_predictions) {
   const Clock::time_point start = Clock::now();
+  const ProgressSection section(Section::evaluation);
   if (!is_training_ && shows_progress())
     std::fprintf(stderr, "***** Running %s *****\n  Num examples = %s\n  Batch size = %d\n", title,
                  pass.num_batches ? std::to_string(pass.num_examples).c_str() : "Unknown",

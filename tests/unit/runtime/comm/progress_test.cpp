@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/comm/progress.hpp"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/in_child.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace progress_test {
+
+using namespace acc;
+
+namespace {
+
+// Runs in a process of its own, whose first use of progress opens the page that the launcher names. Returns
+// what it has left.
+template <class Function>
+Progress left_by(Function function) {
+  const auto file = test::temporary_folder() / "page";
+  const int code = test::in_child([&] {
+    ::setenv("ACC_PROGRESS", file.c_str(), 1);
+    function([&] { return *ProgressPage::read(file); });
+    return 0;
+  });
+  CHECK(code == 0);
+  return ProgressPage::read(file).value_or(Progress());
+}
+
+void require(bool condition) {
+  if (!condition) ::_exit(1);
+}
+
+}  // namespace
+
+TEST_CASE("progress: sections are in one another", "[runtime]") {
+  const Progress left = left_by([](const auto& now) {
+    {
+      const ProgressSection optimizer(Section::optimizer);
+      require(now().section == Section::optimizer);
+      {
+        const ProgressSection forward(Section::forward);
+        require(now().section == Section::forward);
+      }
+      require(now().section == Section::optimizer);
+    }
+  });
+  CHECK(left.section == Section::other);
+}
+
+TEST_CASE("progress: all that happens in an evaluation, or in a save, counts as that", "[runtime]") {
+  const Section whole = GENERATE(Section::evaluation, Section::saving);
+  const Progress left = left_by([whole](const auto& now) {
+    const ProgressSection section(whole);
+    const ProgressSection forward(Section::forward);
+    const acc::detail::ProgressCollective gather("gather");
+    require(now().section == whole);
+    require(now().collective == "gather");
+  });
+  CHECK(left.collectives == 1);
+}
+
+TEST_CASE("progress: a collective has a name while it goes on", "[runtime]") {
+  const Progress left = left_by([](const auto& now) {
+    const ProgressSection backward(Section::backward);
+    {
+      const acc::detail::ProgressCollective reduce("all_reduce");
+      require(now().section == Section::communication);
+      require(now().collective == "all_reduce");
+    }
+    require(now().section == Section::backward);
+    require(now().collective.empty());
+  });
+  CHECK(left.collectives == 1);
+}
+
+TEST_CASE("progress: a loop of one's own says what it has done", "[runtime]") {
+  const Progress left = left_by([](const auto&) {
+    report_step({.samples = 8, .tokens = 1024, .loss = 3.5});
+    report_step();
+    report_step({.samples = 4});
+  });
+  CHECK(left.steps == 3);
+  CHECK(left.samples == 12);
+  CHECK(left.tokens == 1024);
+  CHECK(left.loss == 3.5);
+}
+
+TEST_CASE("progress: several optimizers that step once each in a step are one step", "[runtime]") {
+  const Progress left = left_by([](const auto&) {
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      acc::detail::report_optimizer_steps(step);
+      acc::detail::report_optimizer_steps(step);
+    }
+  });
+  CHECK(left.steps == 3);
+}
+
+TEST_CASE("progress: whoever counts its steps itself is not counted again", "[runtime]") {
+  SECTION("a loop") {
+    const Progress left = left_by([](const auto&) {
+      report_step();
+      acc::detail::report_optimizer_steps(50);
+    });
+    CHECK(left.steps == 1);
+  }
+  SECTION("a training, which may begin again") {
+    const Progress left = left_by([](const auto& now) {
+      {
+        const acc::detail::ProgressTraining first(100);
+        acc::detail::report_optimizer_steps(1);
+        acc::detail::report_training_steps(101);
+        require(now().steps == 101);
+      }
+      const acc::detail::ProgressTraining second(0);
+      acc::detail::report_optimizer_steps(2);
+      acc::detail::report_training_steps(1);
+    });
+    CHECK(left.steps == 1);
+  }
+}
+
+TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]") {
+  const Progress left = left_by([](const auto& now) {
+    acc::detail::report_optimizer_steps(1);
+    std::thread([&] {
+      const ProgressSection saving(Section::saving);
+      acc::detail::report_optimizer_steps(50);
+      require(now().section == Section::other);
+    }).join();
+  });
+  CHECK(left.steps == 1);
+}
+
+TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
+  const Progress left = left_by([](const auto&) {
+    acc::detail::report_optimizer_steps(1);
+    const pid_t fork = ::fork();
+    if (fork == 0) {
+      acc::detail::report_optimizer_steps(50);
+      ::_exit(0);
+    }
+    ::waitpid(fork, nullptr, 0);
+  });
+  CHECK(left.steps == 1);
+}
+
+TEST_CASE("progress: without a launcher nothing happens", "[runtime]") {
+  CHECK(test::in_child([] {
+          ::unsetenv("ACC_PROGRESS");
+          const ProgressSection section(Section::data);
+          const acc::detail::ProgressCollective reduce("all_reduce");
+          report_step({.loss = 1});
+          return 0;
+        }) == 0);
+}
+
+}  // namespace progress_test
