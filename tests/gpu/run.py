@@ -381,7 +381,7 @@ def variables(run):
         "run --nproc-per-node gpu": (torchrun, ["run"], ["--standalone", "--nproc-per-node", "gpu"]),
         "run --nproc-per-node auto": (torchrun, ["run"], ["--standalone", "--nproc-per-node", "auto"]),
     }
-    by_chance = {"MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR"}
+    by_chance = {"ACC_PROGRESS", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR"}
     script = script_of(run, "variables", """
         import json, os, sys
         with open(f"{sys.argv[1]}.{os.environ.get('RANK', 0)}", "w") as file: json.dump(dict(os.environ), file)

@@ -239,6 +239,8 @@ class Recording:
             if not theirs["TORCHELASTIC_ERROR_FILE"].startswith("<") and path.is_absolute():
                 # A relative --log-dir is made absolute: a worker may change its folder.
                 ours["TORCHELASTIC_ERROR_FILE"] = generalize(str(path.relative_to(self.folder / "work")), self.folder)
+        # differences.yaml: progress-page
+        self.check(f"rank {rank}: ACC_PROGRESS", pathlib.PurePath(ours.pop("ACC_PROGRESS", "")).is_absolute(), True)
         for name in sorted(ours.keys() | theirs.keys()):
             self.check(f"rank {rank}: {name}", ours.get(name), theirs.get(name))
 

@@ -81,6 +81,7 @@ std::optional<WorkerEnv> read_engine(const Environment& environment) {
 Environment to_environment(const WorkerEnv& worker) {
   // In the order in which an environment keeps them, so that each is added at its end.
   return Environment{
+      {"ACC_PROGRESS", worker.progress_file},
       {"GROUP_RANK", fmt::to_string(worker.group_rank)},
       {"GROUP_WORLD_SIZE", fmt::to_string(worker.group_world_size)},
       {"LOCAL_RANK", fmt::to_string(worker.local_rank)},
@@ -134,6 +135,7 @@ WorkerEnv read_worker_env(const Environment& environment) {
   worker.use_agent_store = agent_store == "true" || agent_store == "1" || agent_store == "t" ||
                            agent_store == "y" || agent_store == "yes";
   worker.error_file = environment.get("TORCHELASTIC_ERROR_FILE");
+  worker.progress_file = environment.get("ACC_PROGRESS");
   require_below(worker.rank, worker.world_size, "RANK", "WORLD_SIZE");
   return worker;
 }

@@ -30,6 +30,8 @@ struct WorkerEnv {
   bool use_agent_store = false;
   /// Where the worker writes the JSON that explains its failure; empty: nowhere.
   std::string error_file = {};
+  /// Where the worker says how far it is (progress_page.hpp); empty: nowhere.
+  std::string progress_file = {};
 
   bool operator==(const WorkerEnv&) const = default;
 };

@@ -89,6 +89,7 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
 namespace {
 
 constexpr std::string_view kJobSuffix = ".job";
+constexpr std::string_view kProgressSuffix = ".progress";
 constexpr int kMaxOfOneName = 1000;
 
 // Empty if another process has locked it, or it was removed.
@@ -120,30 +121,34 @@ bool is_own_folder(const fs::path& folder) {
 }
 
 // Whether there is no such job any more; a living one stays.
-bool remove_job(int runtime_folder, const std::string& name) {
-  const Descriptor file = open_locked(runtime_folder, name, 0);
+bool remove_job(const Descriptor& opened, const fs::path& runtime_folder, const std::string& name) {
+  const int folder = opened.get();
+  const Descriptor file = open_locked(folder, name, 0);
   struct stat info = {};
-  if (!file) return ::fstatat(runtime_folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
+  if (!file) return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
   std::error_code ignored;
   for (const std::string& left : split(read_all(file), '\0')) {
     if (is_own_folder(left)) fs::remove_all(left, ignored);
     if (is_own_folder(left)) return false;
   }
-  const std::string socket = name.substr(0, name.size() - kJobSuffix.size()) + ".sock";
-  ::unlinkat(runtime_folder, socket.c_str(), 0);
-  ::unlinkat(runtime_folder, ("." + socket).c_str(), 0);
-  return ::unlinkat(runtime_folder, name.c_str(), 0) == 0;
+  const std::string id = name.substr(0, name.size() - kJobSuffix.size());
+  fs::remove_all(runtime_folder / (id + std::string(kProgressSuffix)), ignored);
+  const std::string socket = id + ".sock";
+  ::unlinkat(folder, socket.c_str(), 0);
+  ::unlinkat(folder, ("." + socket).c_str(), 0);
+  return ::unlinkat(folder, name.c_str(), 0) == 0;
 }
 
 // An empty file that is locked before it gets its name: else another acc might take it for that of a killed
 // job, and remove it. Empty, with EEXIST, if a living job has the name.
-Descriptor make_locked(int folder, const std::string& name) {
+Descriptor make_locked(const Descriptor& opened, const fs::path& path, const std::string& name) {
+  const int folder = opened.get();
   Descriptor file(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
   const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
   while (::linkat(AT_FDCWD, nameless.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
     if (errno != EEXIST) return {};
-    if (remove_job(folder, name)) continue;
+    if (remove_job(opened, path, name)) continue;
     file.reset();
     errno = EEXIST;
     return {};
@@ -164,10 +169,13 @@ JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id) : 
     // Containers that share the folder count their processes from 1.
     for (int number = 1; !file_ && number <= kMaxOfOneName; ++number) {
       id_ = number == 1 ? id : id + "-" + std::to_string(number);
-      file_ = make_locked(folder_.get(), name());
+      file_ = make_locked(folder_, path, name());
       if (!file_ && errno != EEXIST) break;
     }
-    if (file_) return;
+    if (file_) {
+      path_ = path;
+      return;
+    }
     id_ = id;
   }
 }
@@ -178,6 +186,10 @@ std::string JobFile::name() const {
 
 void JobFile::add(const fs::path& folder) {
   if (file_) write_all(file_.get(), folder.string() + '\0');
+}
+
+fs::path JobFile::progress_folder() const {
+  return file_ ? path_ / (id_ + std::string(kProgressSuffix)) : fs::path();
 }
 
 void JobFile::remove() const {
@@ -193,7 +205,7 @@ void remove_leftovers(const std::vector<fs::path>& folders) {
     try {
       const Descriptor folder = open_runtime_folder(path, false);
       if (!folder) continue;
-      for (const std::string& name : names_in(folder, kJobSuffix)) remove_job(folder.get(), name);
+      for (const std::string& name : names_in(folder, kJobSuffix)) remove_job(folder, path, name);
     } catch (const Error&) {
       continue;
     }

@@ -40,6 +40,9 @@ class JobFile {
   /// Adds a temporary folder of the job, before it is created.
   void add(const std::filesystem::path& folder);
 
+  /// `<runtime folder>/<id>.progress`, for a folder that is removed with the rest; empty without a file.
+  std::filesystem::path progress_folder() const;
+
   /// Removes the file: the job has cleaned up.
   void remove() const;
 
@@ -51,6 +54,7 @@ class JobFile {
  private:
   std::string name() const;
 
+  std::filesystem::path path_ = {};
   Descriptor folder_ = {};
   Descriptor file_ = {};
   std::string id_ = {};

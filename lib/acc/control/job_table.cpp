@@ -23,6 +23,28 @@ std::string gpus_of(const RankUsage& usage) {
   return parts.empty() ? "-" : join(parts, ", ");
 }
 
+// `data`, and from a second on `data 3s`; in a collective, its name.
+std::string doing(const ProgressView& progress) {
+  const bool waits = !progress.collective.empty();
+  const std::string& name = waits ? progress.collective : progress.section;
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(waits ? progress.in_collective
+                                                                                 : progress.in_section);
+  return since.count() < 1000 ? name : name + " " + short_duration(since);
+}
+
+// `0.213 s`
+std::string short_time(ProgressView::Seconds time) {
+  return fmt::format("{:.3g} s", time.count());
+}
+
+Row progress_of(const RankView& rank) {
+  if (!rank.progress) return {"-", "-", "-", "-"};
+  const ProgressView& progress = *rank.progress;
+  return {fmt::to_string(progress.steps), progress.step_time ? short_time(*progress.step_time) : "-",
+          progress.loss ? fmt::format("{:.4g}", *progress.loss) : "-",
+          rank.ended.empty() ? doing(progress) : "-"};
+}
+
 Row row_of(const RankView& rank, const RankUsage& usage) {
   const bool alive = usage.processes > 0;
   return {fmt::to_string(rank.rank),
@@ -34,6 +56,24 @@ Row row_of(const RankView& rank, const RankUsage& usage) {
           alive ? short_size(usage.memory_bytes) : "-",
           alive ? fmt::to_string(usage.threads) : "-",
           gpus_of(usage)};
+}
+
+// After the state: a narrow terminal cuts off the end.
+void insert(Row& row, const Row& progress) {
+  row.insert(row.begin() + 4, progress.begin(), progress.end());
+}
+
+// Progress has columns where a rank says how far it is.
+std::vector<Row> rows_of(const JobUsage& usage) {
+  const std::vector<RankView>& ranks = usage.job.ranks;
+  const bool progress =
+      std::ranges::any_of(ranks, [](const RankView& rank) { return rank.progress.has_value(); });
+  std::vector<Row> rows = {{"RANK", "LOCAL", "PID", "STATE", "UP", "CPU%", "MEMORY", "THREADS", "GPU"}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) rows.push_back(row_of(ranks[i], usage.ranks.at(i)));
+  if (!progress) return rows;
+  insert(rows.front(), {"STEP", "TIME", "LOSS", "SECTION"});
+  for (std::size_t i = 0; i < ranks.size(); ++i) insert(rows[i + 1], progress_of(ranks[i]));
+  return rows;
 }
 
 std::string aligned(const std::vector<Row>& rows, int width) {
@@ -76,9 +116,7 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
     if (!text.empty()) text += "\n";
     text += cut(head, width);
     if (job.importing) text += cut(import_line(*job.importing, now), width);
-    std::vector<Row> rows = {{"RANK", "LOCAL", "PID", "STATE", "UP", "CPU%", "MEMORY", "THREADS", "GPU"}};
-    for (std::size_t i = 0; i < job.ranks.size(); ++i) rows.push_back(row_of(job.ranks[i], one.ranks.at(i)));
-    text += aligned(rows, width);
+    text += aligned(rows_of(one), width);
   }
   return text;
 }

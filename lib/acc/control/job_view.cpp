@@ -93,7 +93,8 @@ RankView rank_from_json(const json& in) {
           .pid_inside = in.value("pid_inside", 0),
           .ended = in.at("ended"),
           .out = place_from_json(in.at("stdout")),
-          .err = place_from_json(in.at("stderr"))};
+          .err = place_from_json(in.at("stderr")),
+          .progress = progress_from_json(in.value("progress", json()))};
 }
 
 }  // namespace
@@ -103,8 +104,13 @@ std::string to_string(const ImportView& importing) {
 }
 
 json to_json(const RankView& rank) {
-  json out = {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
-              {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
+  json out = {{"rank", rank.rank},
+              {"local_rank", rank.local_rank},
+              {"pid", rank.pid},
+              {"ended", rank.ended},
+              {"stdout", to_json(rank.out)},
+              {"stderr", to_json(rank.err)},
+              {"progress", to_json(rank.progress)}};
   if (rank.pid_inside != 0) out["pid_inside"] = rank.pid_inside;
   return out;
 }

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/control/progress_view.hpp"
+
 namespace acc::launcher {
 
 /// The destination of one stream of a rank, if it can be read again.
@@ -41,6 +43,8 @@ struct RankView {
   std::string ended = {};
   StreamPlace out = {};
   StreamPlace err = {};
+  /// Absent where it does not say.
+  std::optional<ProgressView> progress = {};
 
   /// Its pid as the agent sees it.
   pid_t own_pid() const { return pid_inside == 0 ? pid : pid_inside; }

@@ -321,7 +321,10 @@ void Agent::start_workers() {
 
 void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
-  const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
+  const Attempt attempt = {.number = attempt_,
+                           .round = round_,
+                           .folder = folder.string(),
+                           .progress = parts_.logs.page_prefix(attempt_)};
   WorkerStart start = {.local_rank = local_rank,
                        .rank = rank_of(local_rank),
                        .program = worker_program(plan_, rank_of(local_rank)),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/job_status.hpp"
 
+#include "acc/base/progress_page.hpp"
+
 namespace acc::launcher {
 
 void JobStatus::report(const Event& event) {
@@ -21,6 +23,14 @@ void JobStatus::report(const Event& event) {
     for (RankView& rank : view_.ranks) {
       if (rank.local_rank == finished->local_rank) rank.ended = to_string(finished->status);
     }
+  }
+}
+
+void read_progress(JobView& job, const std::string& page_prefix) {
+  if (page_prefix.empty()) return;
+  for (RankView& rank : job.ranks) {
+    const auto page = ProgressPage::read(page_prefix + std::to_string(rank.local_rank));
+    if (page) rank.progress = view_of(*page, progress_now());
   }
 }
 

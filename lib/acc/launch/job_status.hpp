@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "acc/control/job_view.hpp"
@@ -32,6 +33,9 @@ class JobStatus : public Reporter {
   std::function<StreamPlaces(int local_rank)> places_;
   std::function<void(const RankView&)> started_ = [](const RankView&) {};
 };
+
+/// What the workers say in their pages, `page_prefix` followed by the local rank; empty: they have none.
+void read_progress(JobView& job, const std::string& page_prefix);
 
 /// The view of a job whose workers have not started.
 JobView view_of(const LaunchPlan& plan, pid_t supervisor, pid_t agent);

@@ -182,7 +182,9 @@ std::vector<std::filesystem::path> folders_without_leftovers(const LaunchPlan& p
 struct Leftovers {
   Leftovers(const LaunchPlan& plan, pid_t supervisor)
       : file(folders_without_leftovers(plan), job_id(plan.worker_command, supervisor)),
-        logs(LogFolder::make(plan, [this](const std::filesystem::path& folder) { file.add(folder); })) {}
+        logs(LogFolder::make(
+            plan, [this](const std::filesystem::path& folder) { file.add(folder); },
+            file.progress_folder())) {}
 
   JobFile file;
   LogFolder logs;
@@ -190,6 +192,7 @@ struct Leftovers {
   /// The logs of a failed job may be kept.
   void remove(bool logs_too = true) const {
     if (logs_too) logs.remove_temporary();
+    logs.remove_pages();
     file.remove();
   }
 };
@@ -236,6 +239,7 @@ LaunchReport run_agent(const Job& job) {
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
   const auto view = [&] {
     JobView shown = status.view();
+    read_progress(shown, job.left.logs.page_prefix(shown.attempt));
     shown.rendezvous = rendezvous->state();
     if (fork_server) shown.importing = fork_server->importing();
     if (outside && shown.importing) {

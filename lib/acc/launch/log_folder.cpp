@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/log_folder.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -53,6 +54,8 @@ bool any(const StreamMap& map) {
          std::ranges::any_of(map.of_rank, [](const auto& entry) { return entry.second != Streams::none; });
 }
 
+constexpr const char* kMemory = "/dev/shm";
+
 // Whether the folder has room for this many small files; a total of 0 inodes means no limit.
 bool has_room(const char* folder, std::uint64_t files) {
   struct statvfs about = {};
@@ -63,28 +66,31 @@ bool has_room(const char* folder, std::uint64_t files) {
 // Error files alone are small and temporary: in memory they cost microseconds, while on a busy disk the
 // folders of a job with two workers take 20 ms.
 fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
-  constexpr const char* kMemory = "/dev/shm";
-  // Base, job folder and attempt; folder and error file of each worker.
-  const auto files = 3 + 2 * static_cast<std::uint64_t>(plan.nproc_per_node);
+  // Base, job folder and attempt; folder, error file and page of each worker.
+  const auto files = 3 + 3 * static_cast<std::uint64_t>(plan.nproc_per_node);
   if (!streams && plan.inherited.get("TMPDIR").empty() && has_room(kMemory, files)) return kMemory;
   return temporary_folder(plan.inherited).value_or("/tmp");
 }
 
 }  // namespace
 
-LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const fs::path&)>& before) {
+LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const fs::path&)>& before,
+                          const fs::path& pages) {
   const OutputPlan& output = plan.output;
   const bool wanted = any(output.redirects) || any(output.tee);
   const bool streams =
       wanted || !output.duplicate_stdout_filters.empty() || !output.duplicate_stderr_filters.empty();
   const bool useful = plan.sets_ranks || streams || !output.log_dir.empty();
   LogFolder result;
+  if (plan.sets_ranks) result.pages_ = pages;
+  result.workers_ = plan.nproc_per_node;
   if (output.no_logs || !useful) return result;
   fs::path base = output.log_dir;
   if (base.empty()) {
-    base = make_unique(temporary_parent(plan, streams) / "torchelastic_", before);
+    const fs::path parent = temporary_parent(plan, streams);
+    base = make_unique(parent / "torchelastic_", before);
     result.temporary_ = base;
-    result.workers_ = plan.nproc_per_node;
+    if (parent == kMemory) result.pages_.clear();
     result.stays_ = wanted;
   } else {
     base = absolute_path(base);  // a worker may change its folder before it writes its error file
@@ -101,7 +107,17 @@ fs::path LogFolder::attempt(int number) const {
   return run_folder_ / ("attempt_" + std::to_string(number));
 }
 
+std::string LogFolder::page_prefix(int attempt) const {
+  if (!pages_.empty()) return pages_ / fmt::format("{}-", attempt);
+  if (temporary_.empty()) return {};
+  return this->attempt(attempt) / "progress-";
+}
+
 void LogFolder::make_attempt(int number, int workers) const {
+  if (const std::string before = page_prefix(number - 1); number > 0 && !before.empty()) {
+    for (int local_rank = 0; local_rank < workers; ++local_rank)
+      ::unlink((before + std::to_string(local_rank)).c_str());
+  }
   if (run_folder_.empty()) return;
   const fs::path folder = attempt(number);
   std::error_code error;
@@ -125,6 +141,11 @@ void LogFolder::remove_temporary() const {
   if (::rmdir(temporary_.c_str()) == 0) return;
   std::error_code error;
   fs::remove_all(temporary_, error);
+}
+
+void LogFolder::remove_pages() const {
+  std::error_code error;
+  if (!pages_.empty()) fs::remove_all(pages_, error);
 }
 
 }  // namespace acc::launcher

@@ -9,7 +9,8 @@
 namespace acc::launcher {
 
 /// The folder of one job, laid out as torchrun 2.11 does:
-/// `<base>/<run_id>_XXXXXXXX/attempt_N/<local_rank>/{stdout.log,stderr.log,error.json}`.
+/// `<base>/<run_id>_XXXXXXXX/attempt_N/<local_rank>/{stdout.log,stderr.log,error.json}`. The pages in which
+/// workers say how far they are (base/progress_page.hpp) are in memory: in `attempt_N`, else elsewhere.
 class LogFolder {
  public:
   /// For a job without files.
@@ -18,16 +19,20 @@ class LogFolder {
   /// Creates base and job folder if the plan needs them. The base is plan.output.log_dir, or a new folder
   /// that remove_temporary() removes: under the inherited TMPDIR, else in memory if no stream is logged, else
   /// under /tmp. Throws Error{system}. `before` is called with the path of a temporary folder before it is
-  /// created.
+  /// created. Workers make `pages` when they need it, where this folder is not in memory.
   static LogFolder make(
       const LaunchPlan& plan,
-      const std::function<void(const std::filesystem::path&)>& before = [](const std::filesystem::path&) {});
+      const std::function<void(const std::filesystem::path&)>& before = [](const std::filesystem::path&) {},
+      const std::filesystem::path& pages = {});
 
   /// `<run folder>/attempt_N`, empty if the job has no files.
   std::filesystem::path attempt(int number) const;
 
-  /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N`. Throws
-  /// Error{system}.
+  /// The page of worker `local_rank` is this path and its number; empty: there is no folder in memory.
+  std::string page_prefix(int attempt) const;
+
+  /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N` and the pages of the
+  /// attempt before. Throws Error{system}.
   void make_attempt(int number, int workers) const;
 
   const std::filesystem::path& run_folder() const { return run_folder_; }
@@ -38,9 +43,13 @@ class LogFolder {
   /// Removes a base that make() chose itself, not one that the user named.
   void remove_temporary() const;
 
+  /// Removes the pages.
+  void remove_pages() const;
+
  private:
   std::filesystem::path run_folder_ = {};
   std::filesystem::path temporary_ = {};
+  std::filesystem::path pages_ = {};
   int workers_ = 0;
   bool stays_ = true;
 };

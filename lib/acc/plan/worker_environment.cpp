@@ -47,6 +47,7 @@ WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt&
   worker.use_agent_store = round.use_agent_store;
   if (!attempt.folder.empty())
     worker.error_file = fmt::format("{}/{}/error.json", attempt.folder, local_rank);
+  if (!attempt.progress.empty()) worker.progress_file = attempt.progress + fmt::to_string(local_rank);
   return worker;
 }
 

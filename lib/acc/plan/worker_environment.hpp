@@ -17,6 +17,8 @@ struct Attempt {
   Round round = {};
   /// The folder `<run folder>/attempt_N`; empty: workers get no error file.
   std::string folder = {};
+  /// Where workers say how far they are, each in `progress` and its local rank; empty: nowhere.
+  std::string progress = {};
 };
 
 /// The round of a job in which every node runs as many workers as this one.

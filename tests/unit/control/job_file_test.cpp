@@ -82,6 +82,19 @@ TEST_CASE("job_file: leftovers of a killed job are removed by the next one", "[c
   CHECK(fs::is_empty(place.runtime));
 }
 
+TEST_CASE("job_file: the pages of a killed job's workers are removed, too", "[control]") {
+  const Place place;
+  in_killed_process([&] {
+    JobFile* file = new JobFile({place.runtime}, "train-1");
+    fs::create_directory(file->progress_folder());
+    std::ofstream(file->progress_folder() / "0-0") << "page";
+  });
+  CHECK(fs::exists(place.runtime / "train-1.progress" / "0-0"));
+  remove_leftovers({place.runtime});
+  CHECK(fs::is_empty(place.runtime));
+  CHECK(JobFile({place.base.path() / "missing" / "acc"}, "train-1").progress_folder().empty());
+}
+
 TEST_CASE("job_file: a starting job is never taken for a killed one", "[control]") {
   const TemporaryFolder base;
   const fs::path first = base.path() / "first";

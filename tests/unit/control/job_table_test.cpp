@@ -47,6 +47,30 @@ TEST_CASE("job_table: a block per job, a line per rank", "[control]") {
         std::string::npos);
 }
 
+TEST_CASE("job_table: how far each rank is, where one says so", "[control]") {
+  JobUsage usage = training();
+  usage.job.ranks.push_back({.rank = 2, .local_rank = 2, .pid = 14});
+  usage.ranks.push_back({.state = "running"});
+  usage.job.ranks[0].progress = ProgressView{
+      .steps = 1204, .step_time = 213456us, .loss = 2.30651, .section = "data", .in_section = 900ms};
+  usage.job.ranks[1].progress = ProgressView{.steps = 1203, .section = "forward"};
+  const auto now = std::chrono::system_clock::time_point(1000s);
+  CHECK(job_table({usage}, now, 200) ==
+        "train-10  run id none  up 0s  restarts 1 of 3  python train.py\n"
+        "  RANK  LOCAL  PID  STATE        STEP  TIME     LOSS   SECTION  UP     CPU%  MEMORY   THREADS  GPU\n"
+        "  0     0      12   running      1204  0.213 s  2.307  data     1m05s  100   1.5 GiB  12       3: "
+        "87% 512 MiB\n"
+        "  1     1      13   exit code 0  1203  -        -      -        -      -     -        -        -\n"
+        "  2     2      14   running      -     -        -      -        -      -     -        -        -\n");
+
+  ProgressView& waiting = *usage.job.ranks[0].progress;
+  waiting.collective = "all_reduce";
+  waiting.in_collective = 12s;
+  CHECK(job_table({usage}, now, 200).find("  all_reduce 12s  ") != std::string::npos);
+  CHECK(job_list({usage})[0]["ranks"][0]["progress"]["collective"] == "all_reduce");
+  CHECK(job_list({usage})[0]["ranks"][2]["progress"].is_null());
+}
+
 TEST_CASE("job_table: a narrow terminal cuts no character in two", "[control]") {
   JobUsage usage = training();
   usage.job.command = {"python", "\u8a13\u7df4\u8a13\u7df4.py"};

@@ -33,7 +33,8 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
                  .pid_inside = 3,
                  .ended = "exit code 1",
                  .out = {StreamPlace::Kind::memory, {}},
-                 .err = {StreamPlace::Kind::discarded, {}}}}};
+                 .err = {StreamPlace::Kind::discarded, {}},
+                 .progress = ProgressView{.steps = 7, .section = "data"}}}};
   CHECK(job_view_from_json(to_json(job)) == job);
   CHECK(rank_view_from_json(to_json(job.ranks[1])) == job.ranks[1]);
   CHECK(to_json(job).at("schema") == 1);

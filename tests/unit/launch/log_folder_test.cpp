@@ -41,6 +41,54 @@ TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("log_folder: pages are beside the error files in memory, else in their own folder", "[launch]") {
+  const test::TemporaryFolder folder;
+  const fs::path pages = folder.path() / "job.progress";
+  LaunchPlan plan;
+  SECTION("in memory") {
+    const LogFolder logs = LogFolder::make(
+        plan, [](const fs::path&) {}, pages);
+    const std::string prefix = logs.page_prefix(1);
+    logs.remove_temporary();
+    if (logs.run_folder().string().starts_with("/dev/shm/")) {
+      CHECK(prefix == (logs.attempt(1) / "progress-").string());
+    } else {
+      CHECK(prefix == (pages / "1-").string());
+    }
+  }
+  SECTION("on a disk") {
+    plan.output.log_dir = folder.path() / "logs";
+    const LogFolder logs = LogFolder::make(
+        plan, [](const fs::path&) {}, pages);
+    CHECK(logs.page_prefix(1) == (pages / "1-").string());
+    CHECK_FALSE(fs::exists(pages));
+    // As workers do. What they said before is gone when others start.
+    fs::create_directory(pages);
+    std::ofstream(logs.page_prefix(0) + "0") << "page";
+    std::ofstream(logs.page_prefix(1) + "0") << "page";
+    logs.make_attempt(1, 1);
+    CHECK_FALSE(fs::exists(pages / "0-0"));
+    CHECK(fs::exists(pages / "1-0"));
+    logs.remove_pages();
+    CHECK_FALSE(fs::exists(pages));
+  }
+  SECTION("without logs") {
+    plan.output.no_logs = true;
+    CHECK(LogFolder::make(
+              plan, [](const fs::path&) {}, pages)
+              .page_prefix(0) == (pages / "0-").string());
+  }
+  SECTION("for a program without ranks, or without a folder") {
+    plan.output.log_dir = folder.path() / "logs";
+    CHECK(LogFolder::make(plan).page_prefix(0).empty());
+    plan.sets_ranks = false;
+    CHECK(LogFolder::make(
+              plan, [](const fs::path&) {}, pages)
+              .page_prefix(0)
+              .empty());
+  }
+}
+
 TEST_CASE("log_folder: a temporary base is removed with all attempts and what workers left in them",
           "[launch]") {
   const test::TemporaryFolder folder;

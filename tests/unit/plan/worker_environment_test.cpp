@@ -28,12 +28,14 @@ std::vector<std::string> expanded(const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("worker_environment: torchrun's variables, all of them", "[plan]") {
+TEST_CASE("worker_environment: torchrun's variables, all of them, and where to say how far it is", "[plan]") {
   CHECK(worker_environment(two_workers(), 1,
                            {.number = 0,
                             .round = {.world_size = 2, .role_world_size = 2, .master_port = 40001},
-                            .folder = "/log/none_x/attempt_0"}) ==
-        Environment{{"GROUP_RANK", "0"},
+                            .folder = "/log/none_x/attempt_0",
+                            .progress = "/shm/job.progress/0-"}) ==
+        Environment{{"ACC_PROGRESS", "/shm/job.progress/0-1"},
+                    {"GROUP_RANK", "0"},
                     {"GROUP_WORLD_SIZE", "1"},
                     {"LOCAL_RANK", "1"},
                     {"LOCAL_WORLD_SIZE", "2"},
@@ -67,8 +69,10 @@ TEST_CASE("worker_environment: an inherited NCCL choice is kept", "[plan]") {
   CHECK(worker_environment(plan, 0, {}).get("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "0");
 }
 
-TEST_CASE("worker_environment: no log folder, no error file", "[plan]") {
-  CHECK(worker_environment(two_workers(), 0, {}).find("TORCHELASTIC_ERROR_FILE") == "");
+TEST_CASE("worker_environment: no log folder, no error file, and no page of a launcher above", "[plan]") {
+  const Environment environment = worker_environment(two_workers(), 0, {});
+  CHECK(environment.find("TORCHELASTIC_ERROR_FILE") == "");
+  CHECK(environment.find("ACC_PROGRESS") == "");
 }
 
 TEST_CASE("worker_environment: a virtual local rank is 0 with a device of its own", "[plan]") {

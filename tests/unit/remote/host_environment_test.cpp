@@ -14,12 +14,23 @@ using acc::test::error_of;
 
 TEST_CASE("host_environment: the variables of the training are carried, those of the client are not",
           "[remote]") {
-  const Environment client = {{"NCCL_DEBUG", "INFO"}, {"HF_HOME", "/hf"},       {"PYTHONPATH", "/p"},
-                              {"TORCH_LOGS", "x"},    {"OMP_NUM_THREADS", "2"}, {"CUDA_VISIBLE_DEVICES", "0"},
-                              {"ACC_LOG_LEVEL", "x"}, {"ACC_RSH", "ssh -v"},    {"TORCHELASTIC_RUN_ID", "7"},
-                              {"PATH", "/bin"},       {"HOME", "/home/me"},     {"SSH_AUTH_SOCK", "/s"},
-                              {"RANK", "1"},          {"SLURM_JOB_ID", "1"},    {"VIRTUAL_ENV", "/venv"},
-                              {"MY_DATA", "/data"}};
+  const Environment client = {{"NCCL_DEBUG", "INFO"},
+                              {"HF_HOME", "/hf"},
+                              {"PYTHONPATH", "/p"},
+                              {"TORCH_LOGS", "x"},
+                              {"OMP_NUM_THREADS", "2"},
+                              {"CUDA_VISIBLE_DEVICES", "0"},
+                              {"ACC_LOG_LEVEL", "x"},
+                              {"ACC_RSH", "ssh -v"},
+                              {"TORCHELASTIC_RUN_ID", "7"},
+                              {"PATH", "/bin"},
+                              {"HOME", "/home/me"},
+                              {"SSH_AUTH_SOCK", "/s"},
+                              {"RANK", "1"},
+                              {"SLURM_JOB_ID", "1"},
+                              {"VIRTUAL_ENV", "/venv"},
+                              {"MY_DATA", "/data"},
+                              {"ACC_PROGRESS", "/dev/shm/page"}};
   CHECK(carried_environment(client, {"MY_DATA", "MORE=a=b", "HF_HOME=/other"}, "--export") ==
         Environment{{"NCCL_DEBUG", "INFO"},
                     {"HF_HOME", "/other"},
