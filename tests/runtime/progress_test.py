@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """progress_test.py ACC PROGRAM: `acc ps` shows how far each rank is and what it waits for, wherever the job keeps its files; the
-job leaves nothing behind."""
+job leaves nothing behind. A job that hangs says who keeps the others waiting."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,19 @@ def ranks_of(job):
 
 def waits(progress):
     return progress["collective"] is not None
+
+
+def hang(folder):
+    """Neither Python nor a debugger says where the ranks are."""
+    os.mkfifo(folder / "pipe")
+    done = subprocess.run([acc, "run", "--standalone", "--no-python", "--nproc-per-node", "3", "--hang-timeout", "1", "--hang-watch",
+                           "progress", "--on-hang", "kill", program, folder / "pipe"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": ""})
+    assert done.returncode == 124, done
+    first, second = done.stderr.splitlines()[:2]
+    assert re.fullmatch("acc: no rank has made progress for .* s; where they stand:", first), done.stderr
+    assert second == "rank 2 is in data after step 3; ranks 0, 1 wait in all_gather", done.stderr
+    assert re.search(r"^rank 2: .*; in data for \ds, after step 3$", done.stderr, re.MULTILINE), done.stderr
 
 
 def show(folder, flags, processes, arguments=()):
@@ -62,3 +76,6 @@ for processes in 1, 2, 3:
             assert not left, left
             pages = [path for path in folder.rglob("progress-*")]
             assert not pages, pages
+
+with tempfile.TemporaryDirectory(prefix="acc-progress-") as name:
+    hang(pathlib.Path(name))

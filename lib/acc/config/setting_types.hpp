@@ -47,7 +47,7 @@ enum class ComputeEnvironment { local_machine, amazon_sagemaker };
 enum class OnHang { report, restart, kill };
 
 /// What shows that a rank does not hang: output or use of the CPU, or output alone.
-enum class ActivityKind { activity, output };
+enum class ActivityKind { activity, output, progress };
 
 /// How torchrun's `--numa-binding` divides the CPUs.
 enum class NumaBinding {
@@ -120,7 +120,7 @@ inline constexpr Words kEnumWords<ComputeEnvironment> = "LOCAL_MACHINE AMAZON_SA
 template <>
 inline constexpr Words kEnumWords<OnHang> = "report restart kill";
 template <>
-inline constexpr Words kEnumWords<ActivityKind> = "activity output";
+inline constexpr Words kEnumWords<ActivityKind> = "activity output progress";
 template <>
 inline constexpr Words kEnumWords<NumaBinding> = "node socket exclusive core-complex";
 template <>

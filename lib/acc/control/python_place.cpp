@@ -135,34 +135,9 @@ std::string shorten_python_stacks(std::string_view dump) {
 
 Stragglers find_stragglers(const std::map<int, PythonPlace>& places,
                            const std::map<int, std::string>& ended) {
-  if (places.empty()) return {};
-  std::map<PythonPlace, std::vector<int>> groups;
-  for (const auto& [rank, place] : places) groups[place].push_back(rank);
-  std::map<std::string, std::vector<int>> ends;
-  for (const auto& [rank, how] : ended) ends[how].push_back(rank);
-
-  Stragglers found;
-  std::vector<std::string> parts;
-  for (const auto& [how, ranks] : ends) {
-    parts.push_back(
-        fmt::format("{} {} ended with {}", name_ranks(ranks), ranks.size() == 1 ? "has" : "have", how));
-  }
-  // Who did not come to where the others wait is first, and then the fewest.
-  std::vector<std::pair<PythonPlace, std::vector<int>>> order(groups.begin(), groups.end());
-  std::ranges::stable_sort(
-      order, {}, [](const auto& group) { return std::pair(group.first.waits, group.second.size()); });
-  const auto& [last_place, last_ranks] = order.back();
-  for (const auto& [place, ranks] : order) {
-    const bool one = ranks.size() == 1;
-    parts.push_back(fmt::format("{} {} {}", name_ranks(ranks),
-                                place.waits ? (one ? "waits" : "wait") : (one ? "is" : "are"),
-                                to_string(place)));
-    const bool missing = !place.waits && last_place.waits;
-    if (missing || ranks.size() < last_ranks.size())
-      found.ranks.insert(found.ranks.end(), ranks.begin(), ranks.end());
-  }
-  found.text = join(parts, "; ");
-  return found;
+  std::map<int, RankStanding> standing;
+  for (const auto& [rank, place] : places) standing[rank] = {.waits = place.waits, .where = to_string(place)};
+  return find_stragglers(standing, ended);
 }
 
 }  // namespace acc::launcher

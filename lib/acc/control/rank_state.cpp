@@ -10,6 +10,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/job_table.hpp"
 #include "acc/control/process_table.hpp"
 
 namespace acc::launcher {
@@ -215,6 +216,53 @@ Stragglers find_stragglers(const std::vector<RankState>& ranks) {
   // The places of busy ranks change all the time.
   if (usual && *usual >= kBusyPercent) return by_cpu(alive, *usual);
   return by_place(alive);
+}
+
+Stragglers find_stragglers(const std::map<int, RankStanding>& ranks,
+                           const std::map<int, std::string>& ended) {
+  if (ranks.empty()) return {};
+  std::map<RankStanding, std::vector<int>> groups;
+  for (const auto& [rank, standing] : ranks) groups[standing].push_back(rank);
+  std::map<std::string, std::vector<int>> ends;
+  for (const auto& [rank, how] : ended) ends[how].push_back(rank);
+
+  Stragglers found;
+  std::vector<std::string> parts;
+  for (const auto& [how, same] : ends) {
+    parts.push_back(
+        fmt::format("{} {} ended with {}", name_ranks(same), same.size() == 1 ? "has" : "have", how));
+  }
+  // Who did not come to where the others wait is first, and then the fewest.
+  std::vector<std::pair<RankStanding, std::vector<int>>> order(groups.begin(), groups.end());
+  std::ranges::stable_sort(
+      order, {}, [](const auto& group) { return std::pair(group.first.waits, group.second.size()); });
+  const auto& [last, last_ranks] = order.back();
+  for (const auto& [standing, same] : order) {
+    const bool one = same.size() == 1;
+    parts.push_back(fmt::format("{} {} {}", name_ranks(same),
+                                standing.waits ? (one ? "waits" : "wait") : (one ? "is" : "are"),
+                                standing.where));
+    const bool missing = !standing.waits && last.waits;
+    if (missing || same.size() < last_ranks.size())
+      found.ranks.insert(found.ranks.end(), same.begin(), same.end());
+  }
+  found.text = join(parts, "; ");
+  return found;
+}
+
+RankStanding standing_of(const ProgressView& progress) {
+  if (!progress.collective.empty()) return {.waits = true, .where = "in " + progress.collective};
+  // In backward a rank averages gradients with the others.
+  const bool waits = progress.section == name_of(Section::backward);
+  return {.waits = waits, .where = fmt::format("in {} after step {}", progress.section, progress.steps)};
+}
+
+std::string to_string(const ProgressView& progress) {
+  const bool in_collective = !progress.collective.empty();
+  const auto since = in_collective ? progress.in_collective : progress.in_section;
+  return fmt::format("in {} for {}, after step {}", in_collective ? progress.collective : progress.section,
+                     short_duration(std::chrono::duration_cast<std::chrono::milliseconds>(since)),
+                     progress.steps);
 }
 
 }  // namespace acc::launcher

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,5 +98,25 @@ struct Stragglers {
 /// The ranks that differ from the majority: they use at most a fifth of the CPU that the others use, or are
 /// in another place although not all ranks are working. Empty when there is no majority.
 Stragglers find_stragglers(const std::vector<RankState>& ranks);
+
+/// Where a rank stands, and whether it waits for others there.
+struct RankStanding {
+  bool waits = false;
+  /// `in all_reduce at train.py:4`
+  std::string where = {};
+
+  auto operator<=>(const RankStanding&) const = default;
+};
+
+/// Says in one line where the ranks stand, those first that the others wait for: `rank 1 is in data after
+/// step 812; ranks 0, 2, 3 wait in all_reduce`. `ended` has the ranks that have ended, and how. Empty if no
+/// rank stands anywhere.
+Stragglers find_stragglers(const std::map<int, RankStanding>& ranks, const std::map<int, std::string>& ended);
+
+/// What a rank says of itself.
+RankStanding standing_of(const ProgressView& progress);
+
+/// `in data for 9s, after step 812`
+std::string to_string(const ProgressView& progress);
 
 }  // namespace acc::launcher

@@ -295,6 +295,7 @@ std::string left_out_text(const StackOptions& options) {
 // The lines of the script say more than what the kernel waits for.
 Stragglers compare(const Snapshot& snapshot, const std::map<int, PythonReport>& reports) {
   std::map<int, PythonPlace> places;
+  std::map<int, RankStanding> standing;
   for (const auto& [rank, report] : reports) {
     if (report.place) places[rank] = *report.place;
   }
@@ -302,9 +303,14 @@ Stragglers compare(const Snapshot& snapshot, const std::map<int, PythonReport>& 
   std::vector<RankState> states;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
     states.push_back(rank.state);
-    if (!rank.view->ended.empty()) ended[rank.view->rank] = rank.view->ended;
+    if (!rank.view->ended.empty()) {
+      ended[rank.view->rank] = rank.view->ended;
+    } else if (rank.view->progress) {
+      standing[rank.view->rank] = standing_of(*rank.view->progress);
+    }
   }
-  return places.empty() ? find_stragglers(states) : find_stragglers(places, ended);
+  if (!places.empty()) return find_stragglers(places, ended);
+  return standing.empty() ? find_stragglers(states) : find_stragglers(standing, ended);
 }
 
 }  // namespace
@@ -359,7 +365,9 @@ void write_stacks(const JobView& job, const StackOptions& given,
   std::string states;
   for (const RankView& rank : job.ranks) {
     const RankState state = state_of(rank, before, table, kSampleInterval);
-    states += fmt::format("rank {}: {}\n", rank.rank, to_string(state));
+    const std::string progress =
+        rank.progress && rank.ended.empty() ? "; " + to_string(*rank.progress) : std::string();
+    states += fmt::format("rank {}: {}{}\n", rank.rank, to_string(state), progress);
     snapshot.ranks.push_back({&rank, state, table.tree(rank.own_pid())});
   }
   const auto deadline = [&] { return std::chrono::steady_clock::now() + options.all_ranks; };

@@ -509,7 +509,7 @@ bool Agent::still_hangs(int attempt) const {
 
 void Agent::on_hang(const AgentEvent& event) {
   if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && still_hangs(hung->attempt))
-    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.cpu_counts});
+    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.watch});
   if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && still_hangs(more->attempt))
     parts_.reporter.report(HangStacksFound{more->text});
   if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && still_hangs(all->attempt))

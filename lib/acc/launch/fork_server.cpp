@@ -110,11 +110,7 @@ bool is_child(pid_t pid) {
 }  // namespace
 
 ForkServer::ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan)
-    : loop_(loop),
-      plan_(plan),
-      control_(loop),
-      clock_(plan.hang.timeout, plan.hang.cpu_counts),
-      timer_(loop) {}
+    : loop_(loop), plan_(plan), control_(loop), clock_(plan.hang.timeout, plan.hang.watch), timer_(loop) {}
 
 bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
   if (ready_ || refused_) return false;

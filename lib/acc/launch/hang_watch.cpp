@@ -26,6 +26,26 @@ constexpr int kSamplesPerTimeout = 8;
 constexpr int kIdlePercent = 1;
 constexpr milliseconds kMinInterval = milliseconds(10);
 
+bool has_moved(const std::optional<Progress>& before, const std::optional<Progress>& after) {
+  if (!before || !after) return before.has_value() != after.has_value();
+  return before->steps != after->steps || before->section_began != after->section_began ||
+         before->collectives != after->collectives || before->collective_began != after->collective_began;
+}
+
+// Whether a rank may stay where it is for an hour, as far as it says.
+bool lasts(const std::optional<Progress>& progress) {
+  if (!progress) return true;
+  switch (progress->section) {
+    case acc::Section::data:
+    case acc::Section::evaluation:
+    case acc::Section::saving:
+    case acc::Section::other:
+      return progress->collective.empty();
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void IdleClock::restart(TimePoint now) {
@@ -52,8 +72,13 @@ bool IdleClock::observe(const std::vector<RankActivity>& ranks, TimePoint now) {
 
 bool IdleClock::was_active(const RankActivity& before, const RankActivity& after,
                            milliseconds elapsed) const {
-  if (after.written != before.written) return true;
-  return cpu_counts_ && (after.cpu_time - before.cpu_time) * 100 > elapsed * kIdlePercent;
+  const bool writes = after.written != before.written;
+  if (watch_ == ActivityKind::output) return writes;
+  if (has_moved(before.progress, after.progress)) return true;
+  if (watch_ == ActivityKind::progress && !lasts(after.progress)) return false;
+  if (writes) return true;
+  const bool spins = after.progress && !after.progress->collective.empty();
+  return !spins && (after.cpu_time - before.cpu_time) * 100 > elapsed * kIdlePercent;
 }
 
 milliseconds IdleClock::idle(TimePoint now) const {
@@ -81,7 +106,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   Impl(asio::io_context& loop, const HangPlan& hang, HangWatchParts of)
       : plan(hang),
         parts(std::move(of)),
-        clock(hang.timeout, hang.cpu_counts),
+        clock(hang.timeout, hang.watch),
         timer(loop),
         timeout(loop),
         stacks(loop) {}
@@ -115,7 +140,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     const ProcessTable table = ProcessTable::read();
     std::vector<RankActivity> ranks;
     for (const RankView& rank : parts.job().ranks) {
-      RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank)});
+      RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank),
+                                                               .progress = parts.progress(rank.local_rank)});
       for (const ProcessStat* process : table.tree(rank.own_pid())) activity.cpu_time += process->cpu_time;
     }
     const auto now = RunningClock::now();
@@ -132,7 +158,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     const StackOptions options{.environment = parts.environment};
     run_in_child(std::move(channel.workers), [&](int to) {
       bool first = true;
-      write_stacks(parts.job(), options, [&](std::string_view text) {
+      write_stacks(parts.view(), options, [&](std::string_view text) {
         std::string part(text);
         if (std::exchange(first, false)) part += kEndOfStates;
         if (!write_all(to, part)) ::_exit(1);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/progress_page.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/control/job_view.hpp"
 #include "acc/launch/processes.hpp"
@@ -21,16 +23,21 @@ namespace acc::launcher {
 struct RankActivity {
   std::chrono::milliseconds cpu_time = {};
   std::uint64_t written = 0;
+  /// What it says of itself; absent where it says nothing.
+  std::optional<Progress> progress = {};
 };
 
-/// Decides when a job counts as hung: all its ranks are idle for `timeout`. A rank is idle while it writes
-/// nothing and, if CPU counts, uses no more than 1 % of a core; a waiting process wakes up now and then.
+/// Decides when a job counts as hung: all its ranks are idle for `timeout`. By `activity` a rank is idle
+/// while it writes nothing, enters no step, section or collective, and uses no more than 1 % of a core: a
+/// waiting process wakes up now and then. In a collective its CPU does not count, for it may spin there. By
+/// `output` it is idle while it writes nothing. By `progress` one that says how far it is is idle while it
+/// enters nothing, but in data, evaluation, saving, and what it has no name for it is as by `activity`, since
+/// these may last.
 class IdleClock {
  public:
   using TimePoint = RunningClock::time_point;
 
-  IdleClock(std::chrono::milliseconds timeout, bool cpu_counts)
-      : timeout_(timeout), cpu_counts_(cpu_counts) {}
+  IdleClock(std::chrono::milliseconds timeout, ActivityKind watch) : timeout_(timeout), watch_(watch) {}
 
   /// Begins a new attempt.
   void restart(TimePoint now);
@@ -50,7 +57,7 @@ class IdleClock {
                   std::chrono::milliseconds elapsed) const;
 
   std::chrono::milliseconds timeout_;
-  bool cpu_counts_;
+  ActivityKind watch_;
   std::vector<RankActivity> last_ = {};
   TimePoint observed_ = {};
   TimePoint active_ = {};
@@ -60,6 +67,10 @@ class IdleClock {
 /// The job to watch, and the receiver of events.
 struct HangWatchParts {
   std::function<const JobView&()> job = {};
+  /// The same with what each rank says of itself, for the report.
+  std::function<JobView()> view = {};
+  /// What the worker says of itself.
+  std::function<std::optional<Progress>(int local_rank)> progress = {};
   /// The number of bytes that the worker has written, as far as known.
   std::function<std::uint64_t(int local_rank)> written = {};
   std::function<void(AgentEvent)> send = {};

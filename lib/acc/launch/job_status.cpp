@@ -26,10 +26,14 @@ void JobStatus::report(const Event& event) {
   }
 }
 
+std::optional<Progress> read_page(const std::string& page_prefix, int local_rank) {
+  if (page_prefix.empty()) return std::nullopt;
+  return ProgressPage::read(page_prefix + std::to_string(local_rank));
+}
+
 void read_progress(JobView& job, const std::string& page_prefix) {
-  if (page_prefix.empty()) return;
   for (RankView& rank : job.ranks) {
-    const auto page = ProgressPage::read(page_prefix + std::to_string(rank.local_rank));
+    const auto page = read_page(page_prefix, rank.local_rank);
     if (page) rank.progress = view_of(*page, progress_now());
   }
 }

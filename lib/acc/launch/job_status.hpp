@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,7 +35,10 @@ class JobStatus : public Reporter {
   std::function<void(const RankView&)> started_ = [](const RankView&) {};
 };
 
-/// What the workers say in their pages, `page_prefix` followed by the local rank; empty: they have none.
+/// What a worker says in its page, `page_prefix` followed by the local rank; an empty prefix: it has none.
+std::optional<Progress> read_page(const std::string& page_prefix, int local_rank);
+
+/// The same for all of them, into the view.
 void read_progress(JobView& job, const std::string& page_prefix);
 
 /// The view of a job whose workers have not started.

@@ -256,11 +256,15 @@ LaunchReport run_agent(const Job& job) {
        .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
-  HangWatch hang(job.loop, plan.hang,
-                 {.job = [&]() -> const JobView& { return status.view(); },
-                  .written = [&](int rank) { return output.written(rank); },
-                  .send = [&](AgentEvent event) { processes.post(std::move(event)); },
-                  .environment = plan.inherited});
+  HangWatch hang(
+      job.loop, plan.hang,
+      {.job = [&]() -> const JobView& { return status.view(); },
+       .view = view,
+       .progress =
+           [&](int rank) { return read_page(job.left.logs.page_prefix(status.view().attempt), rank); },
+       .written = [&](int rank) { return output.written(rank); },
+       .send = [&](AgentEvent event) { processes.post(std::move(event)); },
+       .environment = plan.inherited});
   Reporters reporters;
   reporters.add(job.reporters);
   reporters.add(status);

@@ -84,7 +84,7 @@ struct HangFound {
   /// The state of each rank, as lines of text.
   std::string places = {};
   OnHang then = OnHang::report;
-  bool cpu_counts = true;
+  ActivityKind watch = ActivityKind::activity;
 };
 /// A part of the stacks of a job that hangs.
 struct HangStacksFound {

@@ -199,8 +199,10 @@ std::string text_of(const HangFound& event) {
       "the job goes on (--on-hang); their stacks:",
       "the workers are stopped, and started again while restarts are left (--on-hang), after their stacks:",
       "the job is stopped (--on-hang) after their stacks:"};
-  return fmt::format("acc: no rank has written anything{} for {:.3g} s; where they stand:\n{}acc: {}\n",
-                     event.cpu_counts ? " or used the CPU" : "",
+  constexpr std::array<std::string_view, 3> kNothing = {"written anything or used the CPU",
+                                                        "written anything", "made progress"};
+  return fmt::format("acc: no rank has {} for {:.3g} s; where they stand:\n{}acc: {}\n",
+                     kNothing.at(static_cast<std::size_t>(event.watch)),
                      static_cast<double>(event.idle.count()) / 1000, event.places,
                      kThen.at(static_cast<std::size_t>(event.then)));
 }

@@ -103,8 +103,8 @@ struct HangPlan {
   /// The time without activity after which the job counts as hung; 0: no detection.
   std::chrono::milliseconds timeout = {};
   OnHang then = OnHang::report;
-  /// Use of the CPU counts as activity, not only output.
-  bool cpu_counts = true;
+  /// What counts as activity.
+  ActivityKind watch = ActivityKind::activity;
 
   bool operator==(const HangPlan&) const = default;
 };

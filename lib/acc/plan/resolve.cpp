@@ -300,7 +300,7 @@ HangPlan plan_hang(const Settings& settings) {
   }
   return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
           .then = settings[key::on_hang],
-          .cpu_counts = settings[key::hang_watch] == ActivityKind::activity};
+          .watch = settings[key::hang_watch]};
 }
 
 // Between machines the checks meet in the store that the agents of torch 2.6 and later, and acc, serve.

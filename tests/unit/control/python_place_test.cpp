@@ -80,7 +80,7 @@ TEST_CASE("python_place: the rank that did not call is named first, with two ran
   CHECK(find_stragglers({{0, waits}, {1, waits}}, {}).ranks.empty());
   CHECK(find_stragglers({{0, waits}}, {{1, "exit code 0"}}).text ==
         "rank 1 has ended with exit code 0; rank 0 waits in all_reduce at train.py:4");
-  CHECK(find_stragglers({}, {{1, "exit code 0"}}).text.empty());
+  CHECK(find_stragglers(std::map<int, PythonPlace>(), {{1, "exit code 0"}}).text.empty());
 }
 
 TEST_CASE("python_place: names of another program move no cursor", "[control]") {

@@ -69,4 +69,35 @@ TEST_CASE("rank_state: a process is where its main thread is", "[control]") {
   CHECK(state_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
 }
 
+TEST_CASE("rank_state: ranks that say how far they are, those first that the others wait for", "[control]") {
+  const auto text = [](const std::map<int, ProgressView>& ranks) {
+    std::map<int, RankStanding> standing;
+    for (const auto& [rank, progress] : ranks) standing[rank] = standing_of(progress);
+    return find_stragglers(standing, {}).text;
+  };
+  const ProgressView reading = {.steps = 812, .section = "data"};
+  const ProgressView waiting = {.steps = 812, .section = "communication", .collective = "all_reduce"};
+  const ProgressView averaging = {.steps = 812, .section = "backward"};
+  CHECK(text({{0, waiting}, {1, reading}, {2, waiting}, {3, waiting}}) ==
+        "rank 1 is in data after step 812; ranks 0, 2, 3 wait in all_reduce");
+  CHECK(text({{0, averaging}, {1, reading}}) ==
+        "rank 1 is in data after step 812; rank 0 waits in backward after step 812");
+  ProgressView other = waiting;
+  other.collective = "broadcast";
+  CHECK(text({{0, waiting}, {1, waiting}, {2, other}}) ==
+        "rank 2 waits in broadcast; ranks 0, 1 wait in all_reduce");
+  CHECK(find_stragglers(std::map<int, RankStanding>{{0, standing_of(waiting)}}, {{1, "exit code 0"}}).text ==
+        "rank 1 has ended with exit code 0; rank 0 waits in all_reduce");
+}
+
+TEST_CASE("rank_state: how long a rank has been where it is", "[control]") {
+  CHECK(to_string(ProgressView{.steps = 3, .section = "data", .in_section = std::chrono::seconds(9)}) ==
+        "in data for 9s, after step 3");
+  CHECK(to_string(ProgressView{.section = "communication",
+                               .in_section = std::chrono::seconds(70),
+                               .collective = "gather",
+                               .in_collective = std::chrono::seconds(69)}) ==
+        "in gather for 1m09s, after step 0");
+}
+
 }  // namespace rank_state_test

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
 #include "acc/launch/hang_watch.hpp"
 #include "support/catch.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 /// Samples every 5 s of a fake clock.
 struct Job {
-  explicit Job(bool cpu_counts = true) : clock(40s, cpu_counts) { clock.restart(now); }
+  explicit Job(ActivityKind watch = ActivityKind::activity) : clock(40s, watch) { clock.restart(now); }
 
   /// The index of the first sample at which the job counts as hung, with `what` called before each; -1:
   /// never.
@@ -49,7 +51,7 @@ TEST_CASE("idle_clock: one rank that writes keeps the job alive", "[launch]") {
 TEST_CASE("idle_clock: one rank that uses the CPU keeps the job alive, if CPU counts", "[launch]") {
   Job job;
   CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 100ms; }) == -1);
-  Job silent(false);
+  Job silent(ActivityKind::output);
   CHECK(silent.hangs_after(50, [&] { silent.ranks[0].cpu_time += 5s; }) == 9);
 }
 
@@ -64,6 +66,47 @@ TEST_CASE("idle_clock: a hang is reported once, and again after activity", "[lau
   CHECK(job.hangs_after(50) == -1);
   ++job.ranks[0].written;
   CHECK(job.hangs_after(20) == 9);
+}
+
+TEST_CASE("idle_clock: whoever enters a step, a section or a collective makes progress", "[launch]") {
+  Job job(GENERATE(ActivityKind::activity, ActivityKind::progress));
+  Progress& progress = job.ranks[1].progress.emplace(Progress{.section = acc::Section::forward});
+  const auto enter = GENERATE(
+      as<std::function<void(Progress&)>>(), [](Progress& now) { ++now.steps; },
+      [](Progress& now) { now.section_began += 1s; }, [](Progress& now) { ++now.collectives; });
+  CHECK(job.hangs_after(50, [&] { enter(progress); }) == -1);
+  CHECK(job.hangs_after(50) == 8);
+}
+
+TEST_CASE("idle_clock: a rank that spins in a collective is idle", "[launch]") {
+  Job job(GENERATE(ActivityKind::activity, ActivityKind::progress));
+  for (RankActivity& rank : job.ranks)
+    rank.progress = Progress{.section = acc::Section::communication, .collective = "all_reduce"};
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 5s; }) == 9);
+}
+
+TEST_CASE("idle_clock: by progress alone, neither output nor CPU is progress", "[launch]") {
+  Job job(ActivityKind::progress);
+  for (RankActivity& rank : job.ranks) rank.progress = Progress{.section = acc::Section::backward};
+  CHECK(job.hangs_after(50, [&] {
+    ++job.ranks[0].written;
+    job.ranks[1].cpu_time += 5s;
+  }) == 9);
+}
+
+TEST_CASE("idle_clock: data, evaluations, saves and what has no name may last", "[launch]") {
+  Job job(ActivityKind::progress);
+  const acc::Section section =
+      GENERATE(acc::Section::data, acc::Section::evaluation, acc::Section::saving, acc::Section::other);
+  job.ranks[0].progress = Progress{.section = section};
+  job.ranks[1].progress = Progress{.section = acc::Section::communication, .collective = "gather"};
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 5s; }) == -1);
+  CHECK(job.hangs_after(50) == 8);
+}
+
+TEST_CASE("idle_clock: a rank that says nothing is watched by its activity", "[launch]") {
+  Job job(ActivityKind::progress);
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 5s; }) == -1);
 }
 
 TEST_CASE("idle_clock: a restart begins anew", "[launch]") {

@@ -16,9 +16,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One rank, this test, with a short timeout; CPU does not count, since the test uses it.
+/// One rank, this test, with a short timeout; only output counts, since the test uses the CPU.
 struct Watched {
-  explicit Watched(std::chrono::milliseconds timeout) : plan{.timeout = timeout, .cpu_counts = false} {}
+  explicit Watched(std::chrono::milliseconds timeout)
+      : plan{.timeout = timeout, .watch = ActivityKind::output} {}
 
   boost::asio::io_context loop = {};
   HangPlan plan;
@@ -30,6 +31,8 @@ struct Watched {
   HangWatch watch{loop,
                   plan,
                   {.job = [this]() -> const JobView& { return job; },
+                   .view = [this] { return job; },
+                   .progress = [](int) { return std::nullopt; },
                    .written = [this](int) { return writes ? ++written : written; },
                    .send =
                        [this](const AgentEvent& found) {

@@ -143,9 +143,12 @@ TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows"
         "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"
         "rank 0: asleep\n"
         "acc: the job goes on (--on-hang); their stacks:\n");
-  CHECK(text_of(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
+  CHECK(text_of(HangFound{.idle = 5s, .then = OnHang::kill, .watch = ActivityKind::output}) ==
         "acc: no rank has written anything for 5 s; where they stand:\n"
         "acc: the job is stopped (--on-hang) after their stacks:\n");
+  CHECK(text_of(HangFound{.idle = 5s, .watch = ActivityKind::progress}) ==
+        "acc: no rank has made progress for 5 s; where they stand:\n"
+        "acc: the job goes on (--on-hang); their stacks:\n");
   CHECK(text_of(HangStacksFound{"rank 0: wait\n"}) == "rank 0: wait\n");
   CHECK(text_of(Restarting{{}, 1, 3}) == "acc: the job hung; restart 1 of 3\n");
   CHECK(text_of(Finished{{.exit_code = kHungCode, .hung = true}}) ==

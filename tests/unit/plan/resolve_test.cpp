@@ -66,8 +66,8 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
   const LaunchPlan plan =
       resolve(inputs({"--hang-timeout", "2.5", "--on-hang=restart", "--hang_watch", "output", "train.py"},
                      Dialect::torchrun));
-  CHECK(plan.hang ==
-        acc::launcher::HangPlan{std::chrono::milliseconds(2500), acc::launcher::OnHang::restart, false});
+  CHECK(plan.hang == acc::launcher::HangPlan{std::chrono::milliseconds(2500), acc::launcher::OnHang::restart,
+                                             acc::launcher::ActivityKind::output});
   CHECK(plan.output.observed);
   CHECK(error_of([] {
           resolve(inputs({"--on-hang", "kill", "train.py"}));
