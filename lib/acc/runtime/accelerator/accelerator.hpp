@@ -337,7 +337,7 @@ class Accelerator : public PartialState {
   /// or an engine sends before a time limit or a preemption: `if (accelerator.should_stop()) {
   /// accelerator.save_state(); break; }` in the loop, and all processes leave it at the same step. Once true
   /// it stays true, and costs nothing. Before that a call is an all-reduce of one number on the CPU, which
-  /// waits for the slowest process but not for CUDA devices; with `every`, only each so manyth call is one,
+  /// waits for the slowest process but not for CUDA devices; with `every`, only every `every`-th call is one,
   /// and the others return false. From the first call on these signals do nothing else, unless the program
   /// handles them itself: then should_stop() does not see them. Throws Error{usage} if `every` is less
   /// than 1.
