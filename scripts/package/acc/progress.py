@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far this worker is, for `acc ps` and hang reports: it writes the page of memory that acc names in ACC_PROGRESS (its layout is
+in lib/acc/base/progress_page.hpp). Without acc nothing happens. Nothing here waits, and a page that cannot be written is no error.
+"""
+
+import contextlib
+import mmap
+import os
+import struct
+import threading
+import time
+
+SECTIONS = ("other", "data", "forward", "backward", "communication", "optimizer", "saving", "evaluation")
+BYTES = 4096
+PID, START, SEQUENCE, STEPS, STEP_ENDED, STEP_DURATION, SAMPLES, TOKENS, LOSS, SECTION, SECTION_BEGAN, SPENT = range(1, 13)
+VERSION = struct.unpack("=Q", b"ACCPAGE1")[0]
+NO_LOSS = 0x7FF8ACC000000000
+# All that happens in one counts as it.
+WHOLE = (SECTIONS.index("saving"), SECTIONS.index("evaluation"))
+
+
+def _own_start():
+    """Field 22 of /proc/self/stat; the name in parentheses may contain anything."""
+    with open("/proc/self/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+class _Page:
+    """The words of this process's page; none where there is no launcher, or the page is another process's."""
+
+    def __init__(self):
+        self.words = None
+        self.writer = None
+        with contextlib.suppress(OSError, ValueError):
+            self._make(os.environ.get("ACC_PROGRESS", ""))
+
+    def _make(self, path):
+        if not path:
+            return
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(os.path.dirname(path), 0o700)
+        # Whoever makes it owns it.
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.posix_fallocate(file, 0, BYTES)
+            words = memoryview(mmap.mmap(file, BYTES)).cast("Q")
+        finally:
+            os.close(file)
+        words[PID], words[START], words[LOSS] = os.getpid(), _own_start(), NO_LOSS
+        words[SECTION_BEGAN] = time.monotonic_ns()
+        words[0] = VERSION
+        self.words = words
+
+    def for_writing(self):
+        """The words, for the first thread that asks for them."""
+        if self.words is None:
+            return None
+        if self.writer is None:
+            self.writer = threading.get_ident()
+        return self.words if self.writer == threading.get_ident() else None
+
+    @contextlib.contextmanager
+    def write(self, words):
+        words[SEQUENCE] |= 1
+        try:
+            yield
+        finally:
+            words[SEQUENCE] += 1
+
+    def enter(self, words, section):
+        now = time.monotonic_ns()
+        with self.write(words):
+            words[SPENT + words[SECTION]] += now - words[SECTION_BEGAN]
+            words[SECTION] = section
+            words[SECTION_BEGAN] = now
+
+
+_page = None
+
+
+def _own_page():
+    global _page
+    if _page is None:
+        _page = _Page()
+    return _page
+
+
+def _forget():
+    """A fork has a worker's page, but is not the worker."""
+    global _page
+    _page = None
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def step(*, samples=0, tokens=0, loss=None):
+    """A training step has ended, in which this process has read `samples` and `tokens`. A loss on a GPU is left out: to read it
+    would wait for the GPU."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is None:
+        return
+    loss = None if loss is None or getattr(loss, "is_cuda", False) else float(loss)
+    now = time.monotonic_ns()
+    with page.write(words):
+        words[STEPS] += 1
+        words[STEP_DURATION] = now - words[STEP_ENDED] if words[STEP_ENDED] else 0
+        words[STEP_ENDED] = now
+        words[SAMPLES] += samples
+        words[TOKENS] += tokens
+        if loss is not None:
+            words[LOSS] = struct.unpack("=Q", struct.pack("=d", loss))[0]
+
+
+@contextlib.contextmanager
+def section(name):
+    """`with acc.section("data"):` says what this worker is doing, until the end of the block; then it is where it was before."""
+    if name not in SECTIONS:
+        raise ValueError(f"acc.section: {name!r} is none of {', '.join(SECTIONS)}")
+    page = _own_page()
+    words = page.for_writing()
+    before = None if words is None else words[SECTION]
+    if before is None or before in WHOLE:
+        yield
+        return
+    page.enter(words, SECTIONS.index(name))
+    try:
+        yield
+    finally:
+        page.enter(words, before)
