@@ -2,6 +2,7 @@
 #include "acc/rendezvous/c10d_machine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace acc::launcher {
 namespace {
@@ -134,7 +135,10 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
     state.redundancy_list.erase(node);
     state.wait_list.erase(node);
     state.participants[node] = 0;
-    if (state.participants.size() == settings_.max_nodes) complete(state);
+    if (state.participants.size() == settings_.max_nodes) {
+      complete(state);
+      state.redundancy_list.merge(std::exchange(state.wait_list, {}));
+    }
   } else if (!full) {
     state.redundancy_list.erase(node);
     state.wait_list.insert(node);
@@ -176,9 +180,12 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
   spare_ = false;
   if (state.closed || closing_) return Status::closed;
   if (own_.empty()) return Status::idle;
+  // Nodes on the wait list have no place in a full round. To leave it would keep the others waiting for their
+  // ranks until they fail.
+  const bool others_wait = !state.wait_list.empty() && state.participants.size() < settings_.max_nodes;
   if (joined_) {
     const bool same = state.complete && state.round == joined_ &&
-                      state.participants.size() == joined_nodes_ && state.wait_list.empty();
+                      state.participants.size() == joined_nodes_ && !others_wait;
     return same ? Status::in_round : Status::changed;
   }
   if (!wants_round_) return Status::idle;
@@ -189,7 +196,7 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
     joined_alone_ = std::ranges::all_of(state.participants,
                                         [&](const auto& entry) { return own_.contains(entry.first); });
     skips_last_call_ = false;
-    return state.wait_list.empty() ? Status::in_round : Status::changed;
+    return others_wait ? Status::changed : Status::in_round;
   }
   const auto is_spare = [&](const auto& entry) { return state.redundancy_list.contains(entry.first); };
   spare_ = std::ranges::all_of(own_, is_spare);

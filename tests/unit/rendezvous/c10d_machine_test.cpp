@@ -457,6 +457,30 @@ TEST_CASE("c10d_machine: a node that waits while others fill the round becomes a
   CHECK(backend.state.wait_list.empty());
 }
 
+TEST_CASE("c10d_machine: a full round goes on while others wait", "[rendezvous]") {
+  RendezvousBackend backend;
+  backend.state.wait_list.insert(node("c"));
+  backend.foreign_heartbeat(node("c"));
+  SECTION("an own node has filled it, and makes them spares") {
+    backend.foreign_joins(node("b"));
+    C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+    CHECK(backend.settle(machine) == Status::in_round);
+    CHECK(backend.state.wait_list.empty());
+    CHECK(backend.state.redundancy_list.contains(node("c")));
+  }
+  SECTION("another node has filled it") {
+    C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+    CHECK(backend.settle(machine) == Status::joining);
+    backend.foreign_joins(node("b"));
+    backend.state.participants[node("b")] = 1;
+    backend.state.complete = true;
+    CHECK(backend.settle(machine) == Status::in_round);
+    CHECK(backend.settle(machine) == Status::in_round);
+    backend.state.participants.erase(node("b"));
+    CHECK(backend.settle(machine) == Status::changed);
+  }
+}
+
 TEST_CASE("c10d_machine: a node that was dropped while suspended waits for the next round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
