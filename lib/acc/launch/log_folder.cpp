@@ -114,6 +114,8 @@ std::string LogFolder::page_prefix(int attempt) const {
 }
 
 void LogFolder::make_attempt(int number, int workers) const {
+  // Also those of this number: workers that start again because a node joins or leaves have the same.
+  remove_pages();
   if (const std::string before = page_prefix(number - 1); number > 0 && !before.empty()) {
     for (int local_rank = 0; local_rank < workers; ++local_rank)
       ::unlink((before + std::to_string(local_rank)).c_str());

@@ -31,8 +31,8 @@ class LogFolder {
   /// The page of worker `local_rank` is this path and its number; empty: there is no folder in memory.
   std::string page_prefix(int attempt) const;
 
-  /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N` and the pages of the
-  /// attempt before. Throws Error{system}.
+  /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N` and all pages.
+  /// Throws Error{system}.
   void make_attempt(int number, int workers) const;
 
   const std::filesystem::path& run_folder() const { return run_folder_; }

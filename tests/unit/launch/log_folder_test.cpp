@@ -67,8 +67,8 @@ TEST_CASE("log_folder: pages are beside the error files in memory, else in their
     std::ofstream(logs.page_prefix(0) + "0") << "page";
     std::ofstream(logs.page_prefix(1) + "0") << "page";
     logs.make_attempt(1, 1);
-    CHECK_FALSE(fs::exists(pages / "0-0"));
-    CHECK(fs::exists(pages / "1-0"));
+    CHECK_FALSE(fs::exists(pages));
+    fs::create_directory(pages);
     logs.remove_pages();
     CHECK_FALSE(fs::exists(pages));
   }
