@@ -10,18 +10,19 @@ endif()
 
 add_library(acc_options INTERFACE)
 target_compile_features(acc_options INTERFACE cxx_std_20)
-# GCC 12 reports false overlaps when it inlines std::string (GCC bug 105651).
-target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wno-restrict
+# GCC 12 reports false overlaps when it inlines std::string (GCC bug 105651). Of conversions Clang is to report what GCC does.
+target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
                        $<$<BOOL:${ACC_WARNINGS_AS_ERRORS}>:-Werror>)
 if(ACC_SANITIZE)
   target_compile_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE})
   if(ACC_SANITIZE STREQUAL "thread")
-    target_compile_options(acc_options INTERFACE -Wno-tsan)  # GCC warns of Asio's fences
+    target_compile_options(acc_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)  # GCC warns of Asio's fences
   else()
     # With the address sanitizer GCC 12 falsely reports std::regex as uninitialized (GCC bug 105562).
-    target_compile_options(acc_options INTERFACE -Wno-maybe-uninitialized)
+    target_compile_options(acc_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
 endif()
 
@@ -46,7 +47,7 @@ function(acc_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   endif()
   # Of types in anonymous namespaces, which GCC takes for those of a header.
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # acc_library(NAME [SHARED|OBJECT] [SEPARATE] SOURCES a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)

@@ -21,9 +21,9 @@ using ConfigValues = std::map<std::string, Value, std::less<>>;
 /// The value of a key at the top level, if it has one. Files of SageMaker jobs have another distributed_type.
 template <class T>
 auto value_in(const ConfigValues& values, SettingKey<T> key) {
-  using Result = std::conditional_t<kIsOptional<T>, T, std::optional<T>>;
+  using Optional = std::conditional_t<kIsOptional<T>, T, std::optional<T>>;
   const auto found = values.find(file_key(row_of(key)));
-  return found == values.end() ? Result() : value_as<Result>(found->second);
+  return found == values.end() ? Optional() : value_as<Optional>(found->second);
 }
 
 /// The content of a config file, without defaults and nulls.
