@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// With real timers and this machine's /proc, while hang_watch_idle_test has a clock of its own. /proc must
+// show this process. Each sample, one in 10 ms, reads all of it, so that among thousands of processes a hang
+// of 80 ms is seen later. How fast the machine is matters to one case alone, which wants it seen within 1 s
+// of the time in which acc can run. It does not matter whether gdb is installed: PATH is empty.
 #include "acc/launch/hang_watch.hpp"
 
 #include <unistd.h>
