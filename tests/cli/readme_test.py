@@ -338,6 +338,7 @@ CASES = {
     "scripts/test --torch 2.15.0 -L runtime": builds,
     "cmake --preset dev": builds,
     "cmake --workflow --preset asan": builds,
+    "scripts/test --preset asan-runtime": builds,
     "cmake --preset release && cmake --build --preset release": builds,
     "cmake --preset release -DACC_RUNTIME=OFF && cmake --build --preset release --target acc": builds,
     "cmake --install build/release --prefix ~/.local": builds,
