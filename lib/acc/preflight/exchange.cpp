@@ -246,7 +246,10 @@ class Exchange {
     std::size_t next = 0;
     int running = std::min(kParallel, static_cast<int>(others.size()));
     const auto connect_some = [&]() -> asio::awaitable<void> {
-      while (next < others.size()) connections.push_back(co_await probe_.connect(others[next++]));
+      while (next < others.size()) {
+        const PeerAddress& peer = others[next++];
+        connections.push_back(co_await probe_.connect(peer));
+      }
       if (--running == 0) all_done.cancel();
     };
     for (int count = running; count > 0; --count) asio::co_spawn(loop_, connect_some(), asio::detached);
