@@ -49,22 +49,13 @@ std::chrono::nanoseconds time_of(std::uint64_t word) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(word));
 }
 
-// Field 22 of /proc/self/stat; the name in parentheses may contain anything.
-std::uint64_t own_start() {
-  const std::string text = first_line_of("/proc/self/stat");
+// Field 22 of /proc/PID/stat; the name in parentheses may contain anything. 0: there is no such process.
+std::uint64_t start_of(const std::string& process) {
+  const std::string text = first_line_of("/proc/" + process + "/stat");
   std::size_t position = text.rfind(')');
   for (int field = 2; field < 22 && position != std::string::npos; ++field)
     position = text.find(' ', position + 1);
   return position == std::string::npos ? 0 : std::strtoull(text.c_str() + position + 1, nullptr, 10);
-}
-
-// Of the folder's path only the last part may be missing.
-Descriptor make(const std::filesystem::path& file) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  Descriptor made(::open(file.c_str(), kFlags, 0600));
-  if (made || errno != ENOENT) return made;
-  ::mkdir(file.parent_path().c_str(), 0700);
-  return Descriptor(::open(file.c_str(), kFlags, 0600));
 }
 
 // The words of one moment, which `read` copies into its argument; nullopt: they cannot be read, or a write
@@ -80,6 +71,44 @@ std::optional<Words> snapshot(Read read) {
     if (words[kSequence] % 2 == 0 && words == again) return words;
   }
   return std::nullopt;
+}
+
+Descriptor open_to_read(const std::filesystem::path& file) {
+  return Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+std::optional<Words> words_in(const Descriptor& file) {
+  return snapshot([&](Words& to) {
+    return ::pread(file.get(), to.data(), sizeof(to), 0) == static_cast<ssize_t>(sizeof(to));
+  });
+}
+
+// Its number may be another process's by now.
+bool has_ended(const Words& words) {
+  const std::uint64_t start = start_of(std::to_string(words[kPid]));
+  return start == 0 || start != words[kStart];
+}
+
+// The page of a process that has ended is free.
+bool is_free(const std::filesystem::path& file) {
+  const Descriptor opened = open_to_read(file);
+  const auto words = opened ? words_in(opened) : std::nullopt;
+  return words && (*words)[kMagic] == kVersion && has_ended(*words);
+}
+
+// Of the folder's path only the last part may be missing.
+Descriptor make(const std::filesystem::path& file) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  Descriptor made(::open(file.c_str(), kFlags, 0600));
+  if (made) return made;
+  if (errno == ENOENT) {
+    ::mkdir(file.parent_path().c_str(), 0700);
+  } else if (errno == EEXIST && is_free(file)) {
+    ::unlink(file.c_str());
+  } else {
+    return made;
+  }
+  return Descriptor(::open(file.c_str(), kFlags, 0600));
 }
 
 std::string text_of(std::span<const std::uint64_t, kNameWords> words) {
@@ -167,7 +196,7 @@ ProgressPage::ProgressPage(const std::filesystem::path& file) {
   words_ = static_cast<std::uint64_t*>(mapped);
   Write write(words_);
   write.set(kPid, static_cast<std::uint64_t>(::getpid()));
-  write.set(kStart, own_start());
+  write.set(kStart, start_of("self"));
   write.set(kLoss, kNoLoss);
   write.set(kSectionBegan, ticks_of(progress_now()));
   write.set(kMagic, kVersion);
@@ -241,12 +270,9 @@ void ProgressPage::end_collective() {
 }
 
 std::optional<Progress> ProgressPage::read(const std::filesystem::path& file) {
-  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!opened) return std::nullopt;
-  const auto words = snapshot([&](Words& to) {
-    return ::pread(opened.get(), to.data(), sizeof(to), 0) == static_cast<ssize_t>(sizeof(to));
-  });
-  return words ? progress_in(*words) : std::nullopt;
+  const Descriptor opened = open_to_read(file);
+  const auto words = opened ? words_in(opened) : std::nullopt;
+  return words && !has_ended(*words) ? progress_in(*words) : std::nullopt;
 }
 
 }  // namespace acc

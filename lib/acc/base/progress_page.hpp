@@ -62,8 +62,8 @@ struct Progress {
 };
 
 /// The page of shared memory in which a worker says how far it is: a file of one page, which the first
-/// process of a rank that opens it makes, owns and maps; the launcher names it in ACC_PROGRESS and reads it.
-/// Version 1 has these words of 64 bits in the byte order of the machine:
+/// process of a rank that opens it makes, owns and maps until it ends; the launcher names it in ACC_PROGRESS
+/// and reads it. Version 1 has these words of 64 bits in the byte order of the machine:
 ///
 ///     0 "ACCPAGE1"   1 pid             2 start of the process   3 sequence: odd while a write goes on
 ///     4 steps        5 end of the last 6 its duration           7 samples             8 tokens
@@ -105,8 +105,9 @@ class ProgressPage {
   void begin_collective(std::string_view name);
   void end_collective();
 
-  /// The page that another process writes; nullopt: there is none, it is of another version, or it is being
-  /// written. Throws nothing. It is not mapped: whoever writes it may also cut it short.
+  /// The page that another process writes; nullopt: there is none, it is of another version, it is being
+  /// written, or its process has ended. Throws nothing. It is not mapped: whoever writes it may also cut it
+  /// short.
   static std::optional<Progress> read(const std::filesystem::path& file);
 
  private:

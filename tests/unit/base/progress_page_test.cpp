@@ -128,6 +128,22 @@ TEST_CASE("progress_page: belongs to the first process of a rank that opens it",
   CHECK(ProgressPage::read(file)->steps == 7);
 }
 
+TEST_CASE("progress_page: of a process that has ended is not read, and is the next one's", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "page";
+  CHECK(test::in_child([&] {
+          ProgressPage page(file);
+          page.set_steps(100);
+          page.begin_collective("all_reduce");
+          return ProgressPage::read(file)->steps == 100 ? 0 : 1;
+        }) == 0);
+  CHECK_FALSE(ProgressPage::read(file).has_value());
+  ProgressPage page(file);
+  page.set_steps(7);
+  CHECK(ProgressPage::read(file)->pid == ::getpid());
+  CHECK(ProgressPage::read(file)->steps == 7);
+}
+
 TEST_CASE("progress_page: its folder is made, private", "[base]") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "job.progress" / "0-1";

@@ -22,13 +22,20 @@ namespace {
 template <class Function>
 Progress left_by(Function function) {
   const auto file = test::temporary_folder() / "page";
-  const int code = test::in_child([&] {
+  const pid_t process = ::fork();
+  if (process == 0) {
     ::setenv("ACC_PROGRESS", file.c_str(), 1);
     function([&] { return *ProgressPage::read(file); });
-    return 0;
-  });
-  CHECK(code == 0);
-  return ProgressPage::read(file).value_or(Progress());
+    ::_exit(0);
+  }
+  // Its page counts until it is reaped.
+  siginfo_t ended = {};
+  ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT);
+  Progress left = ProgressPage::read(file).value_or(Progress());
+  int status = -1;
+  ::waitpid(process, &status, 0);
+  CHECK(status == 0);
+  return left;
 }
 
 void require(bool condition) {
