@@ -77,9 +77,9 @@ namespace {
 
 // One that is on a GPU is not waited for.
 void report_loss(const at::Tensor& loss) {
-  if (!loss.device().is_cpu() || loss.numel() != 1) return;
-  if (loss.scalar_type() == at::kFloat) detail::report_loss(*loss.const_data_ptr<float>());
-  if (loss.scalar_type() == at::kDouble) detail::report_loss(*loss.const_data_ptr<double>());
+  if (!loss.defined() || !loss.device().is_cpu() || loss.layout() != at::kStrided || loss.numel() != 1)
+    return;
+  if (at::isFloatingType(loss.scalar_type())) detail::report_loss(loss.item<double>());
 }
 
 }  // namespace

@@ -13,8 +13,23 @@ namespace acc {
 namespace {
 
 std::atomic<ProgressPage*> own_page = nullptr;
-// The thread that trains, by the address of something of its own.
-std::atomic<const char*> writer = nullptr;
+
+// A thread that ends leaves its place to the next.
+struct Thread {
+  ~Thread();
+};
+thread_local const Thread self = {};
+
+// The thread that counts, by the address of something of its own, and whether it trains.
+std::atomic<const Thread*> writer = nullptr;
+std::atomic<bool> writer_trains = false;
+
+Thread::~Thread() {
+  if (writer != this) return;
+  writer_trains = false;
+  const Thread* own = this;
+  writer.compare_exchange_strong(own, nullptr);
+}
 
 // The program, or a Trainer, says which step it is.
 std::atomic<bool> steps_are_said = false;
@@ -23,6 +38,7 @@ std::atomic<bool> steps_are_said = false;
 void forget_page() {
   own_page = nullptr;
   writer = nullptr;
+  writer_trains = false;
 }
 
 // It lives until the process ends: threads and destructors may write to the last.
@@ -35,22 +51,36 @@ ProgressPage* open_page() {
   return own_page = new ProgressPage(Environment::of_process().get("ACC_PROGRESS"));  // NOLINT
 }
 
+// Gives this thread the place of one that counts, if it is free, or if this one trains and that one does not.
+void take_place(ProgressPage& page, bool trains) {
+  const Thread* other = nullptr;
+  if (writer.compare_exchange_strong(other, &self) || other == &self) {
+    if (trains) writer_trains = true;
+  } else if (trains && !writer_trains.exchange(true)) {
+    writer = &self;
+    page.end_collective();
+    page.enter(Section::other);
+  }
+}
+
+// Not in a fork, nor after another thread has taken the place.
+bool may_write(const ProgressPage* page) {
+  return page != nullptr && page == own_page && writer == &self;
+}
+
 // Null: nobody reads, or another thread writes.
 ProgressPage* page_to_write(bool trains) noexcept try {
   ProgressPage* page = own_page.load(std::memory_order_acquire);
   if (page == nullptr) page = open_page();
   if (!page->is_open()) return nullptr;
-  static thread_local const char self = 0;
-  const char* expected = nullptr;
-  if (trains && writer.compare_exchange_strong(expected, &self)) return page;
-  expected = writer;
-  return expected == &self || (!trains && expected == nullptr) ? page : nullptr;
+  take_place(*page, trains);
+  return may_write(page) ? page : nullptr;
 } catch (const std::exception&) {
   return nullptr;
 }
 
 bool is_training(Section section) {
-  return section != Section::communication && section != Section::saving && section != Section::other;
+  return section == Section::forward || section == Section::backward || section == Section::optimizer;
 }
 
 bool is_whole(Section section) {
@@ -70,7 +100,7 @@ ProgressSection::ProgressSection(Section section) noexcept : page_(page_to_write
 }
 
 ProgressSection::~ProgressSection() {
-  if (page_ != nullptr) page_->enter(before_);
+  if (may_write(page_)) page_->enter(before_);
 }
 
 void report_step(const StepProgress& progress) noexcept {
@@ -113,7 +143,7 @@ ProgressCollective::ProgressCollective(std::string_view name) noexcept
 }
 
 ProgressCollective::~ProgressCollective() {
-  if (page_ != nullptr) page_->end_collective();
+  if (may_write(page_)) page_->end_collective();
 }
 
 }  // namespace detail

@@ -12,8 +12,8 @@ namespace acc {
 /// While it exists, this process is in `section`, which `acc ps` shows; then in the one before. Prepared
 /// models, loaders and optimizers, the Accelerator and the Trainer do this themselves: it is for what a
 /// program does by itself. What happens in an evaluation or while saving counts as that. Of several threads
-/// the first that trains is the one that counts. Without a launcher that reads it, nothing happens; it takes
-/// less than 100 ns, and never fails.
+/// the first that trains (forward, backward, optimizer) counts until it ends, and before that the first of
+/// all. Without a launcher that reads it, nothing happens; it takes less than 100 ns, and never fails.
 class [[nodiscard]] ProgressSection {
  public:
   explicit ProgressSection(Section section) noexcept;

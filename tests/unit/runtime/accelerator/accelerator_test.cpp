@@ -3,16 +3,19 @@
 // sets.
 #include "acc/runtime/accelerator/accelerator.hpp"
 
+#include <stdlib.h>
 #include <torch/torch.h>
 
 #include <cmath>
 #include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/base/progress_page.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
 #include "support/linear_net.hpp"
 #include "support/torch_tensor.hpp"
 #include "support/working_folder.hpp"
@@ -32,6 +35,25 @@ TEST_CASE("accelerator: without a launcher it is the only process", "[runtime]")
   CHECK_FALSE(accelerator.distributed());
   CHECK(accelerator.gather(torch::tensor(3)).equal(torch::tensor({3})));
   accelerator.wait_for_everyone();
+}
+
+TEST_CASE("accelerator: its progress has the loss, in every form in which it has a number", "[runtime]") {
+  const auto file = acc::test::temporary_folder() / "page";
+  const int code = acc::test::in_child([&] {
+    ::setenv("ACC_PROGRESS", file.c_str(), 1);
+    acc::Accelerator accelerator;
+    const auto shown = [&](const torch::Tensor& loss) {
+      accelerator.backward(loss);
+      return acc::ProgressPage::read(file)->loss;
+    };
+    const torch::Tensor weight = torch::ones({}, torch::requires_grad());
+    const torch::Tensor negated = torch::imag(torch::complex(weight, 3 * weight).conj());
+    const bool right = shown(2 * weight) == 2 && negated.is_neg() && shown(negated) == -3 &&
+                       shown((5 * weight).to(torch::kBFloat16)) == 5 &&
+                       shown((7 * weight).to(torch::kDouble)) == 7;
+    return right ? 0 : 1;
+  });
+  CHECK(code == 0);
 }
 
 TEST_CASE("accelerator: prepare returns several objects in order, and a single one alone", "[runtime]") {

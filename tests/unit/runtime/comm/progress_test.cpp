@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <future>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -143,6 +144,42 @@ TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]")
   CHECK(left.steps == 1);
 }
 
+TEST_CASE("progress: a thread that trains counts, also after one that only read or evaluated", "[runtime]") {
+  const Section first = GENERATE(Section::data, Section::evaluation);
+  const Progress left = left_by([first](const auto& now) {
+    std::promise<void> entered;
+    std::promise<void> trained;
+    std::thread other([&] {
+      {
+        const ProgressSection section(first);
+        entered.set_value();
+        trained.get_future().wait();
+      }
+      const ProgressSection section(first);
+      require(now().section == Section::forward);
+    });
+    entered.get_future().wait();
+    {
+      const ProgressSection forward(Section::forward);
+      require(now().section == Section::forward);
+      trained.set_value();
+      other.join();
+      require(now().section == Section::forward);
+    }
+    acc::detail::report_optimizer_steps(1);
+  });
+  CHECK(left.steps == 1);
+  CHECK(left.section == Section::other);
+}
+
+TEST_CASE("progress: after a thread that has trained and ended the next one counts", "[runtime]") {
+  const Progress left = left_by([](const auto&) {
+    std::thread([] { acc::detail::report_optimizer_steps(1); }).join();
+    acc::detail::report_optimizer_steps(2);
+  });
+  CHECK(left.steps == 2);
+}
+
 TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
   const Progress left = left_by([](const auto&) {
     acc::detail::report_optimizer_steps(1);
@@ -154,6 +191,24 @@ TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
     ::waitpid(fork, nullptr, 0);
   });
   CHECK(left.steps == 1);
+}
+
+TEST_CASE("progress: a fork in a section, or in a collective, does not end the worker's", "[runtime]") {
+  const Progress left = left_by([](const auto& now) {
+    const ProgressSection data(Section::data);
+    pid_t fork = 0;
+    {
+      const acc::detail::ProgressCollective gather("gather");
+      fork = ::fork();
+      if (fork != 0) {
+        ::waitpid(fork, nullptr, 0);
+        require(now().collective == "gather");
+        require(now().section == Section::communication);
+      }
+    }
+    if (fork == 0) ::_exit(0);
+  });
+  CHECK(left.collectives == 1);
 }
 
 TEST_CASE("progress: without a launcher nothing happens", "[runtime]") {
