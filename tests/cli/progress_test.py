@@ -13,7 +13,10 @@ acc = pathlib.Path(sys.argv[1]).resolve()
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/package"
 
 WORKER = """
-import os, sys, threading
+import os, subprocess, sys, threading
+
+# A program that ran before in this worker.
+subprocess.run([sys.executable, "-c", "import acc; acc.step(samples=1000)"], check=True)
 import acc
 
 try:

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -96,6 +97,12 @@ bool is_free(const std::filesystem::path& file) {
   return words && (*words)[kMagic] == kVersion && has_ended(*words);
 }
 
+// Where a file may not be so long, the attempt would be a SIGXFSZ.
+bool may_write_page() {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= ProgressPage::kBytes;
+}
+
 // Of the folder's path only the last part may be missing.
 Descriptor make(const std::filesystem::path& file) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -187,7 +194,7 @@ class ProgressPage::Write {
 };
 
 ProgressPage::ProgressPage(const std::filesystem::path& file) {
-  if (file.empty()) return;
+  if (file.empty() || !may_write_page()) return;
   const Descriptor made = make(file);
   // Allocated at once: a page that a full file system cannot give later would be a SIGBUS.
   if (!made || ::posix_fallocate(made.get(), 0, kBytes) != 0) return;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kFreePort = "<free port>";
 
 Environment shown_environment(const LaunchPlan& plan, int local_rank) {
-  Attempt attempt{.number = 0, .round = expected_round(plan), .folder = {}};
+  Attempt attempt{.number = 0, .round = expected_round(plan), .folder = {}, .progress = "<memory>/0-"};
   if (!plan.output.no_logs) attempt.folder = "<log folder>/attempt_0";
   Environment environment = worker_environment(plan, local_rank, attempt);
   if (plan.sets_ranks && plan.master_port == 0) environment.set("MASTER_PORT", std::string(kFreePort));

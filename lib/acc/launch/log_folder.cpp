@@ -90,7 +90,8 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
     const fs::path parent = temporary_parent(plan, streams);
     base = make_unique(parent / "torchelastic_", before);
     result.temporary_ = base;
-    if (parent == kMemory) result.pages_.clear();
+    result.in_memory_ = parent == kMemory;
+    if (result.in_memory_) result.pages_.clear();
     result.stays_ = wanted;
   } else {
     base = absolute_path(base);  // a worker may change its folder before it writes its error file
@@ -109,7 +110,7 @@ fs::path LogFolder::attempt(int number) const {
 
 std::string LogFolder::page_prefix(int attempt) const {
   if (!pages_.empty()) return pages_ / fmt::format("{}-", attempt);
-  if (temporary_.empty()) return {};
+  if (!in_memory_) return {};
   return this->attempt(attempt) / "progress-";
 }
 

@@ -50,6 +50,7 @@ class LogFolder {
   std::filesystem::path run_folder_ = {};
   std::filesystem::path temporary_ = {};
   std::filesystem::path pages_ = {};
+  bool in_memory_ = false;
   int workers_ = 0;
   bool stays_ = true;
 };

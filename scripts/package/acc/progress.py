@@ -19,10 +19,20 @@ NO_LOSS = 0x7FF8ACC000000000
 WHOLE = (SECTIONS.index("saving"), SECTIONS.index("evaluation"))
 
 
-def _own_start():
-    """Field 22 of /proc/self/stat; the name in parentheses may contain anything."""
-    with open("/proc/self/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
+def _start_of(pid):
+    """Field 22 of /proc/PID/stat; the name in parentheses may contain anything. 0: there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except FileNotFoundError:
+        return 0
+
+
+def _is_free(path):
+    """Whether it is the page of a process that has ended."""
+    with open(path, "rb") as file:
+        magic, pid, start = struct.unpack("=QQQ", file.read(24))
+    return magic == VERSION and _start_of(pid) != start
 
 
 class _Page:
@@ -31,7 +41,7 @@ class _Page:
     def __init__(self):
         self.words = None
         self.writer = None
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, struct.error):
             self._make(os.environ.get("ACC_PROGRESS", ""))
 
     def _make(self, path):
@@ -39,14 +49,16 @@ class _Page:
             return
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.dirname(path), 0o700)
-        # Whoever makes it owns it.
+        # Whoever makes it owns it, as long as it lives.
+        if os.path.exists(path) and _is_free(path):
+            os.unlink(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.posix_fallocate(file, 0, BYTES)
             words = memoryview(mmap.mmap(file, BYTES)).cast("Q")
         finally:
             os.close(file)
-        words[PID], words[START], words[LOSS] = os.getpid(), _own_start(), NO_LOSS
+        words[PID], words[START], words[LOSS] = os.getpid(), _start_of("self"), NO_LOSS
         words[SECTION_BEGAN] = time.monotonic_ns()
         words[0] = VERSION
         self.words = words

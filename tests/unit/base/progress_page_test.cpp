@@ -2,6 +2,8 @@
 #include "acc/base/progress_page.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +169,15 @@ TEST_CASE("progress_page: without a file nothing happens", "[base]") {
   page.begin_collective("x");
   page.end_collective();
   CHECK_FALSE(ProgressPage::read(file));
+}
+
+TEST_CASE("progress_page: a limit of the size of files does not end the process", "[base]") {
+  const test::TemporaryFolder folder;
+  CHECK(test::in_child([&] {
+          const rlimit limit = {.rlim_cur = 2048, .rlim_max = 2048};
+          if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+          return ProgressPage(folder.path() / "page").is_open() ? 1 : 0;
+        }) == 0);
 }
 
 TEST_CASE("progress_page: what is no page is not read", "[base]") {
