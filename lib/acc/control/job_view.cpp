@@ -22,7 +22,7 @@ constexpr std::array<std::pair<StreamPlace::Kind, const char*>, 4> kKinds = {
      {StreamPlace::Kind::memory, "memory"},
      {StreamPlace::Kind::file, "file"}}};
 
-json to_json(const StreamPlace& place) {
+json stream_to_json(const StreamPlace& place) {
   json out = {{"kept", nullptr}};
   for (const auto& [kind, name] : kKinds) {
     if (kind == place.kind) out["kept"] = name;
@@ -52,7 +52,7 @@ std::chrono::system_clock::time_point time_from_json(const json& in) {
   return std::chrono::system_clock::time_point(std::chrono::milliseconds(in.get<std::int64_t>()));
 }
 
-json to_json(const std::optional<ImportView>& importing) {
+json import_to_json(const std::optional<ImportView>& importing) {
   if (!importing) return nullptr;
   json out = {{"pid", importing->pid},
               {"module", importing->module},
@@ -108,8 +108,8 @@ json to_json(const RankView& rank) {
               {"local_rank", rank.local_rank},
               {"pid", rank.pid},
               {"ended", rank.ended},
-              {"stdout", to_json(rank.out)},
-              {"stderr", to_json(rank.err)},
+              {"stdout", stream_to_json(rank.out)},
+              {"stderr", stream_to_json(rank.err)},
               {"progress", to_json(rank.progress)}};
   if (rank.pid_inside != 0) out["pid_inside"] = rank.pid_inside;
   return out;
@@ -130,7 +130,7 @@ json to_json(const JobView& job) {
           {"command", job.command},
           {"folder", job.folder.string()},
           {"rendezvous", job.rendezvous},
-          {"importing", to_json(job.importing)},
+          {"importing", import_to_json(job.importing)},
           {"ranks", ranks}};
 }
 
