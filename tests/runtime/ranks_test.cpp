@@ -155,9 +155,7 @@ TEST_CASE(
         different + "an operation without tensors, rank 1 calls gather");
   using Named = std::map<std::string, at::Tensor>;
   CHECK(
-      what_of([&] {
-        job().gather(first ? Named{{"a", own}, {"b", own}} : Named{{"a", own}, {"c", own}});
-      }) ==
+      what_of([&] { job().gather(first ? Named{{"a", own}, {"b", own}} : Named{{"a", own}, {"c", own}}); }) ==
       "every process must give the same structure, but rank 0 gives {a: tensor, b: tensor} and rank 1 gives "
       "{a: tensor, c: tensor}");
   CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 2 : 1, own)); }) ==

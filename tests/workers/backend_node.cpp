@@ -77,10 +77,7 @@ class Node {
   std::unique_ptr<acc::launcher::RendezvousBackend> make_backend(const acc::launcher::StoreAddress& store) {
     acc::launcher::RendezvousBackend::Events events = {
         .on_round = [this](const acc::launcher::RendezvousBackend::Rounds& rounds) { tell(rounds); },
-        .on_change =
-            [this] {
-              say({{"event", "change"}});
-            },
+        .on_change = [this] { say({{"event", "change"}}); },
         .on_closed =
             [this] {
               say({{"event", "closed"}});
@@ -91,10 +88,7 @@ class Node {
               say({{"event", "error"}, {"text", error.what()}});
               loop_.stop();
             },
-        .on_missing =
-            [this](const std::string& text, bool) {
-              say({{"event", "missing"}, {"text", text}});
-            }};
+        .on_missing = [this](const std::string& text, bool) { say({{"event", "missing"}, {"text", text}}); }};
     const std::string id = arguments_.text("id", "job");
     if (arguments_.text("backend", "c10d") == "static") {
       return std::make_unique<acc::launcher::StaticBackend>(

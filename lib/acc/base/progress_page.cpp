@@ -119,7 +119,7 @@ Descriptor make(const std::filesystem::path& file) {
 }
 
 std::string text_of(std::span<const std::uint64_t, kNameWords> words) {
-  std::array<char, sizeof(std::uint64_t)* kNameWords> text = {};
+  std::array<char, sizeof(std::uint64_t) * kNameWords> text = {};
   std::memcpy(text.data(), words.data(), text.size());
   return {text.begin(), std::ranges::find(text, '\0')};
 }

@@ -234,8 +234,7 @@ std::string completion(std::string_view shell, Dialect dialect, std::string_view
                                ? ""
                                : fmt::format("[[ ${{COMP_WORDS[1]}} == {} ]] && ", program.substr(blank + 1));
   std::string name = "_" + std::string(program);
-  std::ranges::replace_if(
-      name, [](char c) { return c == ' ' || c == '-'; }, '_');
+  std::ranges::replace_if(name, [](char c) { return c == ' ' || c == '-'; }, '_');
   const std::string setup = shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
   return fmt::format(
       "{}{}() {{\n"

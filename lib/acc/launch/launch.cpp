@@ -380,17 +380,15 @@ int launch(LaunchPlan plan) {
     leave_terminal_in_background(STDIN_FILENO);
   const Leftovers left(plan, supervisor);
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
-  const GuardReport report = guard(
-      [&](int gone) {
-        return run_job(plan, left, {supervisor, gone, open_files}, lent);
-      },
-      [&] {
-        left.file.remove_socket();
-        left.remove();
-      },
-      {.in_session = plan.attach.has_value(),
-       .pid_namespace = plan.pid_namespace,
-       .also = plan.stop_signals});
+  const GuardReport report =
+      guard([&](int gone) { return run_job(plan, left, {supervisor, gone, open_files}, lent); },
+            [&] {
+              left.file.remove_socket();
+              left.remove();
+            },
+            {.in_session = plan.attach.has_value(),
+             .pid_namespace = plan.pid_namespace,
+             .also = plan.stop_signals});
   // In case the agent was killed before it could.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);

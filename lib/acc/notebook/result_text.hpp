@@ -45,7 +45,8 @@ void append_text(std::string& texts, std::string_view text);
 std::string_view next_text(std::string_view& texts);
 
 template <class T>
-requires SentAsResult<T> &&(!HasText<std::vector<T>>)struct ResultText<std::vector<T>> {
+  requires SentAsResult<T> && (!HasText<std::vector<T>>)
+struct ResultText<std::vector<T>> {
   static constexpr bool kPlain = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
   static std::string write(const std::vector<T>& result) {

@@ -44,7 +44,7 @@ class Binder {
   }
 
  private:
-  std::vector<Cpu> cpus_where(int Cpu::*member, int value) const {
+  std::vector<Cpu> cpus_where(int Cpu::* member, int value) const {
     std::vector<Cpu> found;
     std::ranges::copy_if(topology_.cpus, std::back_inserter(found),
                          [&](const Cpu& cpu) { return cpu.*member == value; });

@@ -45,7 +45,7 @@ std::string bad_seconds(const std::string& text) {
   return fmt::format("'{}' is not a positive whole number of seconds", text);
 }
 
-Apply set_seconds(std::chrono::milliseconds RendezvousPlan::*member) {
+Apply set_seconds(std::chrono::milliseconds RendezvousPlan::* member) {
   return [member](RendezvousPlan& plan, const std::string& text) {
     std::string wrong = bad_seconds(text);
     if (wrong.empty()) plan.*member = std::chrono::seconds(*parse_integer(text));
@@ -86,7 +86,7 @@ std::string apply_torch_version(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-Apply text(std::string RendezvousPlan::*member) {
+Apply text(std::string RendezvousPlan::* member) {
   return [member](RendezvousPlan& plan, const std::string& value) {
     plan.*member = value;
     return std::string();

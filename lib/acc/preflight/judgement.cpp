@@ -328,7 +328,7 @@ class Judge {
   std::vector<Finding> found_ = {};
 };
 
-std::optional<double> best(const Observations& seen, int Transfer::*side, int rank) {
+std::optional<double> best(const Observations& seen, int Transfer::* side, int rank) {
   std::optional<double> best;
   for (const Transfer& one : seen.transfers)
     if (one.*side == rank && one.bytes_per_second) best = std::max(best.value_or(0), *one.bytes_per_second);

@@ -395,7 +395,7 @@ void Coordinator::finish_when_all_done() {
   });
 }
 
-int Coordinator::count(bool Node::*mark) const {
+int Coordinator::count(bool Node::* mark) const {
   return static_cast<int>(
       std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
 }

@@ -119,7 +119,7 @@ class Coordinator {
   void meet_when_all_ready();
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool gone, int code = exit_code(ErrorKind::rendezvous));
-  int count(bool Node::*mark) const;
+  int count(bool Node::* mark) const;
   bool may_stay_spare() const;
   std::vector<NodeInfo> find_successors(const Places& places) const;
   void wait_as_spare(NodeId id, const std::string& text);

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 template <typename Type, typename Value>
 struct Field {
   const char* name;
-  Value Type::*member;
+  Value Type::* member;
 };
 template <typename Type, typename Value>
 Field(const char*, Value Type::*) -> Field<Type, Value>;
@@ -31,13 +31,12 @@ constexpr auto kFields<Round> =
                Field{"role_world_size", &Round::role_world_size}, Field{"master_addr", &Round::master_addr},
                Field{"master_port", &Round::master_port}, Field{"use_agent_store", &Round::use_agent_store});
 template <>
-constexpr auto kFields<RoundReady> = std::tuple(Field{"round", &RoundReady::round},
-                                                Field{"restarts", &RoundReady::restarts});
+constexpr auto kFields<RoundReady> =
+    std::tuple(Field{"round", &RoundReady::round}, Field{"restarts", &RoundReady::restarts});
 template <>
-constexpr auto kFields<RoundOver> = std::tuple(Field{"again", &RoundOver::again},
-                                               Field{"text", &RoundOver::text},
-                                               Field{"failure", &RoundOver::failure},
-                                               Field{"exit_code", &RoundOver::exit_code});
+constexpr auto kFields<RoundOver> =
+    std::tuple(Field{"again", &RoundOver::again}, Field{"text", &RoundOver::text},
+               Field{"failure", &RoundOver::failure}, Field{"exit_code", &RoundOver::exit_code});
 template <>
 constexpr auto kFields<NodeInfo> =
     std::tuple(Field{"host", &NodeInfo::host}, Field{"addr", &NodeInfo::addr}, Field{"pid", &NodeInfo::pid},
@@ -46,54 +45,51 @@ constexpr auto kFields<NodeInfo> =
                Field{"link_port", &NodeInfo::node_port}, Field{"protocol", &NodeInfo::protocol},
                Field{"addresses", &NodeInfo::addresses}, Field{"seen_at", &NodeInfo::seen_at});
 template <>
-constexpr auto kFields<NodeHistory> = std::tuple(Field{"round", &NodeHistory::round},
-                                                 Field{"restarts", &NodeHistory::restarts},
-                                                 Field{"asked", &NodeHistory::asked});
+constexpr auto kFields<NodeHistory> =
+    std::tuple(Field{"round", &NodeHistory::round}, Field{"restarts", &NodeHistory::restarts},
+               Field{"asked", &NodeHistory::asked});
 template <>
 constexpr auto kFields<Challenge> = std::tuple(Field{"nonce", &Challenge::nonce});
 template <>
 constexpr auto kFields<Proof> = std::tuple(Field{"nonce", &Proof::nonce}, Field{"proof", &Proof::proof});
 template <>
-constexpr auto kFields<Hello> = std::tuple(Field{"version", &Hello::version}, Field{"run_id", &Hello::run_id},
-                                           Field{"node", &Hello::node},
-                                           Field{"is_hub", &Hello::is_coordinator},
-                                           Field{"history", &Hello::history}, Field{"proof", &Hello::proof});
+constexpr auto kFields<Hello> =
+    std::tuple(Field{"version", &Hello::version}, Field{"run_id", &Hello::run_id},
+               Field{"node", &Hello::node}, Field{"is_hub", &Hello::is_coordinator},
+               Field{"history", &Hello::history}, Field{"proof", &Hello::proof});
 template <>
 constexpr auto kFields<Join> = std::tuple(Field{"store_port", &Join::store_port});
 template <>
-constexpr auto kFields<WorkerFailed> = std::tuple(Field{"round", &WorkerFailed::round},
-                                                  Field{"failure", &WorkerFailed::failure});
+constexpr auto kFields<WorkerFailed> =
+    std::tuple(Field{"round", &WorkerFailed::round}, Field{"failure", &WorkerFailed::failure});
 template <>
 constexpr auto kFields<WorkersDone> = std::tuple(Field{"round", &WorkersDone::round});
 template <>
 constexpr auto kFields<Leave> = std::tuple(Field{"why", &Leave::why}, Field{"deposed", &Leave::superseded},
                                            Field{"exit_code", &Leave::exit_code});
 template <>
-constexpr auto kFields<RoundBegins> = std::tuple(Field{"number", &RoundBegins::number},
-                                                 Field{"ready", &RoundBegins::ready},
-                                                 Field{"heirs", &RoundBegins::successors},
-                                                 Field{"hub", &RoundBegins::coordinator},
-                                                 Field{"nodes", &RoundBegins::nodes},
-                                                 Field{"clients", &RoundBegins::clients},
-                                                 Field{"places", &RoundBegins::places});
+constexpr auto kFields<RoundBegins> =
+    std::tuple(Field{"number", &RoundBegins::number}, Field{"ready", &RoundBegins::ready},
+               Field{"heirs", &RoundBegins::successors}, Field{"hub", &RoundBegins::coordinator},
+               Field{"nodes", &RoundBegins::nodes}, Field{"clients", &RoundBegins::clients},
+               Field{"places", &RoundBegins::places});
 template <>
 constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::over});
 template <>
 constexpr auto kFields<Dropped> = std::tuple(Field{"why", &Dropped::why});
 template <>
-constexpr auto kFields<Moved> = std::tuple(Field{"addr", &Moved::addr},
-                                           Field{"link_port", &Moved::node_port});
+constexpr auto kFields<Moved> =
+    std::tuple(Field{"addr", &Moved::addr}, Field{"link_port", &Moved::node_port});
 template <>
 constexpr auto kFields<Full> = std::tuple();
 template <>
 constexpr auto kFields<JobEnds> = std::tuple();
 template <>
-constexpr auto kFields<Waiting> = std::tuple(Field{"text", &Waiting::text},
-                                             Field{"heirs", &Waiting::successors},
-                                             Field{"spare", &Waiting::spare});
+constexpr auto kFields<Waiting> = std::tuple(
+    Field{"text", &Waiting::text}, Field{"heirs", &Waiting::successors}, Field{"spare", &Waiting::spare});
 template <>
-constexpr auto kFields<EndNotice> = std::tuple(Field{"signal", &EndNotice::signal},
-                                               Field{"host", &EndNotice::host});
+constexpr auto kFields<EndNotice> =
+    std::tuple(Field{"signal", &EndNotice::signal}, Field{"host", &EndNotice::host});
 template <>
 constexpr auto kFields<Heartbeat> = std::tuple();
 

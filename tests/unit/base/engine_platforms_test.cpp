@@ -156,9 +156,7 @@ TEST_CASE("engine_platforms: a restart of a JobSet is another run, where the man
   CHECK_FALSE(second.master_port);
   CHECK(find_engine(with(pod, {{"JOBSET_RESTART_ATTEMPT", "0"}})).run_id ==
         Text{"jobset.0", "JOBSET_RESTART_ATTEMPT"});
-  CHECK(error_of([&] {
-          find_engine(with(pod, {{"JOBSET_RESTART_ATTEMPT", "x"}}));
-        }) ==
+  CHECK(error_of([&] { find_engine(with(pod, {{"JOBSET_RESTART_ATTEMPT", "x"}})); }) ==
         "JOBSET_RESTART_ATTEMPT: must be a whole number of at least 0, not 'x' (the engine sets it; --engine "
         "none "
         "ignores it)");

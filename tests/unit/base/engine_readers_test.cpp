@@ -14,9 +14,7 @@ TEST_CASE("engine_readers: a number is absent, or a whole one of at least its le
   CHECK(read_number({{"SIZE", "2"}}, "SIZE", 1) == EngineValue<int>{2, "SIZE"});
   CHECK_FALSE(read_number({}, "SIZE"));
   CHECK_FALSE(read_number({{"", "2"}}, ""));
-  CHECK(error_of([] {
-          read_number({{"SIZE", "0"}}, "SIZE", 1);
-        }) ==
+  CHECK(error_of([] { read_number({{"SIZE", "0"}}, "SIZE", 1); }) ==
         "SIZE: must be a whole number of at least 1, not '0' (the engine sets it; --engine none ignores it)");
 }
 

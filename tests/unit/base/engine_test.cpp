@@ -63,9 +63,7 @@ TEST_CASE("engine: one that is chosen must be there", "[base]") {
 }
 
 TEST_CASE("engine: a malformed number is named", "[base]") {
-  CHECK(error_of([] {
-          find_engine({{"OMPI_COMM_WORLD_RANK", "one"}});
-        }) ==
+  CHECK(error_of([] { find_engine({{"OMPI_COMM_WORLD_RANK", "one"}}); }) ==
         "OMPI_COMM_WORLD_RANK: must be a whole number of at least 0, not 'one' (the engine sets it; --engine "
         "none "
         "ignores it)");

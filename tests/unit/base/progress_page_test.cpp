@@ -190,7 +190,9 @@ TEST_CASE("progress_page: what is no page is not read", "[base]") {
     std::ofstream(file) << "ACCPAGE9" << std::string(ProgressPage::kBytes, '\0');
   }
   SECTION("with a section of another version") {
-    { const ProgressPage made(file); }
+    {
+      const ProgressPage made(file);
+    }
     std::fstream out(file);
     out.seekp(10 * 8);
     out.put('\x7f');

@@ -44,9 +44,7 @@ TEST_CASE("worker_env: booleans are written as Python compares them", "[base]") 
 }
 
 TEST_CASE("worker_env: a malformed or incomplete variable is an error that names it", "[base]") {
-  CHECK(error_of([] {
-          acc::read_worker_env(Environment{{"RANK", "x"}, {"WORLD_SIZE", "2"}});
-        }) ==
+  CHECK(error_of([] { acc::read_worker_env(Environment{{"RANK", "x"}, {"WORLD_SIZE", "2"}}); }) ==
         "RANK: must be a whole number of at least 0, not 'x' (the launcher sets it; start the program with "
         "`acc launch`)");
   CHECK(error_of([] {

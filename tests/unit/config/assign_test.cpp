@@ -39,9 +39,7 @@ TEST_CASE("assign: all errors are reported at once, and nothing is changed", "[c
         "distributed_type=: distributed_type cannot be removed");
   CHECK(values == ConfigValues{{"distributed_type", "NO"}});
   CHECK(
-      error_of([&] {
-        assign(values, {"zero_stage=2", "fsdp_config.fsdp_versio=2", "fp8_config={}"});
-      }) ==
+      error_of([&] { assign(values, {"zero_stage=2", "fsdp_config.fsdp_versio=2", "fp8_config={}"}); }) ==
       "zero_stage=2: unknown key 'zero_stage' (did you mean 'deepspeed_config.zero_stage'?)\n"
       "fsdp_config.fsdp_versio=2: 'fsdp_versio' is not a key of fsdp_config (did you mean 'fsdp_version'?)\n"
       "fp8_config={}: fp8_config is a section (name a key inside, as in fp8_config.KEY=VALUE)");

@@ -52,7 +52,9 @@ TEST_CASE("weights_replacement: new weights take the place of earlier ones, what
 TEST_CASE("weights_replacement: what was not published leaves the earlier weights", "[formats]") {
   const TemporaryFolder folder;
   for (const std::string& name : kShards) folder.write(name, "old");
-  { write(acc::WeightsReplacement(folder.path()), {kShards[0]}, "new"); }
+  {
+    write(acc::WeightsReplacement(folder.path()), {kShards[0]}, "new");
+  }
   CHECK(names_in(folder.path()) == kShards);
   CHECK(folder.read(kShards[0]) == "old");
 }

@@ -18,8 +18,7 @@ struct Job {
 
   /// The index of the first sample at which the job counts as hung, with `what` called before each; -1:
   /// never.
-  int hangs_after(
-      int looks, const std::function<void()>& what = [] {}) {
+  int hangs_after(int looks, const std::function<void()>& what = [] {}) {
     for (int look = 1; look <= looks; ++look) {
       now += 5s;
       what();

@@ -46,8 +46,7 @@ TEST_CASE("log_folder: pages are beside the error files in memory, else in their
   const fs::path pages = folder.path() / "job.progress";
   LaunchPlan plan;
   SECTION("in memory") {
-    const LogFolder logs = LogFolder::make(
-        plan, [](const fs::path&) {}, pages);
+    const LogFolder logs = LogFolder::make(plan, [](const fs::path&) {}, pages);
     const std::string prefix = logs.page_prefix(1);
     logs.remove_temporary();
     if (logs.run_folder().string().starts_with("/dev/shm/")) {
@@ -58,8 +57,7 @@ TEST_CASE("log_folder: pages are beside the error files in memory, else in their
   }
   SECTION("on a disk") {
     plan.output.log_dir = folder.path() / "logs";
-    const LogFolder logs = LogFolder::make(
-        plan, [](const fs::path&) {}, pages);
+    const LogFolder logs = LogFolder::make(plan, [](const fs::path&) {}, pages);
     CHECK(logs.page_prefix(1) == (pages / "1-").string());
     CHECK_FALSE(fs::exists(pages));
     // As workers do. What they said before is gone when others start.
@@ -74,18 +72,13 @@ TEST_CASE("log_folder: pages are beside the error files in memory, else in their
   }
   SECTION("without logs") {
     plan.output.no_logs = true;
-    CHECK(LogFolder::make(
-              plan, [](const fs::path&) {}, pages)
-              .page_prefix(0) == (pages / "0-").string());
+    CHECK(LogFolder::make(plan, [](const fs::path&) {}, pages).page_prefix(0) == (pages / "0-").string());
   }
   SECTION("for a program without ranks, or without a folder") {
     plan.output.log_dir = folder.path() / "logs";
     CHECK(LogFolder::make(plan).page_prefix(0).empty());
     plan.sets_ranks = false;
-    CHECK(LogFolder::make(
-              plan, [](const fs::path&) {}, pages)
-              .page_prefix(0)
-              .empty());
+    CHECK(LogFolder::make(plan, [](const fs::path&) {}, pages).page_prefix(0).empty());
   }
 }
 

@@ -37,9 +37,7 @@ TEST_CASE("fork_rule: CUDA counts as used when its driver is initialized", "[not
 }
 
 TEST_CASE("fork_rule: a worker launches no others", "[notebook]") {
-  CHECK(error_of([] {
-          require_fork_can_train({{"RANK", "0"}});
-        }) ==
+  CHECK(error_of([] { require_fork_can_train({{"RANK", "0"}}); }) ==
         "notebook_launcher: this process is a worker of a job already: RANK is set (call it in the program "
         "that "
         "starts the job)");

@@ -44,7 +44,9 @@ TEST_CASE("python_gil: the lock is released while it lives, and taken back", "[n
 TEST_CASE("python_gil: a thread that does not hold the lock takes none", "[notebook]") {
   held = 0;
   restored = nullptr;
-  { const WithoutGil others_may_run; }
+  {
+    const WithoutGil others_may_run;
+  }
   CHECK(held == 0);
   CHECK(restored == nullptr);
 }

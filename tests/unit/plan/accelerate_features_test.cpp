@@ -45,9 +45,7 @@ TEST_CASE("fsdp: the sharding answer of accelerate's questionnaire reaches the w
 }
 
 TEST_CASE("fsdp: contradictions are refused with both names", "[plan]") {
-  CHECK(error_of([] {
-          environment_of({"--fsdp_sync_module_states", "false", "train.py"});
-        }) ==
+  CHECK(error_of([] { environment_of({"--fsdp_sync_module_states", "false", "train.py"}); }) ==
         "--fsdp_sync_module_states: fsdp_cpu_ram_efficient_loading needs fsdp_sync_module_states: only the "
         "first "
         "process loads the model (turn both on, or both off)");

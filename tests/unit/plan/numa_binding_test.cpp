@@ -73,9 +73,8 @@ TEST_CASE("numa binding: exclusive counts the GPUs of the node, not the workers"
 }
 
 TEST_CASE("numa binding: exclusive refuses to share a core", "[plan]") {
-  CHECK(error_of([] {
-          bind(NumaBinding::exclusive, {0, 0, 0}, 3);
-        }) == "--numa-binding: exclusive needs a core per worker, but NUMA node 0 has 2 for 3");
+  CHECK(error_of([] { bind(NumaBinding::exclusive, {0, 0, 0}, 3); }) ==
+        "--numa-binding: exclusive needs a core per worker, but NUMA node 0 has 2 for 3");
   // Workers beyond the GPUs count as well.
   CHECK(error_of([] { bind(NumaBinding::exclusive, {0}, 3); }) != "no error");
 }
@@ -119,9 +118,8 @@ TEST_CASE("numa binding: jobs without GPUs are bound as well", "[plan]") {
 }
 
 TEST_CASE("numa binding: unknown nodes are an error", "[plan]") {
-  CHECK(error_of([] {
-          resolve(with_gpus({}, {"1b", "1d"}));
-        }) == "--numa-binding: the kernel does not know the NUMA node of GPU 1 (0000:1d:00.0)");
+  CHECK(error_of([] { resolve(with_gpus({}, {"1b", "1d"})); }) ==
+        "--numa-binding: the kernel does not know the NUMA node of GPU 1 (0000:1d:00.0)");
   CHECK(error_of([] { resolve(with_gpus({}, {"99"})); }) ==
         "--numa-binding: GPU 0 (0000:99:00.0) is not among the kernel's PCI devices");
   LaunchInputs parts = with_gpus({}, {"1b"});

@@ -69,12 +69,10 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
   CHECK(plan.hang == acc::launcher::HangPlan{std::chrono::milliseconds(2500), acc::launcher::OnHang::restart,
                                              acc::launcher::ActivityKind::output});
   CHECK(plan.output.observed);
-  CHECK(error_of([] {
-          resolve(inputs({"--on-hang", "kill", "train.py"}));
-        }) == "--on-hang: needs a hang timeout (--hang-timeout SECONDS)");
-  CHECK(error_of([] {
-          resolve(inputs({"--hang-timeout", "-1", "train.py"}));
-        }) == "--hang-timeout: must be a number of seconds, or 0 for never");
+  CHECK(error_of([] { resolve(inputs({"--on-hang", "kill", "train.py"})); }) ==
+        "--on-hang: needs a hang timeout (--hang-timeout SECONDS)");
+  CHECK(error_of([] { resolve(inputs({"--hang-timeout", "-1", "train.py"})); }) ==
+        "--hang-timeout: must be a number of seconds, or 0 for never");
 }
 
 TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's variable", "[plan]") {

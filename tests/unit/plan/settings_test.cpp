@@ -112,14 +112,11 @@ TEST_CASE("file_settings: a file of a SageMaker job says nothing about accelerat
 namespace {
 
 template <class Name>
-concept Names = requires(const Settings& settings, Name name) {
-  settings[name];
-};
+concept Names = requires(const Settings& settings, Name name) { settings[name]; };
 
 template <class V, class T>
-concept Holds = requires(Settings settings, acc::launcher::SettingKey<T> key, V value) {
-  settings.set(key, value, "");
-};
+concept Holds =
+    requires(Settings settings, acc::launcher::SettingKey<T> key, V value) { settings.set(key, value, ""); };
 
 }  // namespace
 

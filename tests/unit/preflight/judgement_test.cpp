@@ -149,17 +149,13 @@ const std::vector<Case> kCases = {
      {1},
      "node1: GPU 0 (0000:10:00.0) has no spare memory left for rows with errors"},
     {"a slowdown",
-     [](Observations& seen) {
-       seen.nodes[2].gpus[1].slowdowns = {"heat", "power brake"};
-     },
+     [](Observations& seen) { seen.nodes[2].gpus[1].slowdowns = {"heat", "power brake"}; },
      Severity::error,
      Check::slowdown,
      {2},
      "node2: GPU 1 (0000:11:00.0) is slowed down by its hardware: heat, power brake"},
     {"a fault in the kernel log",
-     [](Observations& seen) {
-       seen.nodes[1].xids->push_back({79, "0000:10:00"});
-     },
+     [](Observations& seen) { seen.nodes[1].xids->push_back({79, "0000:10:00"}); },
      Severity::warning,
      Check::xid,
      {1},
@@ -263,37 +259,27 @@ const std::vector<Case> kCases = {
      {1},
      "node1: it can connect to no other node"},
     {"a slow sender",
-     [](Observations& seen) {
-       set_rate(
-           seen, [](const Transfer& one) { return one.from == 1; }, 4e8);
-     },
+     [](Observations& seen) { set_rate(seen, [](const Transfer& one) { return one.from == 1; }, 4e8); },
      Severity::warning,
      Check::bandwidth,
      {1},
      "node1: sends at 3.2 Gbit/s, the median is 8 Gbit/s"},
     {"a receiver that crawls",
-     [](Observations& seen) {
-       set_rate(
-           seen, [](const Transfer& one) { return one.to == 2; }, 1e6);
-     },
+     [](Observations& seen) { set_rate(seen, [](const Transfer& one) { return one.to == 2; }, 1e6); },
      Severity::error,
      Check::bandwidth,
      {2},
      "node2: receives at 8 Mbit/s, the median is 8 Gbit/s"},
     {"a slow pair",
      [](Observations& seen) {
-       set_rate(
-           seen, [](const Transfer& one) { return one.from == 0 && one.to == 2; }, 2e8);
+       set_rate(seen, [](const Transfer& one) { return one.from == 0 && one.to == 2; }, 2e8);
      },
      Severity::warning,
      Check::bandwidth,
      {0, 2},
      "node0 sends to node2 at 1.6 Gbit/s, the median is 8 Gbit/s"},
     {"a slow direction of two nodes",
-     [](Observations& seen) {
-       set_rate(
-           seen, [](const Transfer& one) { return one.from == 1; }, 1e6);
-     },
+     [](Observations& seen) { set_rate(seen, [](const Transfer& one) { return one.from == 1; }, 1e6); },
      Severity::error,
      Check::bandwidth,
      {1, 0},

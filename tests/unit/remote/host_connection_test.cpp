@@ -25,8 +25,7 @@ namespace {
 
 /// A connection to a shell script in the place of ssh.
 struct Script {
-  explicit Script(
-      const std::string& text, std::function<bool()> takes_output = [] { return true; }) {
+  explicit Script(const std::string& text, std::function<bool()> takes_output = [] { return true; }) {
     connection = std::make_shared<HostConnection>(
         loop, HostConnection::Events{.on_frame = [this](const Frame& frame) { frames.push_back(frame); },
                                      .on_end = [this] { ++ends; },
@@ -110,9 +109,7 @@ TEST_CASE("host_connection: kills the child with its group", "[remote]") {
 TEST_CASE("host_connection: a program that is missing is named", "[remote]") {
   boost::asio::io_context loop(1);
   const auto connection = std::make_shared<HostConnection>(loop, HostConnection::Events{});
-  CHECK(acc::test::error_of([&] {
-          connection->open({"no-such-ssh", "b"}, Environment::of_process());
-        }) ==
+  CHECK(acc::test::error_of([&] { connection->open({"no-such-ssh", "b"}, Environment::of_process()); }) ==
         "no-such-ssh: is not installed (apt-get install openssh-client; ACC_RSH names another program)");
 }
 

@@ -174,12 +174,10 @@ TEST_CASE("hosts: contradictions name both sides", "[remote]") {
 }
 
 TEST_CASE("hosts: commands that start nothing on hosts refuse them", "[remote]") {
-  CHECK(error_of([] {
-          resolve(inputs({"--hosts", "a", "train.py"}));
-        }) == "--hosts: works with acc launch and acc run only");
-  CHECK(error_of([] {
-          resolve(inputs({"--export", "A", "train.py"}));
-        }) == "--export: needs --hosts or --hostfile");
+  CHECK(error_of([] { resolve(inputs({"--hosts", "a", "train.py"})); }) ==
+        "--hosts: works with acc launch and acc run only");
+  CHECK(error_of([] { resolve(inputs({"--export", "A", "train.py"})); }) ==
+        "--export: needs --hosts or --hostfile");
 }
 
 TEST_CASE("hosts: the flags that say where the job starts exclude each other", "[remote]") {

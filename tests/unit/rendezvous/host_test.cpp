@@ -34,8 +34,7 @@ TEST_CASE("host: its store has the port for nodes", "[rendezvous]") {
   const Host host(loop, plan, [](const NodeMessage&) {}, {"127.0.0.1"}, port, 4711, {});
   StoreClient client(loop);
   std::optional<std::string> messages;
-  client.connect(
-      {"127.0.0.1", port}, acc::RunningClock::now() + 10s, [](const auto&) {}, [](const auto&) {});
+  client.connect({"127.0.0.1", port}, acc::RunningClock::now() + 10s, [](const auto&) {}, [](const auto&) {});
   client.get(coordinator_key("job7"), [&](StoreOutcome, const auto& value) { messages = value; });
   test::drive(loop, [&] { return messages.has_value(); });
   CHECK(messages == "4711");
@@ -82,8 +81,7 @@ TEST_CASE("host: its store names a job that runs elsewhere", "[rendezvous]") {
   }
   const Host host(loop, plan, [](const NodeMessage&) {}, {"127.0.0.1"}, port, 4711, {});
   StoreClient client(loop);
-  client.connect(
-      {"127.0.0.1", port}, acc::RunningClock::now() + 10s, [](const auto&) {}, [](const auto&) {});
+  client.connect({"127.0.0.1", port}, acc::RunningClock::now() + 10s, [](const auto&) {}, [](const auto&) {});
   client.set(running_key("job7"), "10.0.0.1:4000");
   CHECK_FALSE(host.is_running_at("10.0.0.1:4000"));
   test::drive(loop, [&] { return host.is_running_at("10.0.0.1:4000"); });

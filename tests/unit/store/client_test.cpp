@@ -74,9 +74,8 @@ struct Scripted {
     acceptor.async_accept([this](const auto& error, tcp::socket accepted) {
       if (error) return;
       socket.emplace(std::move(accepted));
-      asio::async_read(*socket, asio::buffer(first_request), [this](const auto&, std::size_t) {
-        send({"\0", 1});
-      });
+      asio::async_read(*socket, asio::buffer(first_request),
+                       [this](const auto&, std::size_t) { send({"\0", 1}); });
     });
   }
   void read(std::size_t bytes) {

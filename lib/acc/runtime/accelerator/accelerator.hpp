@@ -240,10 +240,11 @@ class Accelerator : public PartialState {
     }
   }
   template <std::same_as<at::Tensor>... More>
-  requires(sizeof...(More) >
-           0) std::array<at::Tensor, 1 + sizeof...(More)> gather_for_metrics(const at::Tensor& tensor,
-                                                                             const More&... more)
-  const { return {gather_for_metrics(tensor), gather_for_metrics(more)...}; }
+    requires(sizeof...(More) > 0)
+  std::array<at::Tensor, 1 + sizeof...(More)> gather_for_metrics(const at::Tensor& tensor,
+                                                                 const More&... more) const {
+    return {gather_for_metrics(tensor), gather_for_metrics(more)...};
+  }
 
   /// Writes numbers, texts, tensors, and lists and dicts of them to a file, as torch.save; read_pt_file and
   /// Python, with weights_only=True, can read it. Does nothing unless should_save_model(). Throws what

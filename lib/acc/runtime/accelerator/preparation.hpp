@@ -134,8 +134,10 @@ class Preparation {
     return prepare_model(std::move(module), {});
   }
   template <class Holder>
-  requires TorchModuleHolder<std::remove_cvref_t<Holder>>
-  auto prepare_first(Holder&& holder) { return prepare_model(holder.ptr(), {}); }
+    requires TorchModuleHolder<std::remove_cvref_t<Holder>>
+  auto prepare_first(Holder&& holder) {
+    return prepare_model(holder.ptr(), {});
+  }
   template <class Module>
   Model<Module> prepare_first(Model<Module> model) {
     return model;
@@ -145,7 +147,8 @@ class Preparation {
     return prepare_data_loader(std::move(loader), {});
   }
   template <class Native>
-  requires TorchOptimizer<std::remove_cvref_t<Native>> Optimizer prepare_first(Native&& optimizer) {
+    requires TorchOptimizer<std::remove_cvref_t<Native>>
+  Optimizer prepare_first(Native&& optimizer) {
     static_assert(!std::is_lvalue_reference_v<Native>, "an optimizer is given with std::move");
     return prepare_optimizer(std::forward<Native>(optimizer));
   }

@@ -40,9 +40,7 @@ concept TorchModule = std::is_base_of_v<torch::nn::Module, T>;
 
 /// A module holder, as TORCH_MODULE defines it.
 template <class T>
-concept TorchModuleHolder = requires {
-  typename T::ContainedType;
-};
+concept TorchModuleHolder = requires { typename T::ContainedType; };
 
 template <class T>
 concept TorchOptimizer = std::is_base_of_v<torch::optim::Optimizer, T>;

@@ -58,7 +58,7 @@ void visit_fields(State& state, Visit visit) {
 }
 
 template <class Options, class Visit>
-requires Like<Options, torch::optim::AdamOptions> || Like<Options, torch::optim::AdamWOptions>
+  requires Like<Options, torch::optim::AdamOptions> || Like<Options, torch::optim::AdamWOptions>
 void visit_fields(Options& options, Visit visit) {
   visit("lr", options.lr());
   visit("betas", options.betas());
@@ -68,7 +68,7 @@ void visit_fields(Options& options, Visit visit) {
 }
 
 template <class State, class Visit>
-requires Like<State, torch::optim::AdamParamState> || Like<State, torch::optim::AdamWParamState>
+  requires Like<State, torch::optim::AdamParamState> || Like<State, torch::optim::AdamWParamState>
 void visit_fields(State& state, Visit visit) {
   visit("step", state.step());
   visit("exp_avg", state.exp_avg());

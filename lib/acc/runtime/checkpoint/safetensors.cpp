@@ -54,8 +54,7 @@ at::Tensor tensor_at(char* first, at::ScalarType type, const std::vector<std::in
                      const std::shared_ptr<MappedFile>& mapped) {
   const at::TensorOptions options(type);
   if (reinterpret_cast<std::uintptr_t>(first) % c10::elementSize(type) == 0) {
-    return at::from_blob(
-        first, shape, [mapped](void* /*data*/) {}, options);
+    return at::from_blob(first, shape, [mapped](void* /*data*/) {}, options);
   }
   at::Tensor copy = at::empty(shape, options);
   std::copy_n(first, copy.nbytes(), static_cast<char*>(copy.mutable_data_ptr()));

@@ -43,7 +43,8 @@ concept PtStateful = requires(T& object, const T& constant, const PtValue& value
 
 /// The functions for the state of `object`, which must outlive the result.
 template <class T>
-requires JsonStateful<T> || PtStateful<T> Stateful stateful(T& object) {
+  requires JsonStateful<T> || PtStateful<T>
+Stateful stateful(T& object) {
   if constexpr (PtStateful<T>) {
     return {.state = [&object] { return object.state(); },
             .load_state = [&object](const PtValue& value) { object.load_state(value); }};

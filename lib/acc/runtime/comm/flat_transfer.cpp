@@ -127,8 +127,7 @@ FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const
   const auto place_of = [&](int rank) { return flat.narrow(0, rank * length, length); };
   const auto backend = group.native().getBackend(c10::DeviceType::CPU);
   if (!shares_memory_with_all(*backend))
-    return FlatTransfer(send_and_receive(
-        group, *backend, tag, [&](int) { return own; }, place_of));
+    return FlatTransfer(send_and_receive(group, *backend, tag, [&](int) { return own; }, place_of));
   std::vector<at::Tensor> inputs{own};
   std::vector<std::vector<at::Tensor>> outputs(1);
   for (int rank = 0; rank < group.size(); ++rank)

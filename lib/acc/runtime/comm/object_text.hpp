@@ -22,7 +22,7 @@ struct ObjectText<std::string> {
 };
 
 template <class T>
-requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
 struct ObjectText<T> {
   /// Serializes the value.
   static std::string write(T value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }

@@ -19,9 +19,9 @@ namespace detail {
 template <class T>
 concept JsonValue =
     !std::is_arithmetic_v<T> && !std::is_enum_v<T> && requires(const T& object, const nlohmann::json& json) {
-  nlohmann::json(object);
-  json.get<T>();
-};
+      nlohmann::json(object);
+      json.get<T>();
+    };
 
 }  // namespace detail
 

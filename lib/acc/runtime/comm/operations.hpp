@@ -104,9 +104,7 @@ void require_same_length(std::size_t first, std::size_t other);
 
 /// Tuples, pairs and arrays.
 template <class Values>
-concept TupleLike = requires {
-  std::tuple_size<Values>::value;
-};
+concept TupleLike = requires { std::tuple_size<Values>::value; };
 
 /// The number of elements to split: the rows of a tensor, or the common length of all values in a map or
 /// tuple.

@@ -72,8 +72,7 @@ constexpr bool is_sendable() {
   } else if constexpr (kind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
       return (is_sendable<std::tuple_element_t<I, Value>>() && ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<Value>>());
+    }(std::make_index_sequence<std::tuple_size_v<Value>>());
   } else if constexpr (kind == Kind::optional) {
     return is_sendable<typename Value::value_type>();
   } else if constexpr (kind == Kind::map) {
@@ -82,12 +81,9 @@ constexpr bool is_sendable() {
     return HasText<Key<Value>> && is_sendable<Item<Value>>();
   } else if constexpr (kind == Kind::list) {
     using Element = std::ranges::range_value_t<Value>;
-    return requires(Value & value, Element element) {
-      value.push_back(element);
-    }
-    &&is_sendable<Element>();
+    return requires(Value& value, Element element) { value.push_back(element); } && is_sendable<Element>();
   } else if constexpr (kind == Kind::example) {
-    if constexpr (requires(Value & value) { value.target; }) {
+    if constexpr (requires(Value& value) { value.target; }) {
       return is_sendable<decltype(Value::data)>() && is_sendable<decltype(Value::target)>();
     } else {
       return is_sendable<decltype(Value::data)>();

@@ -27,11 +27,13 @@ class CollatedDataset {
   // const only if `get` and the collator can be called while const: the workers of a loader then share the
   // data set.
   /// The collated samples.
-  auto get_batch(c10::ArrayRef<std::size_t> indices) const requires
-      requires(const Dataset& dataset, const Collator& collator) {
-    std::invoke(collator, std::vector<Sample>{dataset.get(std::size_t{0})});
+  auto get_batch(c10::ArrayRef<std::size_t> indices) const
+    requires requires(const Dataset& dataset, const Collator& collator) {
+      std::invoke(collator, std::vector<Sample>{dataset.get(std::size_t{0})});
+    }
+  {
+    return batch_of(dataset_, collator_, indices);
   }
-  { return batch_of(dataset_, collator_, indices); }
   auto get_batch(c10::ArrayRef<std::size_t> indices) { return batch_of(dataset_, collator_, indices); }
 
  private:

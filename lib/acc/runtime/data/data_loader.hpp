@@ -25,14 +25,14 @@ namespace acc {
 namespace detail {
 
 template <class Dataset>
-concept ReadableDataset = IterableDataset<Dataset> ||
-    requires(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
-  dataset.size();
-  dataset.get_batch(indices);
-} || requires(Dataset& dataset) {
-  dataset.size();
-  dataset.get(std::size_t{0});
-};
+concept ReadableDataset =
+    IterableDataset<Dataset> || requires(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
+      dataset.size();
+      dataset.get_batch(indices);
+    } || requires(Dataset& dataset) {
+      dataset.size();
+      dataset.get(std::size_t{0});
+    };
 
 template <class Dataset>
 struct ReaderOf {
@@ -40,7 +40,8 @@ struct ReaderOf {
 };
 // DataLoader says what is missing; nothing else is to be reported.
 template <class Dataset>
-requires(!ReadableDataset<Dataset>) struct ReaderOf<Dataset> {
+  requires(!ReadableDataset<Dataset>)
+struct ReaderOf<Dataset> {
   struct Type {
     using Batch = at::Tensor;
   };
@@ -166,7 +167,9 @@ class DataLoader {
   }
 
   std::unique_ptr<Source> dispatch(const LoaderPass& /*pass*/) { detail::refuse_batch(); }
-  std::unique_ptr<Source> dispatch(const LoaderPass& pass) requires SendableBatch<Batch> {
+  std::unique_ptr<Source> dispatch(const LoaderPass& pass)
+    requires SendableBatch<Batch>
+  {
     const Shard& shard = plan_->shard();
     detail::block_rule(plan_->rule(), shard);  // throws if the batches cannot be split
     const std::size_t per_step = shard.split_batches ? 1 : shard.count;

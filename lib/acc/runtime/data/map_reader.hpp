@@ -55,13 +55,10 @@ class MapReader {
   }
 
  private:
-  static constexpr bool kHasBatches = requires(Dataset & dataset, c10::ArrayRef<std::size_t> indices) {
-    dataset.get_batch(indices);
-  };
+  static constexpr bool kHasBatches =
+      requires(Dataset& dataset, c10::ArrayRef<std::size_t> indices) { dataset.get_batch(indices); };
   static constexpr bool kHasConstBatches =
-      requires(const Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
-    dataset.get_batch(indices);
-  };
+      requires(const Dataset& dataset, c10::ArrayRef<std::size_t> indices) { dataset.get_batch(indices); };
   static constexpr bool kHasConstSamples = requires(const Dataset& dataset) { dataset.get(std::size_t{0}); };
   static constexpr bool kShareable = kHasBatches ? kHasConstBatches : kHasConstSamples;
 

@@ -60,8 +60,7 @@ auto collate(std::vector<Sample> samples) {
     return [&]<std::size_t... I>(std::index_sequence<I...> /*places*/) {
       return std::array<at::Tensor, sizeof...(I)>{
           detail::stack_column(samples, [](const Sample& sample) { return std::get<I>(sample); })...};
-    }
-    (std::make_index_sequence<std::tuple_size_v<Sample>>());
+    }(std::make_index_sequence<std::tuple_size_v<Sample>>());
   } else if constexpr (requires(Sample sample) {
                          { sample.data } -> std::same_as<at::Tensor&>;
                          { sample.target } -> std::same_as<at::Tensor&>;

@@ -133,7 +133,7 @@ Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t
           "sequential_lr: milestones");
   const bool any_momentum = std::any_of(schedules.begin(), schedules.end(),
                                         [](const Schedule& one) { return one.momentum != nullptr; });
-  const auto part = [=](Rate Schedule::*kind) {
+  const auto part = [=](Rate Schedule::* kind) {
     return [=](RatePoint point) {
       const auto next = std::upper_bound(milestones.begin(), milestones.end(), point.step);
       const Rate& rate = schedules[static_cast<std::size_t>(next - milestones.begin())].*kind;

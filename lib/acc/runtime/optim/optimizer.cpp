@@ -173,7 +173,7 @@ struct Mover {
     (*this)(state.grad_avg());
   }
   template <class Adams>
-  requires std::same_as<Adams, AdamParamState> || std::same_as<Adams, AdamWParamState>
+    requires std::same_as<Adams, AdamParamState> || std::same_as<Adams, AdamWParamState>
   void state(Adams& state) const {
     (*this)(state.exp_avg());
     (*this)(state.exp_avg_sq());

@@ -65,8 +65,7 @@ class DataParallel {
     const auto call = [](torch::nn::Module& copy, const std::vector<at::Tensor>& parts) {
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return dynamic_cast<Module&>(copy).forward(parts[I]...);
-      }
-      (std::index_sequence_for<Inputs...>());
+      }(std::index_sequence_for<Inputs...>());
     };
     return devices_.forward(*module_, {at::Tensor(inputs)...}, call);
   }

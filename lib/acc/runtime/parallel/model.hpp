@@ -63,9 +63,8 @@ class Model {
   /// fp16 and bf16 when forward returns a type that for_each_tensor does not know.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    constexpr bool kTakes = requires(Module & module) {
-      module.forward(std::forward<Arguments>(arguments)...);
-    };
+    constexpr bool kTakes =
+        requires(Module& module) { module.forward(std::forward<Arguments>(arguments)...); };
     static_assert(kTakes, "the module has no forward that takes these arguments");
     if constexpr (kTakes) {
       const ProgressSection section(is_training() ? Section::forward : Section::evaluation);

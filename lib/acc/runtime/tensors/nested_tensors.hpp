@@ -32,20 +32,20 @@ template <class Value>
 constexpr Kind kind_of() {
   if constexpr (std::is_same_v<Value, at::Tensor>) {
     return Kind::tensor;
-  } else if constexpr (requires(Value & value, const TensorFunction& function) {
+  } else if constexpr (requires(Value& value, const TensorFunction& function) {
                          for_each_tensor(value, function);
                        }) {
     return Kind::custom;
   } else if constexpr (requires { std::tuple_size<Value>::value; }) {
     return Kind::tuple;
-  } else if constexpr (requires(Value & value) {
+  } else if constexpr (requires(Value& value) {
                          value.has_value();
                          value.value();
                        }) {
     return Kind::optional;
   } else if constexpr (requires { typename Value::mapped_type; }) {
     return Kind::map;
-  } else if constexpr (requires(Value & value) {
+  } else if constexpr (requires(Value& value) {
                          value.begin()->key();
                          value.begin()->value();
                        }) {
@@ -55,7 +55,7 @@ constexpr Kind kind_of() {
   } else if constexpr (std::ranges::range<Value>) {
     // A range of itself, such as a path or a JSON value, is not a list.
     return std::is_same_v<std::ranges::range_value_t<Value>, Value> ? Kind::other : Kind::list;
-  } else if constexpr (requires(Value & value) { value.data; }) {
+  } else if constexpr (requires(Value& value) { value.data; }) {
     return Kind::example;
   } else {
     return Kind::other;
@@ -98,8 +98,7 @@ constexpr bool is_opaque() {
   if constexpr (kind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (is_opaque<std::remove_cvref_t<std::tuple_element_t<I, Value>>>() || ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<Value>>());
+    }(std::make_index_sequence<std::tuple_size_v<Value>>());
   } else if constexpr (kind == Kind::optional) {
     return is_opaque<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
   } else if constexpr (kind == Kind::map) {
@@ -128,8 +127,7 @@ constexpr bool is_all_tensors() {
   } else if constexpr (kind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (is_all_tensors<std::tuple_element_t<I, Value>>() && ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<Value>>());
+    }(std::make_index_sequence<std::tuple_size_v<Value>>());
   } else if constexpr (kind == Kind::map) {
     if constexpr (requires { typename Value::key_compare; }) {
       return is_all_tensors<typename Value::mapped_type>();

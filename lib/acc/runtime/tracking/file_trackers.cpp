@@ -139,8 +139,7 @@ std::map<std::string, std::string> csv_cells(const TrackedValues& values) {
   std::map<std::string, std::string> cells;
   const auto add = [&](std::string name, std::string text) {
     for (std::string* part : {&name, &text})
-      std::ranges::replace_if(
-          *part, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      std::ranges::replace_if(*part, [](char c) { return c == '\n' || c == '\r'; }, ' ');
     if (name == "step" || name == "time") name = "values/" + name;
     cells[name] = std::move(text);
   };

@@ -43,21 +43,22 @@ using ModuleOf = std::remove_cvref_t<decltype(*std::declval<Given&>())>;
 
 /// For a pair, tuple or array of tensors: calls forward with the elements I.
 template <class Module, class Batch, std::size_t... I>
-auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*inputs*/) requires
-    requires(Module& module) {
-  module.forward(std::get<I>(batch)...);
+auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*inputs*/)
+  requires requires(Module& module) { module.forward(std::get<I>(batch)...); }
+{
+  return model.forward(std::get<I>(batch)...);
 }
-{ return model.forward(std::get<I>(batch)...); }
 
 template <class Batch>
 using InputPlaces = std::make_index_sequence<std::tuple_size<Batch>::value - 1>;
 
 template <class Module, class Batch>
-auto forward_on(Model<Module>& model, Batch& batch) requires requires {
-  std::tuple_size<Batch>::value;
-  { forward_with(model, batch, InputPlaces<Batch>()) } -> std::convertible_to<at::Tensor>;
-  { std::get<std::tuple_size<Batch>::value - 1>(batch) } -> std::convertible_to<at::Tensor>;
-}
+auto forward_on(Model<Module>& model, Batch& batch)
+  requires requires {
+    std::tuple_size<Batch>::value;
+    { forward_with(model, batch, InputPlaces<Batch>()) } -> std::convertible_to<at::Tensor>;
+    { std::get<std::tuple_size<Batch>::value - 1>(batch) } -> std::convertible_to<at::Tensor>;
+  }
 {
   at::Tensor logits = forward_with(model, batch, InputPlaces<Batch>());
   return std::pair{std::move(logits), std::get<std::tuple_size<Batch>::value - 1>(batch)};
@@ -65,10 +66,11 @@ auto forward_on(Model<Module>& model, Batch& batch) requires requires {
 
 /// For a torch::data::Example.
 template <class Module, class Example>
-auto forward_on(Model<Module>& model, Example& batch) requires requires(Module& module) {
-  { module.forward(batch.data) } -> std::convertible_to<at::Tensor>;
-  { batch.target } -> std::convertible_to<at::Tensor>;
-}
+auto forward_on(Model<Module>& model, Example& batch)
+  requires requires(Module& module) {
+    { module.forward(batch.data) } -> std::convertible_to<at::Tensor>;
+    { batch.target } -> std::convertible_to<at::Tensor>;
+  }
 {
   at::Tensor logits = model.forward(batch.data);
   return std::pair{std::move(logits), batch.target};

@@ -97,9 +97,8 @@ TEST_CASE("model_state: a tied weight with two different values is an error, and
   };
   Tied net;
   const at::Tensor nan = acc::test::numbers({2, std::nan("")}, {2}, at::kFloat);
-  CHECK(acc::test::error_of([&] {
-          acc::load_state(net, {{"in", at::ones({2}) * 2}, {"out", at::ones({2}) * 3}}, "f");
-        }) ==
+  CHECK(acc::test::error_of(
+            [&] { acc::load_state(net, {{"in", at::ones({2}) * 2}, {"out", at::ones({2}) * 3}}, "f"); }) ==
         "f: tensors 'in' and 'out' differ, and the model has one weight for both (leave one of them out, or "
         "give the model two weights)");
   CHECK(net.weight.equal(at::ones({2})));

@@ -33,9 +33,8 @@ struct Training {
   }
 
   acc::CheckpointContent content() {
-    const acc::Stateful registered = {.state = [this] {
-      return acc::PtDict{{"all", acc::PtTuple{{acc::PtList{average}}}}};
-    }};
+    const acc::Stateful registered = {
+        .state = [this] { return acc::PtDict{{"all", acc::PtTuple{{acc::PtList{average}}}}}; }};
     return {.models = {net.get()},
             .optimizers = {&optimizer},
             .registered = {registered},

@@ -55,7 +55,9 @@ TEST_CASE("sample_random: a pass ends with its scope", "[runtime]") {
   CHECK(acc::pass_seed() == 0);
   {
     const acc::detail::PassSeed outer(3);
-    { const acc::detail::PassSeed inner(4); }
+    {
+      const acc::detail::PassSeed inner(4);
+    }
     CHECK(acc::pass_seed() == 3);
   }
   CHECK(acc::pass_seed() == 0);

@@ -13,12 +13,10 @@ TEST_CASE("learning_rate: invalid arguments are named", "[runtime]") {
   CHECK(error_of([] { acc::step_lr(0); }) == "step_lr: step_size: must be at least 1");
   CHECK(error_of([] { acc::linear_lr(0); }) == "linear_lr: start_factor: must be above 0 and at most 1");
   CHECK(error_of([] { acc::one_cycle_lr({.total_steps = 9}); }) == "one_cycle_lr: max_lr: is missing");
-  CHECK(error_of([] {
-          acc::sequential_lr({acc::step_lr(1), acc::step_lr(1)}, {});
-        }) == "sequential_lr: 2 schedules need one milestone fewer than that, not 0");
-  CHECK(error_of([] {
-          acc::sequential_lr({acc::step_lr(1), acc::step_lr(1), acc::step_lr(1)}, {5, 3});
-        }) == "sequential_lr: milestones: must be sorted");
+  CHECK(error_of([] { acc::sequential_lr({acc::step_lr(1), acc::step_lr(1)}, {}); }) ==
+        "sequential_lr: 2 schedules need one milestone fewer than that, not 0");
+  CHECK(error_of([] { acc::sequential_lr({acc::step_lr(1), acc::step_lr(1), acc::step_lr(1)}, {5, 3}); }) ==
+        "sequential_lr: milestones: must be sorted");
   CHECK(error_of([] { acc::polynomial_with_warmup(0, 10, 0.5).rate({.base = 0.1}); }) ==
         "polynomial_with_warmup: lr_end: must be below the optimizer's rate, which is 0.1");
 }

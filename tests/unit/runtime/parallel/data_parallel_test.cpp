@@ -95,9 +95,8 @@ TEST_CASE("data_parallel: several inputs must be split into the same number of p
   const at::Tensor x = at::randn({4, 3});
   const at::Tensor scale = at::randn({4, 1});
   CHECK(parallel(x, scale).allclose(parallel->linear->forward(x) * scale));
-  CHECK(error_of([&] {
-          parallel(x, at::ones({1, 1}));
-        }).find("one gives 2 parts, another 1") != std::string::npos);
+  CHECK(error_of([&] { parallel(x, at::ones({1, 1})); }).find("one gives 2 parts, another 1") !=
+        std::string::npos);
 }
 
 TEST_CASE("data_parallel: copies compute without gradients where the caller does", "[runtime]") {

@@ -39,7 +39,9 @@ TEST_CASE("meta device: what names a device is there, also within each other, an
   const acc::MetaDevice meta;
   CHECK(at::empty({1}, at::kCPU).is_cpu());
   CHECK(at::tensor({1.0F, 2.0F}, at::TensorOptions(at::kCPU).dtype(at::kFloat)).sum().item<double>() == 3);
-  { const acc::MetaDevice inner; }
+  {
+    const acc::MetaDevice inner;
+  }
   CHECK(at::randn({2}).is_meta());
   bool in_thread = true;
   std::thread([&] { in_thread = at::zeros({1}).is_meta(); }).join();

@@ -48,9 +48,8 @@ TEST_CASE("trainer_progress: a row has decimal points, whatever the program's lo
   acc::TrainerState state;
   acc::TrainerControl control;
   progress.on_train_begin(arguments, state, control);
-  const std::string rows = acc::test::printed_to(stdout, [&] {
-    progress.on_log(arguments, state, control, {{"loss", 0.5}});
-  });
+  const std::string rows =
+      acc::test::printed_to(stdout, [&] { progress.on_log(arguments, state, control, {{"loss", 0.5}}); });
   CHECK(rows.find("0.500000") != std::string::npos);
 }
 

@@ -70,9 +70,8 @@ TEST_CASE("training_arguments: the program's own arguments are returned, in orde
   std::vector<std::string> rest;
   CHECK(parse({"data", "--seed", "7", "--model", "small"}, &rest).seed == 7);
   CHECK(rest == std::vector<std::string>{"data", "--model", "small"});
-  CHECK(error_of([] {
-          parse({"--max_stpes", "3"});
-        }) == "--max_stpes: is not a training argument (did you mean --max_steps?)");
+  CHECK(error_of([] { parse({"--max_stpes", "3"}); }) ==
+        "--max_stpes: is not a training argument (did you mean --max_steps?)");
   CHECK(acc::training_arguments_help().find("--learning_rate,--learning-rate TEXT=5e-05") !=
         std::string::npos);
 }
@@ -81,9 +80,8 @@ TEST_CASE("training_arguments: a value that does not fit is named with its flag"
   CHECK(error_of([] { parse({"--learning_rate", "fast"}); }) == "--learning_rate: \"fast\" is not a number");
   CHECK(error_of([] { parse({"--max_steps", "1.5"}); }) == "--max_steps: 1.5 is not an integer in its range");
   CHECK(error_of([] { parse({"--bf16", "perhaps"}); }) == "--bf16: \"perhaps\" is not true or false");
-  CHECK(error_of([] {
-          parse({"--save_strategy", "often"});
-        }) == "--save_strategy: \"often\" is not one of its values (use one of no, steps, epoch, best)");
+  CHECK(error_of([] { parse({"--save_strategy", "often"}); }) ==
+        "--save_strategy: \"often\" is not one of its values (use one of no, steps, epoch, best)");
 }
 
 TEST_CASE("training_arguments: a file is read, and what is wrong in it is named", "[runtime]") {

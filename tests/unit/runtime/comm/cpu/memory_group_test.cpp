@@ -96,7 +96,7 @@ TEST_CASE("memory_group: an all-reduce adds in the order of the ranks, whatever 
     const std::vector<float> values = values_of(rank, count);
     for (std::size_t i = 0; i < count; ++i) expected[i] += values[i];
   }
-  for (const auto& result : on_ranks(size, [&](MemoryGroup&group, int rank) {
+  for (const auto& result : on_ranks(size, [&](MemoryGroup& group, int rank) {
          std::vector<float> values = values_of(rank, count);
          group.wait(group.begin(sum_of(values)), std::nullopt);
          return values;
@@ -120,7 +120,7 @@ TEST_CASE(
 
 TEST_CASE("memory_group: operations are done in the order in which they begin", "[runtime]") {
   const int size = GENERATE(2, 3);
-  for (const std::string& result : on_ranks(size, [size](MemoryGroup&group, int rank) -> std::string {
+  for (const std::string& result : on_ranks(size, [size](MemoryGroup& group, int rank) -> std::string {
          std::vector<float> sum = values_of(rank, 20 * kChunkFloats);
          std::vector<int> own(50'000, rank);
          std::vector<std::vector<int>> all(static_cast<std::size_t>(size), std::vector<int>(own.size()));
@@ -164,7 +164,7 @@ TEST_CASE("memory_group: an all-to-all gives each rank its part of all others", 
   const std::size_t count =
       GENERATE(as<std::size_t>(), 0, 1, kChunkFloats, 3 * Segment::kSlots * kChunkFloats + 7);
   const auto part = [count](int from, int to) { return values_of(10 * from + to, count); };
-  for (const std::string& result : on_ranks(size, [&](MemoryGroup&group, int rank) -> std::string {
+  for (const std::string& result : on_ranks(size, [&](MemoryGroup& group, int rank) -> std::string {
          std::vector<std::vector<float>> given;
          std::vector<std::vector<float>> taken(static_cast<std::size_t>(size), std::vector<float>(count, -1));
          Collective exchange{.kind = Kind::all_to_all, .bytes = count * sizeof(float), .timeout = 1min};
