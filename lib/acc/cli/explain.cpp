@@ -8,6 +8,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/plan/debugging.hpp"
+#include "acc/plan/watch.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc::launcher {
@@ -20,6 +21,7 @@ Environment shown_environment(const LaunchPlan& plan, int local_rank) {
   if (!plan.output.no_logs) attempt.folder = "<log folder>/attempt_0";
   Environment environment = worker_environment(plan, local_rank, attempt);
   if (plan.sets_ranks && plan.master_port == 0) environment.set("MASTER_PORT", std::string(kFreePort));
+  if (plan.watch) environment.set("PYTHONPATH", watched_python_path(plan.inherited, "<memory>/watch"));
   return environment;
 }
 

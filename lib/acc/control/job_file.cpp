@@ -192,6 +192,10 @@ fs::path JobFile::progress_folder() const {
   return file_ ? path_ / (id_ + std::string(kProgressSuffix)) : fs::path();
 }
 
+fs::path JobFile::watch_folder() const {
+  return file_ ? path_ / (id_ + ".watch") : fs::path();
+}
+
 void JobFile::remove() const {
   if (file_) ::unlinkat(folder_.get(), name().c_str(), 0);
 }

@@ -43,6 +43,9 @@ class JobFile {
   /// `<runtime folder>/<id>.progress`, for a folder that is removed with the rest; empty without a file.
   std::filesystem::path progress_folder() const;
 
+  /// The same for `<id>.watch`, once it was added.
+  std::filesystem::path watch_folder() const;
+
   /// Removes the file: the job has cleaned up.
   void remove() const;
 

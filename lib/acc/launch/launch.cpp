@@ -39,6 +39,8 @@
 #include "acc/launch/reporter.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/launch/watch_folder.hpp"
+#include "acc/plan/watch.hpp"
 #include "acc/plan/worker_environment.hpp"
 #include "acc/preflight/node_check.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
@@ -184,16 +186,37 @@ struct Leftovers {
       : file(folders_without_leftovers(plan), job_id(plan.worker_command, supervisor)),
         logs(LogFolder::make(
             plan, [this](const std::filesystem::path& folder) { file.add(folder); },
-            file.progress_folder())) {}
+            file.progress_folder())) {
+    if (plan.watch) make_watch();
+  }
 
   JobFile file;
   LogFolder logs;
+  /// Empty: there is none.
+  std::filesystem::path watch = {};
 
   /// The logs of a failed job may be kept.
   void remove(bool logs_too = true) const {
     if (logs_too) logs.remove_temporary();
     logs.remove_pages();
+    std::error_code ignored;
+    if (!watch.empty()) std::filesystem::remove_all(watch, ignored);
     file.remove();
+  }
+
+ private:
+  // The job runs without it, too.
+  void make_watch() {
+    const std::filesystem::path folder = file.watch_folder();
+    try {
+      if (folder.empty())
+        throw Error({.kind = ErrorKind::system, .what = "there is no folder for files of running jobs"});
+      file.add(folder);
+      make_watch_folder(folder);
+      watch = folder;
+    } catch (const Error& error) {
+      log::write(log::Level::warn, fmt::format("--watch has no effect: {}", error.what()));
+    }
   }
 };
 
@@ -379,6 +402,8 @@ int launch(LaunchPlan plan) {
   else
     leave_terminal_in_background(STDIN_FILENO);
   const Leftovers left(plan, supervisor);
+  if (!left.watch.empty())
+    plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, left.watch.string()));
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report =
       guard([&](int gone) { return run_job(plan, left, {supervisor, gone, open_files}, lent); },

@@ -155,6 +155,8 @@ struct LaunchPlan {
   std::filesystem::path program = {};
   /// The modules that one Python imports for all workers, which are forked from it; empty: none.
   std::vector<std::string> preload = {};
+  /// Python workers are followed without a change of their script (launch/watch_folder.hpp).
+  bool watch = false;
   /// The variables that acc adds for all workers to those it inherited.
   Environment environment = {};
   /// Lines for `.deepspeed_env`, which DeepSpeed passes to its workers on other machines.

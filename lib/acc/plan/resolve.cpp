@@ -21,6 +21,7 @@
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/usage_error.hpp"
 #include "acc/plan/visible_devices.hpp"
+#include "acc/plan/watch.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -380,6 +381,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
     plan.engine = engine_text(engine.engine, plan);
   }
   plan_preload(inputs, settings, program, plan);
+  plan_watch(settings, program, plan);
   refuse_plug_ins(settings);
   set_limits(inputs, settings, plan);
   plan.timer_file = choose_timer_file(inputs);

@@ -13,6 +13,8 @@ import time
 SECTIONS = ("other", "data", "forward", "backward", "communication", "optimizer", "saving", "evaluation")
 BYTES = 4096
 PID, START, SEQUENCE, STEPS, STEP_ENDED, STEP_DURATION, SAMPLES, TOKENS, LOSS, SECTION, SECTION_BEGAN, SPENT = range(1, 13)
+COLLECTIVES, COLLECTIVE_BEGAN, COLLECTIVE_NAME = range(28, 31)
+NAME_WORDS = 4
 VERSION = struct.unpack("=Q", b"ACCPAGE1")[0]
 NO_LOSS = 0x7FF8ACC000000000
 # All that happens in one counts as it.
@@ -41,6 +43,8 @@ class _Page:
     def __init__(self):
         self.words = None
         self.writer = None
+        # Whether the script itself says when a step has ended; then nobody counts for it.
+        self.has_own_steps = False
         with contextlib.suppress(OSError, ValueError, struct.error):
             self._make(os.environ.get("ACC_PROGRESS", ""))
 
@@ -86,6 +90,12 @@ class _Page:
             words[SECTION] = section
             words[SECTION_BEGAN] = now
 
+    def add_step(self, words):
+        now = time.monotonic_ns()
+        words[STEPS] += 1
+        words[STEP_DURATION] = now - words[STEP_ENDED] if words[STEP_ENDED] else 0
+        words[STEP_ENDED] = now
+
 
 _page = None
 
@@ -106,6 +116,10 @@ def _forget():
 os.register_at_fork(after_in_child=_forget)
 
 
+def _as_word(number):
+    return struct.unpack("=Q", struct.pack("=d", number))[0]
+
+
 def step(*, samples=0, tokens=0, loss=None):
     """A training step has ended, in which this process has read `samples` and `tokens`. A loss on a GPU is left out: to read it
     would wait for the GPU."""
@@ -114,15 +128,15 @@ def step(*, samples=0, tokens=0, loss=None):
     if words is None:
         return
     loss = None if loss is None or getattr(loss, "is_cuda", False) else float(loss)
-    now = time.monotonic_ns()
     with page.write(words):
-        words[STEPS] += 1
-        words[STEP_DURATION] = now - words[STEP_ENDED] if words[STEP_ENDED] else 0
-        words[STEP_ENDED] = now
+        if not page.has_own_steps:
+            page.has_own_steps = True
+            words[STEPS] = words[STEP_ENDED] = 0
+        page.add_step(words)
         words[SAMPLES] += samples
         words[TOKENS] += tokens
         if loss is not None:
-            words[LOSS] = struct.unpack("=Q", struct.pack("=d", loss))[0]
+            words[LOSS] = _as_word(loss)
 
 
 @contextlib.contextmanager
@@ -141,3 +155,63 @@ def section(name):
         yield
     finally:
         page.enter(words, before)
+
+
+# What follows is for the hooks of --watch (lib/acc/launch/watch_hook.py), not for scripts.
+
+
+def count_step():
+    """A step has ended, of a script that does not say so."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is None or page.has_own_steps:
+        return
+    with page.write(words):
+        page.add_step(words)
+
+
+def show_loss(loss):
+    page = _own_page()
+    words = page.for_writing()
+    if words is None or page.has_own_steps:
+        return
+    with page.write(words):
+        words[LOSS] = _as_word(loss)
+
+
+def enter(name):
+    """A section begins whose end may not be told."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is not None and words[SECTION] not in WHOLE:
+        page.enter(words, SECTIONS.index(name))
+
+
+def leave(name):
+    """It has ended, if it is not over already."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is not None and words[SECTION] == SECTIONS.index(name):
+        page.enter(words, SECTIONS.index("other"))
+
+
+@contextlib.contextmanager
+def collective(name):
+    """The worker is in a collective, in communication. One that is made of others counts once."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is None or words[COLLECTIVE_BEGAN] != 0:
+        yield
+        return
+    with page.write(words):
+        text = name.encode()[: 8 * NAME_WORDS - 1].ljust(8 * NAME_WORDS, b"\0")
+        for place, word in enumerate(struct.unpack(f"={NAME_WORDS}Q", text), COLLECTIVE_NAME):
+            words[place] = word
+        words[COLLECTIVES] += 1
+        words[COLLECTIVE_BEGAN] = time.monotonic_ns()
+    try:
+        with section("communication"):
+            yield
+    finally:
+        with page.write(words):
+            words[COLLECTIVE_BEGAN] = 0

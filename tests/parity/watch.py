@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""watch.py ACC PACKAGE: workers of a script that knows nothing of acc are followed with --watch, and are otherwise what they are
+without it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ACC, PACKAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+
+TRAINING = """
+import os, sys
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+class Samples(Dataset):
+    # Sample 24 of the last rank comes when the test writes it.
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        if index == 24 and dist.get_rank() == dist.get_world_size() - 1:
+            open(sys.argv[1]).read()
+        return torch.ones(4)
+
+dist.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+first = torch.optim.SGD(net.parameters(), 0.1)
+second = torch.optim.SGD(net.parameters(), 0.1)
+for batch in DataLoader(Samples(), batch_size=8):
+    loss = net(batch).mean()
+    loss.backward()
+    first.step()
+    second.step()
+    net.zero_grad()
+"""
+
+CROSSED = """
+import torch
+import torch.distributed as dist
+from torch.distributed import all_reduce
+
+dist.init_process_group("gloo")
+numbers = torch.ones(4)
+all_reduce(numbers)
+if dist.get_rank() == 1:
+    dist.broadcast(numbers, 0)
+else:
+    all_reduce(numbers)
+"""
+
+EARLY = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+numbers = torch.ones(4)
+dist.all_reduce(numbers)
+if dist.get_rank() == 0:
+    dist.all_reduce(numbers)
+"""
+
+# What a worker is with the hooks: its own sitecustomize, its search path, what it compiles and what its functions are called.
+UNCHANGED = """
+import os, sys
+import sitecustomize
+assert sitecustomize.IS_OWN and sitecustomize.__file__.startswith(sys.argv[2]), sitecustomize.__file__
+assert not [folder for folder in sys.path if folder.endswith(".watch")], sys.path
+import torch
+import torch.distributed as dist
+assert "exec_module" not in vars(torch.__spec__.loader)
+assert dist.all_reduce.__name__ == "all_reduce" and dist.all_reduce.__doc__
+dist.init_process_group("gloo")
+gathered = [None] * dist.get_world_size()
+dist.all_gather_object(gathered, dist.get_rank())
+assert gathered == list(range(dist.get_world_size())), gathered
+number = torch.ones(1)
+work = dist.all_reduce(number, async_op=True)
+work.wait()
+assert number.item() == dist.get_world_size()
+try:
+    dist.broadcast(number, src=99)
+    raise SystemExit("a rank that does not exist was taken")
+except RuntimeError:
+    pass
+
+# What the script says itself counts, and nobody counts for it.
+import acc
+net = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    for _ in range(2):
+        net(torch.ones(1)).backward()
+        optimizer.step()
+    acc.step(samples=8, loss=0.5)
+print("rank", os.environ["RANK"], flush=True)
+open(sys.argv[1]).read()
+"""
+
+
+def command(folder, script, processes, *flags):
+    (folder / "script.py").write_text(script)
+    return [ACC, "run", "--standalone", "--watch", "--python", sys.executable, "--nproc-per-node", str(processes), *flags,
+            folder / "script.py", folder / "pipe", folder]
+
+
+def hang(folder, script, processes, *flags):
+    """Where the ranks stand when they hang, in one line."""
+    done = subprocess.run(command(folder, script, processes, "--hang-timeout", "3", "--on-hang", "kill", *flags), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": ""}, check=False)
+    assert done.returncode == 124, done
+    lines = done.stderr.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("acc: no rank has"))
+    assert not [line for line in lines[:place] if line.startswith("acc: warning")], done.stderr
+    return lines[place + 1]
+
+
+def a_rank_that_waits_for_data_is_named(folder):
+    line = hang(folder, TRAINING, 3)
+    assert line == "rank 2 is in data after step 3; ranks 0, 1 wait in backward after step 3", line
+
+
+def crossed_calls_are_named(folder):
+    line = hang(folder, CROSSED, 4, "--preload", "torch")
+    assert line == "rank 1 waits in broadcast; ranks 0, 2, 3 wait in all_reduce", line
+
+
+def a_rank_that_has_left_is_named(folder):
+    """At the line of the script, not at one of the hooks."""
+    done = subprocess.run(command(folder, EARLY, 2), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    assert done.returncode == 1, done
+    assert "  rank 0 lost its connection in all_reduce at script.py:9; rank 1 had ended before, with exit code 0\n" in done.stderr, done
+
+
+def a_worker_is_what_it_is_without(folder):
+    (folder / "sitecustomize.py").write_text("IS_OWN = True\n")
+    environment = {**os.environ, "PYTHONPATH": f"{folder}:{PACKAGE}", "PYTHONDONTWRITEBYTECODE": "1"}
+    job = subprocess.Popen(command(folder, UNCHANGED, 2), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        lines = {job.stdout.readline() for _ in range(2)}
+        assert lines == {"rank 0\n", "rank 1\n"}, lines
+        shown = subprocess.run([ACC, "ps", "--json", str(job.pid)], stdout=subprocess.PIPE, check=True)
+        ranks = [rank["progress"] for rank in json.loads(shown.stdout)[0]["ranks"]]
+    finally:
+        job.terminate()
+        job.wait()
+    for progress in ranks:
+        assert (progress["steps"], progress["samples"], progress["loss"]) == (3, 24, 0.5), progress
+        # all_gather_object is made of others: it counts once, as all_reduce and the refused broadcast do.
+        assert progress["collectives"] == 3 and progress["collective"] is None, progress
+        assert progress["spent_seconds"]["communication"] > 0 and progress["spent_seconds"]["optimizer"] > 0, progress
+
+
+def main():
+    for case in (a_rank_that_waits_for_data_is_named, crossed_calls_are_named, a_rank_that_has_left_is_named,
+                 a_worker_is_what_it_is_without):
+        with tempfile.TemporaryDirectory(prefix="acc-watch-") as name:
+            folder = pathlib.Path(name)
+            os.mkfifo(folder / "pipe")
+            runtime = folder / "runtime"
+            runtime.mkdir(mode=0o700)
+            os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+            case(folder)
+            print(case.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
