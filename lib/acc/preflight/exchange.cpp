@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -203,11 +204,25 @@ class Exchange {
     return {.passed = false, .clean = false, .summary = summary};
   }
 
-  // The values of those nodes that publish theirs in time, by rank.
-  asio::awaitable<std::vector<std::optional<std::string>>> of_all(std::string (KeyNames::*key)(int) const,
-                                                                  milliseconds work) {
+  std::vector<int> all_nodes() const {
+    std::vector<int> ranks(static_cast<std::size_t>(num_nodes()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+
+  // Those that published what they found out about themselves: nobody waits for the others any more.
+  std::vector<int> nodes_that_take_part() const {
+    std::vector<int> ranks;
+    for (const PeerAddress& peer : peers_) ranks.push_back(peer.rank);
+    return ranks;
+  }
+
+  // The values of those nodes that publish theirs in time, in the order of `ranks`.
+  asio::awaitable<std::vector<std::optional<std::string>>> of_nodes(std::vector<int> ranks,
+                                                                    std::string (KeyNames::*key)(int) const,
+                                                                    milliseconds work) {
     Keys keys;
-    for (int one = 0; one < num_nodes(); ++one) keys.push_back((names_.*key)(one));
+    for (const int one : ranks) keys.push_back((names_.*key)(one));
     std::vector<std::optional<std::string>> values;
     if (auto all = co_await present(store_, keys, work + limits_.step)) {
       values.assign(all->begin(), all->end());
@@ -218,7 +233,7 @@ class Exchange {
   }
 
   asio::awaitable<void> collect_health() {
-    const auto values = co_await of_all(&KeyNames::health, limits_.self);
+    const auto values = co_await of_nodes(all_nodes(), &KeyNames::health, limits_.self);
     seen_.num_nodes = num_nodes();
     std::vector<PeerAddress> peers;
     const std::size_t token = probe_.token().size();
@@ -273,22 +288,22 @@ class Exchange {
     return peer;
   }
 
-  // Adds what each node reports to `all`, and those that took part and do not report to the silent ones.
+  // Adds what each node that takes part reports to `all`, and those that do not report to the silent ones.
   template <typename One>
   void add_reports(const std::vector<std::optional<std::string>>& values,
                    std::vector<One> (*decode)(std::string_view), std::vector<One>& all) {
-    for (const PeerAddress& peer : peers_) {
-      auto reported = readable(values.at(static_cast<std::size_t>(peer.rank)), decode);
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      auto reported = readable(values.at(i), decode);
       if (reported)
         std::ranges::move(*reported, std::back_inserter(all));
-      else if (std::ranges::find(seen_.silent, peer.rank) == seen_.silent.end())
-        seen_.silent.push_back(peer.rank);
+      else if (std::ranges::find(seen_.silent, peers_[i].rank) == seen_.silent.end())
+        seen_.silent.push_back(peers_[i].rank);
     }
   }
 
   asio::awaitable<void> collect_connections() {
-    add_reports(co_await of_all(&KeyNames::connections, connect_time()), decode_connections,
-                seen_.connections);
+    add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::connections, connect_time()),
+                decode_connections, seen_.connections);
     store_.set(names_.blocked(), to_text(Json(blocked_pairs(seen_.connections))));
   }
 
@@ -307,14 +322,15 @@ class Exchange {
   }
 
   asio::awaitable<void> collect_transfers() {
-    add_reports(co_await of_all(&KeyNames::transfers, limits_.measuring), decode_transfers, seen_.transfers);
+    add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::transfers, limits_.measuring),
+                decode_transfers, seen_.transfers);
     seen_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     store_.set(names_.findings(), launcher::encode(judge(seen_)));
   }
 
   // The workers find an empty store.
   asio::awaitable<void> remove_keys() {
-    co_await of_all(&KeyNames::read, milliseconds(0));
+    co_await of_nodes(all_nodes(), &KeyNames::read, milliseconds(0));
     for (int one = 0; one < num_nodes(); ++one) {
       co_await removed(store_, names_.health(one));
       co_await removed(store_, names_.connections(one));

@@ -166,7 +166,8 @@ TEST_CASE("exchange: a warning is told on rank 0 and to its node", "[preflight]"
 
 TEST_CASE("exchange: a node that does not come is named, and the others go on", "[preflight]") {
   const StoreOfJob store;
-  const ExchangeLimits limits = {.self = 100ms, .step = 200ms};
+  // The others would wait for an hour if they waited for what it measures.
+  const ExchangeLimits limits = {.self = 100ms, .step = 200ms, .measuring = 1h};
   Node first(store.port(), node_here(0), 3, limits);
   Node last(store.port(), node_here(2), 3, limits);
   CHECK(first.result().summary ==
@@ -179,7 +180,7 @@ TEST_CASE("exchange: a node of another version of acc is named, and the others g
   const StoreOfJob store;
   auto other = acc::test::StoreClient::greeted(store.port());
   other.set("/acc/preflight/0/health/1", GENERATE("", "{}", "a token of thirty-two characters{\"rank\":1}"));
-  Node first(store.port(), node_here(0), 2);
+  Node first(store.port(), node_here(0), 2, {.step = 100ms, .measuring = 1h});
   CHECK(first.result().summary ==
         "the preflight failed: node 1: took no part in the preflight; the table is on node 0");
 }
