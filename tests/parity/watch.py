@@ -74,6 +74,13 @@ import torch
 import torch.distributed as dist
 assert "exec_module" not in vars(torch.__spec__.loader)
 assert dist.all_reduce.__name__ == "all_reduce" and dist.all_reduce.__doc__
+# A thread that reads ahead is not the worker.
+import threading
+from torch.utils.data import DataLoader
+reader = threading.Thread(target=lambda: list(DataLoader([1, 2])))
+reader.start()
+reader.join()
+
 dist.init_process_group("gloo")
 gathered = [None] * dist.get_world_size()
 dist.all_gather_object(gathered, dist.get_rank())

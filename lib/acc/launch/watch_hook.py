@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sitecustomize of workers under `acc launch --watch` runs: when torch is imported, it hooks optimizer steps, backward, loaders and
-collectives, and writes them to the worker's page (acc.progress). Then it loads the sitecustomize that Python would have loaded
-without it. No fault in it ends a training.
+"""What the sitecustomize of workers under `acc launch --watch` runs: when torch is imported, it hooks optimizer steps, backward,
+loaders and collectives, and writes them to the worker's page (acc.progress). Then it loads the sitecustomize that Python would
+have loaded without it. No fault in it ends a training.
 """
 
 import functools
 import os
 import sys
+import threading
 import weakref
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -16,10 +17,10 @@ all_to_all all_to_all_single barrier broadcast broadcast_object_list gather gath
 recv_object_list reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send send_object_list""".split()
 
 
-def find(finders, name, path=None, target=None):
+def find(finders, name, path=None):
     """The spec of a module, of the first of the finders that knows it."""
     for finder in finders:
-        spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+        spec = finder.find_spec(name, path) if hasattr(finder, "find_spec") else None
         if spec is not None:
             return spec
     return None
@@ -114,9 +115,14 @@ class Hooks:
         from torch.utils.data import dataloader
 
         reader = dataloader._BaseDataLoaderIter
-        reader.__next__ = self.within(reader.__next__, self.progress.section, "data")
+        reader.__next__ = self.within(reader.__next__, self.enter_data)
         loader = dataloader.DataLoader
-        loader.__iter__ = self.within(loader.__iter__, self.progress.section, "data")
+        loader.__iter__ = self.within(loader.__iter__, self.enter_data)
+
+    def enter_data(self):
+        """A thread that reads ahead is not the one that trains."""
+        is_main = threading.current_thread() is threading.main_thread()
+        return self.progress.section("data") if is_main else None
 
     def hook_collectives(self):
         from torch import distributed
@@ -151,7 +157,7 @@ class TorchFinder:
         # Those before it may have asked it.
         place = sys.meta_path.index(self)
         del sys.meta_path[place]
-        spec = find(sys.meta_path[place:], name, path, target)
+        spec = find(sys.meta_path[place:], name, path)
         quietly(self.extend, spec)
         return spec
 
