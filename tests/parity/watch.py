@@ -54,14 +54,16 @@ else:
 """
 
 EARLY = """
+import os
 import torch
 import torch.distributed as dist
 
 dist.init_process_group("gloo")
 numbers = torch.ones(4)
 dist.all_reduce(numbers)
-if dist.get_rank() == 0:
-    dist.all_reduce(numbers)
+if dist.get_rank() == 1:
+    os._exit(0)
+dist.all_reduce(numbers)
 """
 
 # What a worker is with the hooks: its own sitecustomize, its search path, what it compiles and what its functions are called.
@@ -141,7 +143,7 @@ def a_rank_that_has_left_is_named(folder):
     done = subprocess.run(command(folder, EARLY, 2), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
     assert done.returncode == 1, done
-    assert "  rank 0 lost its connection in all_reduce at script.py:9; rank 1 had ended before, with exit code 0\n" in done.stderr, done
+    assert "  rank 0 lost its connection in all_reduce at script.py:11; rank 1 had ended before, with exit code 0\n" in done.stderr, done
 
 
 def a_worker_is_what_it_is_without(folder):
