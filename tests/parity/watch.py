@@ -72,6 +72,8 @@ import os, sys
 import sitecustomize
 assert sitecustomize.IS_OWN and sitecustomize.__file__.startswith(sys.argv[2]), sitecustomize.__file__
 assert not [folder for folder in sys.path if folder.endswith(".watch")], sys.path
+import importlib.util
+assert importlib.util.find_spec("torch")  # as transformers asks before it imports it
 import torch
 import torch.distributed as dist
 assert "exec_module" not in vars(torch.__spec__.loader)
@@ -98,7 +100,8 @@ except RuntimeError:
     pass
 
 # What the script says itself counts, and nobody counts for it.
-import acc
+import acc, acc.progress
+assert acc.progress.__file__.endswith("acc/progress.py"), acc.progress.__file__
 net = torch.nn.Linear(1, 1)
 optimizer = torch.optim.SGD(net.parameters(), 0.1)
 for _ in range(3):

@@ -4,6 +4,7 @@ loaders and collectives, and writes them to the worker's page (acc.progress). Th
 have loaded without it. No fault in it ends a training.
 """
 
+import contextlib
 import functools
 import os
 import sys
@@ -26,10 +27,23 @@ def find(finders, name, path=None):
     return None
 
 
+def is_of_hooks(traceback):
+    """Whether no line of the script is in it, such as a handler of a signal that came meanwhile."""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if file not in ("<acc watch>", contextlib.__file__) and not file.startswith(FOLDER) and "/torch/" not in file:
+            return False
+        traceback = traceback.tb_next
+    return True
+
+
 def quietly(function, *arguments):
+    """What is not seen ends nothing."""
     try:
         return function(*arguments)
-    except Exception:  # what is not seen ends nothing
+    except Exception as error:
+        if not is_of_hooks(error.__traceback__):
+            raise
         return None
 
 
@@ -138,36 +152,43 @@ class Hooks:
 
 
 def install():
-    """The package of the wheel, where it is imported later, takes this module for its own."""
+    """Once in a process. The module has a name that no script's has; the package of the wheel writes by it."""
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location("acc.progress", os.path.join(FOLDER, "acc_progress.py"))
+    if "_acc_progress" in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location("_acc_progress", os.path.join(FOLDER, "acc_progress.py"))
     progress = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(progress)
-    progress = sys.modules.setdefault("acc.progress", progress)
+    sys.modules["_acc_progress"] = progress
     Hooks(sys.modules["torch"], progress).install()
 
 
-class TorchFinder:
-    """Lets others find torch, and installs the hooks when it has been imported."""
+class TorchFinder(threading.local):
+    """Lets others find torch, and installs the hooks when it has been imported. Whoever only asks where torch is changes nothing."""
+
+    is_asking = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or self.is_asking:
             return None
-        # Those before it may have asked it.
-        place = sys.meta_path.index(self)
-        del sys.meta_path[place]
-        spec = find(sys.meta_path[place:], name, path)
+        self.is_asking = True
+        try:
+            # Those before it may be asking.
+            spec = find(sys.meta_path[sys.meta_path.index(self) + 1 :], name, path)
+        finally:
+            self.is_asking = False
         quietly(self.extend, spec)
         return spec
 
-    @staticmethod
-    def extend(spec):
+    def extend(self, spec):
         exec_module = spec.loader.exec_module
 
         def run(module):
             vars(spec.loader).pop("exec_module", None)
             exec_module(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             quietly(install)
 
         spec.loader.exec_module = run

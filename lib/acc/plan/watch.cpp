@@ -7,7 +7,7 @@ namespace acc::launcher {
 namespace {
 
 // Why no worker can be seen; empty: they can.
-std::string obstacle(const WorkerProgram& program, const LaunchPlan& plan) {
+std::string why_unseen(const WorkerProgram& program, const LaunchPlan& plan) {
   if (plan.delegated) return plan.worker_command.front() + " starts the workers";
   if (program.python_origin.empty() && !program.problem)
     return plan.worker_command.front() + " is not a program for Python";
@@ -19,7 +19,7 @@ std::string obstacle(const WorkerProgram& program, const LaunchPlan& plan) {
 
 void plan_watch(const Settings& settings, const WorkerProgram& program, LaunchPlan& plan) {
   if (!settings[key::watch].value_or(false)) return;
-  const std::string reason = obstacle(program, plan);
+  const std::string reason = why_unseen(program, plan);
   plan.watch = reason.empty();
   if (plan.watch) return;
   plan.notes.push_back(fmt::format("watch ({}) has no effect: {}", settings.origin(key::watch), reason));
