@@ -47,7 +47,7 @@ std::vector<std::string> parse_modules(const Settings& settings) {
 std::string obstacle(const std::string& name, const WorkerProgram& program, const LaunchPlan& plan) {
   if (plan.delegated) return plan.worker_command.front() + " starts the workers";
   if (program.read_once) return name + " can be read only once";
-  if (program.python_origin.empty() && !program.problem) return name + " is not a program for Python";
+  if (!program.is_for_python()) return name + " is not a program for Python";
   return {};
 }
 

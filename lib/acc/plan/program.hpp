@@ -52,6 +52,9 @@ struct WorkerProgram {
   std::string python_origin = {};
   /// Only one worker can read the script: it is `-` or a pipe.
   bool read_once = false;
+
+  /// Whether Python runs it, or would if the problem were mended.
+  bool is_for_python() const { return !python_origin.empty() || problem.has_value(); }
 };
 
 /// A Python interpreter: its name, its file, and where it was found (a flag, a variable, a folder), or why

@@ -9,8 +9,7 @@ namespace {
 // Why no worker can be seen; empty: they can.
 std::string why_unseen(const WorkerProgram& program, const LaunchPlan& plan) {
   if (plan.delegated) return plan.worker_command.front() + " starts the workers";
-  if (program.python_origin.empty() && !program.problem)
-    return plan.worker_command.front() + " is not a program for Python";
+  if (!program.is_for_python()) return plan.worker_command.front() + " is not a program for Python";
   if (!plan.sets_ranks) return "a single process without a rank is not followed";
   return {};
 }
