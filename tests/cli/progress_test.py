@@ -82,6 +82,10 @@ def main():
             assert progress["section"] == "saving" and progress["section_seconds"] > 0, progress
             spent = progress["spent_seconds"]
             assert spent["data"] > 0 and spent["evaluation"] > 0 and spent["forward"] == 0, spent
+        # A Python without torch says so under --watch as it does without.
+        (folder / "worker.py").write_text("try:\n    import torch\nexcept ModuleNotFoundError as error:\n    assert error.name == 'torch'")
+        without = subprocess.run([*command, "--watch", folder / "worker.py"], stdin=subprocess.DEVNULL, check=False)
+        assert without.returncode == 0, without
         # Without acc the same program just runs.
         alone = subprocess.run([sys.executable, "-c", "import acc\nwith acc.section('data'): acc.step(loss=1)"],
                                env={**environment, "ACC_PROGRESS": "/dev/null/nowhere"}, check=False)

@@ -78,6 +78,15 @@ import torch
 import torch.distributed as dist
 assert "exec_module" not in vars(torch.__spec__.loader)
 assert dist.all_reduce.__name__ == "all_reduce" and dist.all_reduce.__doc__
+
+@torch.jit.script
+def scripted(x: torch.Tensor):
+    torch.autograd.backward([x.sum()])
+
+leaf = torch.ones(1, requires_grad=True)
+scripted(leaf)
+assert leaf.grad.item() == 1
+
 # A thread that reads ahead is not the worker.
 import threading
 from torch.utils.data import DataLoader
@@ -126,9 +135,9 @@ def hang(folder, script, processes, *flags):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": ""}, check=False)
     assert done.returncode == 124, done
     lines = done.stderr.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.startswith("acc: no rank has"))
-    assert not [line for line in lines[:place] if line.startswith("acc: warning")], done.stderr
-    return lines[place + 1]
+    report = next(number for number, line in enumerate(lines) if line.startswith("acc: no rank has"))
+    assert not [line for line in lines[:report] if line.startswith("acc: warning")], done.stderr
+    return lines[report + 1]
 
 
 def a_rank_that_waits_for_data_is_named(folder):

@@ -28,10 +28,12 @@ def find(finders, name, path=None):
 
 
 def is_of_hooks(traceback):
-    """Whether no line of the script is in it, such as a handler of a signal that came meanwhile."""
+    """Whether no line of the script is in it, as there is when a handler of a signal has raised meanwhile."""
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    own = (FOLDER, os.path.dirname(torch)) if torch else FOLDER
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if file not in ("<acc watch>", contextlib.__file__) and not file.startswith(FOLDER) and "/torch/" not in file:
+        if file not in ("<acc watch>", contextlib.__file__) and not file.startswith(own):
             return False
         traceback = traceback.tb_next
     return True
@@ -120,6 +122,8 @@ class Hooks:
                 quietly(self.show_loss, tensors)
 
         autograd.backward = wrapper
+        # Scripted functions find a builtin by its Python function.
+        self.torch.jit._builtins._register_builtin(wrapper, "aten::backward")
 
     def show_loss(self, loss):
         if isinstance(loss, self.torch.Tensor) and loss.device.type == "cpu" and loss.numel() == 1:
@@ -174,7 +178,7 @@ class TorchFinder(threading.local):
             return None
         self.is_asking = True
         try:
-            # Those before it may be asking.
+            # Finders before this one may be asking it now, and would wrap the loader a second time.
             spec = find(sys.meta_path[sys.meta_path.index(self) + 1 :], name, path)
         finally:
             self.is_asking = False

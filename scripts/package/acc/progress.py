@@ -210,8 +210,8 @@ def collective(name):
         return
     with page.write(words):
         text = name.encode()[: 8 * NAME_WORDS - 1].ljust(8 * NAME_WORDS, b"\0")
-        for place, word in enumerate(struct.unpack(f"={NAME_WORDS}Q", text), COLLECTIVE_NAME):
-            words[place] = word
+        for number, word in enumerate(struct.unpack(f"={NAME_WORDS}Q", text), COLLECTIVE_NAME):
+            words[number] = word
         words[COLLECTIVES] += 1
         words[COLLECTIVE_BEGAN] = time.monotonic_ns()
     try:
