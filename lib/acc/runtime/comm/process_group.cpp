@@ -205,6 +205,16 @@ struct ProcessGroup::Impl {
   // Null if the launcher does not serve the store: rank 0's store ends with rank 0, and LibTorch logs that at
   // length.
   std::unique_ptr<detail::PeerCheck> peer_check = {};
+  // Whether this process waits no longer for an operation that has begun, since the others will not take
+  // part.
+  bool has_abandoned_operation = false;
+
+  // Gloo's threads are in it until the timeout, and its destructor waits for them: then it is left to them.
+  ~Impl() {
+    if (!has_abandoned_operation) return;
+    auto backend = group->getBackend(c10::DeviceType::CPU);
+    if (!detail::shares_memory_with_all(*backend)) (void)backend.release();
+  }
 
   // Whether Gloo takes the maximum: a NaN would be lost or kept depending on the ranks that have it.
   bool loses_nans(const at::Tensor& tensor) const {
@@ -266,13 +276,16 @@ struct ProcessGroup::Impl {
   }
 
   // Over Gloo a comparison of which the others do not know would wait for them until the timeout.
-  void wait_or_find_others_elsewhere(c10d::Work& work) const {
+  void wait_or_find_others_elsewhere(c10d::Work& work) try {
     if (!peer_check) return;
     detail::wait_or_find_others_elsewhere(work, [this] {
       const QuietLog quiet;
       const detail::PeerPosition own = peer_check->own_position();
       return detail::others_are_elsewhere(own, peer_check->positions(), group->getSize());
     });
+  } catch (const detail::DifferentCalls&) {
+    has_abandoned_operation = true;
+    throw;
   }
 
   // In `function` LibTorch does nothing but communicate, so all its exceptions are about the other processes.
