@@ -109,16 +109,64 @@ try:
 except RuntimeError:
     pass
 
+# The loss is read without an operation that a profiler would see.
+net = torch.nn.Linear(1, 1)
+with torch.profiler.profile() as profile:
+    net(torch.ones(1)).sum().backward()
+assert not [event for event in profile.events() if event.name == "aten::item"]
+
 # What the script says itself counts, and nobody counts for it.
 import acc, acc.progress
 assert acc.progress.__file__.endswith("acc/progress.py"), acc.progress.__file__
-net = torch.nn.Linear(1, 1)
 optimizer = torch.optim.SGD(net.parameters(), 0.1)
 for _ in range(3):
     for _ in range(2):
         net(torch.ones(1)).backward()
         optimizer.step()
     acc.step(samples=8, loss=0.5)
+print("rank", os.environ["RANK"], flush=True)
+open(sys.argv[1]).read()
+"""
+
+
+# A step of a subclass is made of its base's; one that raises has not ended; and a second phase has an optimizer of its own.
+STEPS = """
+import os, sys
+import torch
+import torch.distributed as dist
+
+class Twice(torch.optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+
+class Failing(torch.optim.SGD):
+    def step(self, closure=None):
+        raise ValueError
+
+def train(optimizer, steps):
+    for _ in range(steps):
+        net(torch.ones(1)).backward()
+        optimizer.step()
+
+dist.init_process_group("gloo")
+net = torch.nn.Linear(1, 1)
+base = torch.optim.SGD(net.parameters(), 0.1)
+train(Twice(net.parameters(), 0.1), 3)  # gone at once
+failing = Failing(net.parameters(), 0.1)
+try:
+    train(failing, 1)
+except ValueError:
+    pass
+train(base, 4)
+phases = [torch.optim.SGD(net.parameters(), 0.1), torch.optim.LBFGS(net.parameters(), max_iter=2)]
+def loss():
+    net.zero_grad()
+    loss = net(torch.ones(1)).square().sum()
+    loss.backward()
+    return loss
+for _ in range(6):
+    phases[0].step()
+    phases[1].step(loss)
 print("rank", os.environ["RANK"], flush=True)
 open(sys.argv[1]).read()
 """
@@ -145,6 +193,18 @@ def progress_of(job):
     """What `acc ps` says of each rank of the job's process."""
     shown = subprocess.run([ACC, "ps", "--json", str(job.pid)], stdout=subprocess.PIPE, check=True)
     return [rank["progress"] for rank in json.loads(shown.stdout)[0]["ranks"]]
+
+
+def progress_at_end(folder, script, environment):
+    """What is known of both ranks when they have said their rank."""
+    job = subprocess.Popen(command(folder, script, 2), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        lines = {job.stdout.readline() for _ in range(2)}
+        assert lines == {"rank 0\n", "rank 1\n"}, lines
+        return progress_of(job)
+    finally:
+        job.terminate()
+        job.wait()
 
 
 def a_rank_that_waits_for_data_is_named(folder):
@@ -182,24 +242,22 @@ def a_rank_that_has_left_is_named(folder):
 def a_worker_is_what_it_is_without(folder):
     (folder / "sitecustomize.py").write_text("IS_OWN = True\n")
     environment = {**os.environ, "PYTHONPATH": f"{folder}:{PACKAGE}", "PYTHONDONTWRITEBYTECODE": "1"}
-    job = subprocess.Popen(command(folder, UNCHANGED, 2), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    try:
-        lines = {job.stdout.readline() for _ in range(2)}
-        assert lines == {"rank 0\n", "rank 1\n"}, lines
-        ranks = progress_of(job)
-    finally:
-        job.terminate()
-        job.wait()
-    for progress in ranks:
+    for progress in progress_at_end(folder, UNCHANGED, environment):
         assert (progress["steps"], progress["samples"], progress["loss"]) == (3, 24, 0.5), progress
         # all_gather_object is made of others: it counts once, as all_reduce and the refused broadcast do.
         assert progress["collectives"] == 3 and progress["collective"] is None, progress
         assert progress["spent_seconds"]["communication"] > 0 and progress["spent_seconds"]["optimizer"] > 0, progress
 
 
+def a_step_counts_once(folder):
+    for progress in progress_at_end(folder, STEPS, os.environ):
+        # Of each phase's first step with another optimizer than before it is not known yet that the phase is another one.
+        assert progress["steps"] == 3 + 4 + 5, progress
+
+
 def main():
     for case in (a_rank_that_waits_for_data_is_named, crossed_calls_are_named, a_rank_that_has_left_is_named,
-                 a_worker_is_what_it_is_without):
+                 a_worker_is_what_it_is_without, a_step_counts_once):
         with tempfile.TemporaryDirectory(prefix="acc-watch-") as name:
             folder = pathlib.Path(name)
             os.mkfifo(folder / "pipe")

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string>
 #include <string_view>
 
+#include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
 namespace acc::launcher {
@@ -30,6 +32,10 @@ constexpr std::string_view kProgress =
 }  // namespace
 
 void make_watch_folder(const std::filesystem::path& folder) {
+  if (folder.string().find(':') != std::string::npos)
+    throw Error({.kind = ErrorKind::usage,
+                 .what = "has a ':' in its path, which separates the folders of PYTHONPATH",
+                 .where = folder.string()});
   if (::mkdir(folder.c_str(), 0700) != 0) throw_errno(folder, "cannot be created", errno);
   replace_file(folder / "acc_progress.py", kProgress);
   replace_file(folder / "acc_watch.py", kHook);

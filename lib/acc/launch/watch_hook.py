@@ -4,7 +4,7 @@ loaders and collectives, and writes them to the worker's page (acc.progress). Th
 have loaded without it. No fault in it ends a training.
 """
 
-import contextlib
+import ctypes
 import functools
 import os
 import sys
@@ -33,7 +33,7 @@ def is_of_hooks(traceback):
     own = (FOLDER, os.path.dirname(torch)) if torch else FOLDER
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if file not in ("<acc watch>", contextlib.__file__) and not file.startswith(own):
+        if file != "<acc watch>" and not file.startswith(own):
             return False
         traceback = traceback.tb_next
     return True
@@ -49,26 +49,20 @@ def quietly(function, *arguments):
         return None
 
 
-class Quiet:
-    """The context manager that `make` returns, without its faults."""
-
-    def __init__(self, make, *arguments):
-        self.inner = quietly(make, *arguments)
-
-    def __enter__(self):
-        if self.inner is not None:
-            quietly(self.inner.__enter__)
-
-    def __exit__(self, *error):
-        if self.inner is not None:
-            quietly(self.inner.__exit__, None, None, None)
+def is_main_thread():
+    return threading.current_thread() is threading.main_thread()
 
 
 class Hooks:
     def __init__(self, torch, progress):
         self.torch = torch
         self.progress = progress
+        # The optimizer whose steps count, and those that have stepped since its last one.
         self.counted = None
+        self.others = weakref.WeakSet()
+        # How many steps have begun of which a step is made, as one of a subclass is made of its base's.
+        self.depth = 0
+        self.number_types = {torch.float32: ctypes.c_float, torch.float64: ctypes.c_double}
         compiler = getattr(torch, "compiler", None)
         self.is_compiling = getattr(compiler, "is_compiling", bool)
 
@@ -76,16 +70,20 @@ class Hooks:
         for hook in self.hook_steps, self.hook_backward, self.hook_data, self.hook_collectives:
             quietly(hook)
 
-    def within(self, function, make, *arguments):
-        """`function`, during which what `make` returns is entered. A compiler sees the function alone."""
+    def within(self, function, begin, end, argument=None):
+        """`function` between `begin(argument)` and `end` of what that returned. A compiler sees the function alone."""
         is_compiling = self.is_compiling
 
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
             if is_compiling():
                 return function(*args, **kwargs)
-            with Quiet(make, *arguments):
+            begun = quietly(begin, argument)
+            try:
                 return function(*args, **kwargs)
+            finally:
+                if begun is not None:
+                    quietly(end, begun)
 
         return wrapper
 
@@ -97,23 +95,32 @@ class Hooks:
 
     def before_step(self, optimizer, args, kwargs):
         if not self.is_compiling():
-            quietly(self.progress.enter, "optimizer")
+            self.depth += 1
+            quietly(self.progress.begin, self.progress.OPTIMIZER)
 
     def after_step(self, optimizer, args, kwargs):
         if not self.is_compiling():
-            quietly(self.count, optimizer)
+            self.depth = max(0, self.depth - 1)
+            if self.depth == 0:
+                quietly(self.count, optimizer)
 
     def count(self, optimizer):
-        """Several optimizers step once each in a training step: the first of those that live counts."""
-        if self.counted is None or self.counted() is None:
+        """Several optimizers step once each in a training step: the first counts, until it is gone or another one steps twice
+        without it."""
+        self.progress.leave(self.progress.OPTIMIZER)
+        counted = self.counted and self.counted()
+        if counted is None or optimizer in self.others:
             self.counted = weakref.ref(optimizer)
-        self.progress.leave("optimizer")
-        if self.counted() is optimizer:
-            self.progress.count_step()
+            counted = optimizer
+        if counted is not optimizer:
+            self.others.add(optimizer)
+            return
+        self.others.clear()
+        self.progress.count_step()
 
     def hook_backward(self):
         autograd = self.torch.autograd
-        backward = self.within(autograd.backward, self.progress.section, "backward")
+        backward = self.within(autograd.backward, self.begin_backward, self.progress.end)
 
         @functools.wraps(backward)
         def wrapper(tensors, *args, **kwargs):
@@ -125,22 +132,30 @@ class Hooks:
         # Scripted functions find a builtin by its Python function.
         self.torch.jit._builtins._register_builtin(wrapper, "aten::backward")
 
+    def begin_backward(self, _):
+        # One that raised has not ended.
+        self.depth = 0
+        return self.progress.begin(self.progress.BACKWARD)
+
     def show_loss(self, loss):
-        if isinstance(loss, self.torch.Tensor) and loss.device.type == "cpu" and loss.numel() == 1:
-            self.progress.show_loss(float(loss.detach()))
+        """Read without an operation of torch, which a profiler and a tracer would see. A subclass may have no memory."""
+        if type(loss) is not self.torch.Tensor or loss.device.type != "cpu" or loss.numel() != 1:
+            return
+        number = self.number_types.get(loss.dtype)
+        if number is not None and loss.layout is self.torch.strided:
+            self.progress.show_loss(number.from_address(loss.data_ptr()).value)
 
     def hook_data(self):
         from torch.utils.data import dataloader
 
         reader = dataloader._BaseDataLoaderIter
-        reader.__next__ = self.within(reader.__next__, self.enter_data)
+        reader.__next__ = self.within(reader.__next__, self.begin_data, self.progress.end)
         loader = dataloader.DataLoader
-        loader.__iter__ = self.within(loader.__iter__, self.enter_data)
+        loader.__iter__ = self.within(loader.__iter__, self.begin_data, self.progress.end)
 
-    def enter_data(self):
+    def begin_data(self, _):
         """A thread that reads ahead is not the one that trains."""
-        is_main = threading.current_thread() is threading.main_thread()
-        return self.progress.section("data") if is_main else None
+        return self.progress.begin(self.progress.DATA) if is_main_thread() else None
 
     def hook_collectives(self):
         from torch import distributed
@@ -150,9 +165,15 @@ class Hooks:
         for name in COLLECTIVES:
             function = getattr(distributed, name, None)
             if function is not None:
-                call = self.within(function, self.progress.collective, name)
+                call = self.within(function, self.begin_collective, self.progress.end_collective, self.progress.collective_name(name))
                 setattr(distributed, name, call)
                 setattr(distributed.distributed_c10d, name, call)
+
+    def begin_collective(self, name):
+        """A thread that saves meanwhile may be the first to call one, and is not the one that trains."""
+        if self.progress.is_unclaimed() and not is_main_thread():
+            return None
+        return self.progress.begin_collective(name)
 
 
 def install():

@@ -72,24 +72,18 @@ class _Page:
         """The words, for the first thread that asks for them."""
         if self.words is None:
             return None
+        thread = threading.get_ident()
         if self.writer is None:
-            self.writer = threading.get_ident()
-        return self.words if self.writer == threading.get_ident() else None
-
-    @contextlib.contextmanager
-    def write(self, words):
-        words[SEQUENCE] |= 1
-        try:
-            yield
-        finally:
-            words[SEQUENCE] += 1
+            self.writer = thread
+        return self.words if self.writer == thread else None
 
     def enter(self, words, section):
         now = time.monotonic_ns()
-        with self.write(words):
-            words[SPENT + words[SECTION]] += now - words[SECTION_BEGAN]
-            words[SECTION] = section
-            words[SECTION_BEGAN] = now
+        words[SEQUENCE] |= 1
+        words[SPENT + words[SECTION]] += now - words[SECTION_BEGAN]
+        words[SECTION] = section
+        words[SECTION_BEGAN] = now
+        words[SEQUENCE] += 1
 
     def add_step(self, words):
         now = time.monotonic_ns()
@@ -103,12 +97,13 @@ _page = None
 
 def _own_page():
     global _page
+    if _page is not None:
+        return _page
     # The module that --watch has loaded writes the page already.
     watching = sys.modules.get("_acc_progress")
     if watching is not None and watching.__dict__ is not globals():
         return watching._own_page()
-    if _page is None:
-        _page = _Page()
+    _page = _Page()
     return _page
 
 
@@ -133,15 +128,16 @@ def step(*, samples=0, tokens=0, loss=None):
     if words is None:
         return
     loss = None if loss is None or getattr(loss, "is_cuda", False) else float(loss)
-    with page.write(words):
-        if not page.has_own_steps:
-            page.has_own_steps = True
-            words[STEPS] = words[STEP_ENDED] = 0
-        page.add_step(words)
-        words[SAMPLES] += samples
-        words[TOKENS] += tokens
-        if loss is not None:
-            words[LOSS] = _as_word(loss)
+    words[SEQUENCE] |= 1  # an odd number, also after an exception here, until the next one has been written
+    if not page.has_own_steps:
+        page.has_own_steps = True
+        words[STEPS] = words[STEP_ENDED] = 0
+    page.add_step(words)
+    words[SAMPLES] += samples
+    words[TOKENS] += tokens
+    if loss is not None:
+        words[LOSS] = _as_word(loss)
+    words[SEQUENCE] += 1
 
 
 @contextlib.contextmanager
@@ -149,20 +145,50 @@ def section(name):
     """`with acc.section("data"):` says what this worker is doing, until the end of the block; then it is where it was before."""
     if name not in SECTIONS:
         raise ValueError(f"acc.section: {name!r} is none of {', '.join(SECTIONS)}")
+    before = begin(SECTIONS.index(name))
+    try:
+        yield
+    finally:
+        end(before)
+
+
+# What follows is for the hooks of --watch (lib/acc/launch/watch_hook.py), not for scripts.
+
+OTHER, DATA, BACKWARD, COMMUNICATION, OPTIMIZER = map(SECTIONS.index, ("other", "data", "backward", "communication", "optimizer"))
+
+
+def begin(section):
+    """A section begins. Returns what its end needs; None if nothing of it is written."""
     page = _own_page()
     words = page.for_writing()
     before = None if words is None else words[SECTION]
     if before is None or before in WHOLE:
-        yield
+        return None
+    page.enter(words, section)
+    return before
+
+
+def end(before):
+    """A section ends; `before` is what its begin returned."""
+    if before is None:
         return
-    page.enter(words, SECTIONS.index(name))
-    try:
-        yield
-    finally:
+    page = _own_page()
+    words = page.for_writing()
+    if words is not None:
         page.enter(words, before)
 
 
-# What follows is for the hooks of --watch (lib/acc/launch/watch_hook.py), not for scripts.
+def leave(section):
+    """A section has ended, if it is not over already."""
+    page = _own_page()
+    words = page.for_writing()
+    if words is not None and words[SECTION] == section:
+        page.enter(words, OTHER)
+
+
+def is_unclaimed():
+    """Whether no thread has written yet."""
+    return _own_page().writer is None
 
 
 def count_step():
@@ -171,8 +197,9 @@ def count_step():
     words = page.for_writing()
     if words is None or page.has_own_steps:
         return
-    with page.write(words):
-        page.add_step(words)
+    words[SEQUENCE] |= 1
+    page.add_step(words)
+    words[SEQUENCE] += 1
 
 
 def show_loss(loss):
@@ -180,43 +207,39 @@ def show_loss(loss):
     words = page.for_writing()
     if words is None or page.has_own_steps:
         return
-    with page.write(words):
-        words[LOSS] = _as_word(loss)
+    words[SEQUENCE] |= 1
+    words[LOSS] = _as_word(loss)
+    words[SEQUENCE] += 1
 
 
-def enter(name):
-    """A section begins whose end may not be told."""
-    page = _own_page()
-    words = page.for_writing()
-    if words is not None and words[SECTION] not in WHOLE:
-        page.enter(words, SECTIONS.index(name))
+def collective_name(name):
+    """The name as the words of a page."""
+    return struct.unpack(f"={NAME_WORDS}Q", name.encode()[: 8 * NAME_WORDS - 1].ljust(8 * NAME_WORDS, b"\0"))
 
 
-def leave(name):
-    """It has ended, if it is not over already."""
-    page = _own_page()
-    words = page.for_writing()
-    if words is not None and words[SECTION] == SECTIONS.index(name):
-        page.enter(words, SECTIONS.index("other"))
-
-
-@contextlib.contextmanager
-def collective(name):
-    """The worker is in a collective, in communication. One that is made of others counts once."""
+def begin_collective(name):
+    """The worker is in a collective, in communication. Returns what its end needs; None for one that another is made of."""
     page = _own_page()
     words = page.for_writing()
     if words is None or words[COLLECTIVE_BEGAN] != 0:
-        yield
+        return None
+    words[SEQUENCE] |= 1
+    for number, word in enumerate(name, COLLECTIVE_NAME):
+        words[number] = word
+    words[COLLECTIVES] += 1
+    words[COLLECTIVE_BEGAN] = time.monotonic_ns()
+    words[SEQUENCE] += 1
+    return (begin(COMMUNICATION),)
+
+
+def end_collective(begun):
+    """The collective is over; `begun` is what its begin returned."""
+    if begun is None:
         return
-    with page.write(words):
-        text = name.encode()[: 8 * NAME_WORDS - 1].ljust(8 * NAME_WORDS, b"\0")
-        for number, word in enumerate(struct.unpack(f"={NAME_WORDS}Q", text), COLLECTIVE_NAME):
-            words[number] = word
-        words[COLLECTIVES] += 1
-        words[COLLECTIVE_BEGAN] = time.monotonic_ns()
-    try:
-        with section("communication"):
-            yield
-    finally:
-        with page.write(words):
-            words[COLLECTIVE_BEGAN] = 0
+    words = _own_page().for_writing()
+    if words is None:
+        return
+    end(*begun)
+    words[SEQUENCE] |= 1
+    words[COLLECTIVE_BEGAN] = 0
+    words[SEQUENCE] += 1

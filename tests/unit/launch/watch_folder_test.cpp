@@ -27,4 +27,11 @@ TEST_CASE("watch_folder: one that exists belongs to somebody else", "[launch]") 
         std::string::npos);
 }
 
+TEST_CASE("watch_folder: a path that PYTHONPATH cannot hold is refused", "[launch]") {
+  const test::TemporaryFolder parent;
+  CHECK(test::error_of([&] { make_watch_folder(parent.path() / "a:b"); }).find("has a ':' in its path") !=
+        std::string::npos);
+  CHECK(fs::is_empty(parent.path()));
+}
+
 }  // namespace watch_folder_test
