@@ -42,6 +42,7 @@ if os.environ["RANK"] == "1":
         sys.exit(3)
     print("rank 1 goes on at attempt", attempt, flush=True)
 """,
+    "fails_early.py": "import sys\nimport torch\nsys.exit(3)\n",
     "broken.py": """\
 import os
 import time

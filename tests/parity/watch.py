@@ -171,6 +171,25 @@ print("rank", os.environ["RANK"], flush=True)
 open(sys.argv[1]).read()
 """
 
+# It fails before its first step, with torch imported.
+NO_STEP = """
+import sys
+import torch
+sys.exit(7)
+"""
+
+# It may have resumed where it was: two steps are progress, whatever was before.
+TWO_STEPS = """
+import os, sys
+import torch
+net = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(2):
+    net(torch.ones(1)).backward()
+    optimizer.step()
+sys.exit(7 if os.environ["TORCHELASTIC_RESTART_COUNT"] != "2" else 0)
+"""
+
 
 def command(folder, script, processes, *flags):
     (folder / "script.py").write_text(script)
@@ -255,9 +274,20 @@ def a_step_counts_once(folder):
         assert progress["steps"] == 3 + 4 + 5, progress
 
 
+def restarts_without_a_step_end_the_job(folder):
+    for start in [], ["--preload", "torch"]:
+        flags = ["--max-restarts", "5", "--restarts-without-progress", "1", *start]
+        done, going = (subprocess.run(command(folder, script, processes, *flags), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                      check=False) for script, processes in ((NO_STEP, 2), (TWO_STEPS, 1)))
+        assert done.returncode == 7, done
+        assert "not restarted: no rank has ended a step in 1 restart" in done.stderr, done.stderr
+        assert going.returncode == 0, going
+        assert "--restarts-without-progress" not in going.stderr, going.stderr
+
+
 def main():
     for case in (a_rank_that_waits_for_data_is_named, crossed_calls_are_named, a_rank_that_has_left_is_named,
-                 a_worker_is_what_it_is_without, a_step_counts_once):
+                 a_worker_is_what_it_is_without, a_step_counts_once, restarts_without_a_step_end_the_job):
         with tempfile.TemporaryDirectory(prefix="acc-watch-") as name:
             folder = pathlib.Path(name)
             os.mkfifo(folder / "pipe")

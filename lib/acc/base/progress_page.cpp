@@ -23,13 +23,14 @@ namespace {
 constexpr std::size_t kMagic = 0, kPid = 1, kStart = 2, kSequence = 3, kSteps = 4, kStepEnded = 5,
                       kStepDuration = 6, kSamples = 7, kTokens = 8, kLoss = 9, kSection = 10,
                       kSectionBegan = 11, kSpent = 12, kCollectives = 28, kCollectiveBegan = 29,
-                      kCollective = 30;
+                      kCollective = 30, kStepScope = 34;
 constexpr std::size_t kNameWords = 4;
 static_assert(kSpent + kSections.size() <= kCollectives);
+static_assert(kCollective + kNameWords <= kStepScope);
 
 constexpr std::uint64_t kNoLoss = 0x7FF8'ACC0'0000'0000;
 
-using Words = std::array<std::uint64_t, kCollective + kNameWords>;
+using Words = std::array<std::uint64_t, kStepScope + 1>;
 
 constexpr std::uint64_t kVersion =
     std::bit_cast<std::uint64_t>(std::array{'A', 'C', 'C', 'P', 'A', 'G', 'E', '1'});
@@ -78,10 +79,12 @@ Descriptor open_to_read(const std::filesystem::path& file) {
   return Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 }
 
+bool read_words(const Descriptor& file, Words& to) {
+  return ::pread(file.get(), to.data(), sizeof(to), 0) == static_cast<ssize_t>(sizeof(to));
+}
+
 std::optional<Words> words_in(const Descriptor& file) {
-  return snapshot([&](Words& to) {
-    return ::pread(file.get(), to.data(), sizeof(to), 0) == static_cast<ssize_t>(sizeof(to));
-  });
+  return snapshot([&](Words& to) { return read_words(file, to); });
 }
 
 // Its number may be another process's by now.
@@ -126,10 +129,12 @@ std::string text_of(std::span<const std::uint64_t, kNameWords> words) {
 
 std::optional<Progress> progress_in(const Words& words) {
   if (words[kMagic] != kVersion || words[kSection] >= kSections.size()) return std::nullopt;
+  if (words[kStepScope] >= kStepScopes.size()) return std::nullopt;
   Progress progress;
   progress.pid = static_cast<pid_t>(words[kPid]);
   progress.process_start = words[kStart];
   progress.steps = static_cast<std::int64_t>(words[kSteps]);
+  progress.step_scope = kStepScopes[words[kStepScope]];
   progress.step_ended = time_of(words[kStepEnded]);
   progress.step_duration = time_of(words[kStepDuration]);
   progress.samples = static_cast<std::int64_t>(words[kSamples]);
@@ -188,6 +193,23 @@ class ProgressPage::Write {
   void set(std::size_t word, std::uint64_t value) { store(words_[word], value); }
   void add(std::size_t word, std::uint64_t value) { set(word, get(word) + value); }
 
+  void end_step(std::int64_t steps) {
+    const std::uint64_t now = ticks_of(progress_now());
+    const std::uint64_t before = get(kStepEnded);
+    set(kSteps, static_cast<std::uint64_t>(steps));
+    set(kStepDuration, before == 0 ? 0 : now - before);
+    set(kStepEnded, now);
+  }
+
+  // Before these steps are set. A training that is behind is another one.
+  void set_scope_of(std::int64_t global_steps) {
+    const auto scope = kStepScopes[get(kStepScope)];
+    const bool goes_back = global_steps < static_cast<std::int64_t>(get(kSteps));
+    if (scope == StepScope::process) set(kStepScope, static_cast<std::uint64_t>(StepScope::training));
+    if (scope == StepScope::training && goes_back)
+      set(kStepScope, static_cast<std::uint64_t>(StepScope::another_training));
+  }
+
  private:
   std::uint64_t* words_;
   std::uint64_t sequence_;
@@ -215,12 +237,7 @@ ProgressPage::~ProgressPage() {
 
 void ProgressPage::set_steps(std::int64_t steps) {
   if (words_ == nullptr || steps <= static_cast<std::int64_t>(load(words_[kSteps]))) return;
-  const std::uint64_t now = ticks_of(progress_now());
-  Write write(words_);
-  write.set(kSteps, static_cast<std::uint64_t>(steps));
-  const std::uint64_t before = write.get(kStepEnded);
-  write.set(kStepDuration, before == 0 ? 0 : now - before);
-  write.set(kStepEnded, now);
+  Write(words_).end_step(steps);
 }
 
 void ProgressPage::add_step() {
@@ -230,9 +247,17 @@ void ProgressPage::add_step() {
 void ProgressPage::restart_steps(std::int64_t steps) {
   if (words_ == nullptr) return;
   Write write(words_);
+  write.set_scope_of(steps);
   write.set(kSteps, static_cast<std::uint64_t>(steps));
   write.set(kStepEnded, 0);
   write.set(kStepDuration, 0);
+}
+
+void ProgressPage::set_global_step(std::int64_t step) {
+  if (words_ == nullptr) return;
+  Write write(words_);
+  write.set_scope_of(step);
+  write.end_step(step);
 }
 
 void ProgressPage::add_samples(std::int64_t samples) {
@@ -280,6 +305,12 @@ std::optional<Progress> ProgressPage::read(const std::filesystem::path& file) {
   const Descriptor opened = open_to_read(file);
   const auto words = opened ? words_in(opened) : std::nullopt;
   return words && !has_ended(*words) ? progress_in(*words) : std::nullopt;
+}
+
+std::optional<Progress> ProgressPage::read_last(const std::filesystem::path& file) {
+  const Descriptor opened = open_to_read(file);
+  Words words = {};
+  return opened && read_words(opened, words) ? progress_in(words) : std::nullopt;
 }
 
 }  // namespace acc

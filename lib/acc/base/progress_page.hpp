@@ -33,6 +33,16 @@ inline constexpr std::array kSections = {Section::other,    Section::data,      
 /// `data`, `forward`, ...
 std::string_view name_of(Section section);
 
+/// What the steps of a worker count. The values are those of the page.
+enum class StepScope : std::uint8_t {
+  process,          ///< those of this process: where it began in its training is not known
+  training,         ///< those of its training, over all restarts
+  another_training  ///< the same, of a training that came after another one in this process
+};
+
+inline constexpr std::array kStepScopes = {StepScope::process, StepScope::training,
+                                           StepScope::another_training};
+
 /// The progress of a worker at one moment. Moments are of CLOCK_MONOTONIC, which all processes of a machine
 /// share. On a GPU they are the host's, which queues work and does not wait for it.
 struct Progress {
@@ -41,6 +51,7 @@ struct Progress {
   std::uint64_t process_start = 0;
   /// Optimizer steps; 0 before the first one has ended.
   std::int64_t steps = 0;
+  StepScope step_scope = StepScope::process;
   std::chrono::nanoseconds step_ended = {};
   /// Of the last step, from the end of the one before; zero for the first.
   std::chrono::nanoseconds step_duration = {};
@@ -69,9 +80,10 @@ struct Progress {
 ///     4 steps        5 end of the last 6 its duration           7 samples             8 tokens
 ///     9 loss, as a double            10 section               11 when it began
 ///    12..27 time in each section      28 collectives           29 when the present one began, 0: in none
-///    30..33 its name, ended by zeros
+///    30..33 its name, ended by zeros   34 what the steps count (StepScope)
 ///
-/// No loss is the NaN 0x7FF8ACC000000000, which no operation of a processor gives.
+/// A page that says no more than that the rank is followed has pid 0 and start 1: it is free for the first
+/// process that writes. No loss is the NaN 0x7FF8ACC000000000, which no operation of a processor gives.
 /// One thread writes. A write costs no system call, and nobody waits for anybody.
 class ProgressPage {
  public:
@@ -91,8 +103,10 @@ class ProgressPage {
   void set_steps(std::int64_t steps);
   /// One more has ended.
   void add_step();
-  /// A training begins, or goes on, after `steps`.
+  /// A training begins, or goes on, after `steps` of it.
   void restart_steps(std::int64_t steps);
+  /// Step `step` of the training has ended, counted over all restarts.
+  void set_global_step(std::int64_t step);
   void add_samples(std::int64_t samples);
   void add_tokens(std::int64_t tokens);
   void set_loss(double loss);
@@ -109,6 +123,10 @@ class ProgressPage {
   /// written, or its process has ended. Throws nothing. It is not mapped: whoever writes it may also cut it
   /// short.
   static std::optional<Progress> read(const std::filesystem::path& file);
+
+  /// What a process has left that may have ended in the middle of a write; nullopt: no page of this version.
+  /// Throws nothing.
+  static std::optional<Progress> read_last(const std::filesystem::path& file);
 
  private:
   class Write;

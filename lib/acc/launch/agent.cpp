@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "acc/base/error.hpp"
+#include "acc/base/progress_page.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
@@ -109,6 +110,9 @@ class Agent {
   void on_hang(const AgentEvent& event);
   bool still_hangs(int attempt) const;
 
+  void note_progress();
+  StepsReached tell_progress(bool again);
+
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   void wait_for_local_cause();
@@ -152,6 +156,10 @@ class Agent {
   std::optional<XidWatch> xids_ = {};
   /// All ranks were idle, and the plan says that this ends the attempt.
   bool hung_ = false;
+  /// How far the workers here got since the last failure, and whether they ever said so.
+  StepsReached reached_ = {};
+  bool is_followed_ = false;
+  bool told_not_followed_ = false;
   /// What the checks before this attempt came to.
   std::optional<NodeCheckResult> checked_ = {};
   /// The workers are stopped, as by Ctrl-Z.
@@ -177,6 +185,7 @@ LaunchReport Agent::run() {
   do {
     report_ = {.restarts = attempt_};
     run_attempt();
+    note_progress();
     if (!failed_.empty()) report_.first_failure = find_cause();
     // A signal to the whole job reaches the workers too, and their end may be noticed first.
     if (stop_signal_ && report_.first_failure &&
@@ -206,11 +215,14 @@ bool Agent::goes_on() {
       if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});
       parts_.rendezvous.fail({.again = decision.restart,
                               .failure = to_json_text(*report_.first_failure),
-                              .exit_code = shell_code(report_.first_failure->status)});
+                              .exit_code = shell_code(report_.first_failure->status),
+                              .reached = tell_progress(decision.restart)});
     } else if (report_.hung) {
-      parts_.rendezvous.fail({.again = plan_.hang.then == OnHang::restart && attempt_ < plan_.max_restarts,
+      const bool again = plan_.hang.then == OnHang::restart && attempt_ < plan_.max_restarts;
+      parts_.rendezvous.fail({.again = again,
                               .text = "the workers of node " + parts_.host + " hang",
-                              .exit_code = kHungCode});
+                              .exit_code = kHungCode,
+                              .reached = tell_progress(again)});
     } else if (checked_ && !checked_->passed) {
       parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
     } else {
@@ -221,9 +233,11 @@ bool Agent::goes_on() {
   if (!over_ || asked_to_end()) return false;
   if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
   report_.group_code = over_->exit_code;
+  if (!over_->reason.empty()) parts_.reporter.report(Warning{over_->reason});
   if (!over_->text.empty() && !report_.hung) parts_.reporter.report(GroupChanged{over_->text, over_->again});
   if (over_->again && (report_.first_failure || report_.hung)) {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
+    reached_ = {};
   }
   return over_->again;
 }
@@ -564,6 +578,33 @@ void Agent::stop_orphans() {
     while (!std::holds_alternative<OrphansGone>(next_event(std::nullopt))) {
     }
   }
+}
+
+// Before the next attempt, which removes the pages.
+void Agent::note_progress() {
+  const std::string prefix = parts_.logs.page_prefix(attempt_);
+  if (plan_.restarts_without_progress == 0 || prefix.empty()) return;
+  std::vector<Progress> ranks;
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    if (workers_[static_cast<std::size_t>(local_rank)].pid == 0) continue;
+    if (const auto page = ProgressPage::read_last(prefix + std::to_string(local_rank)))
+      ranks.push_back(*page);
+  }
+  reached_ = furthest(reached_, steps_reached(ranks));
+  is_followed_ = is_followed_ || reached_.known;
+}
+
+// Where workers have said how far they are, one that ended before it said so has ended no step.
+StepsReached Agent::tell_progress(bool again) {
+  StepsReached reached = reached_;
+  reached.known = is_followed_;
+  if (plan_.restarts_without_progress > 0 && again && !is_followed_ &&
+      !std::exchange(told_not_followed_, true)) {
+    parts_.reporter.report(
+        Warning{"--restarts-without-progress has no effect while no rank here says how far it is "
+                "(--watch, or acc.step in the script)"});
+  }
+  return reached;
 }
 
 WorkerFailure Agent::describe(int local_rank) const {

@@ -513,6 +513,8 @@ def dress(request, streams, outputs, changes, program, watch):
         look_again(sys.__stdout__)
         sys.__stdout__.reconfigure(line_buffering=not sys.__stdout__.write_through and os.isatty(1))
     seed_anew(watch)
+    if "_acc_progress" in sys.modules:  # the imports have installed the hooks of --watch
+        sys.modules["_acc_progress"].announce()
 
 
 def fork_twice():

@@ -186,6 +186,7 @@ def install():
     progress = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(progress)
     sys.modules["_acc_progress"] = progress
+    quietly(progress.announce)
     Hooks(sys.modules["torch"], progress).install()
 
 

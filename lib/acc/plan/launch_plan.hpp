@@ -187,6 +187,9 @@ struct LaunchPlan {
   RetryOn retry_on = {};
   /// A worker that fails sooner after its start is not restarted.
   std::chrono::milliseconds min_uptime = {};
+  /// After so many restarts in a row in which no rank got any further there is no other; 0: they do not
+  /// count.
+  int restarts_without_progress = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   /// A SIGTERM within this time of another is the same request.
   std::chrono::milliseconds repeated_sigterm = std::chrono::milliseconds(100);

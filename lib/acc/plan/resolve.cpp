@@ -200,8 +200,9 @@ void set_shutdown_timeout(const Environment& environment, Settings& settings) {
 }
 
 void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
+  constexpr std::int64_t kMaxRestarts = 1'000'000'000;
   const std::int64_t restarts = settings[key::max_restarts];
-  if (restarts < 0 || restarts > 1'000'000'000)
+  if (restarts < 0 || restarts > kMaxRestarts)
     fail(settings.origin(key::max_restarts), "must be a non-negative number");
   plan.max_restarts = static_cast<int>(restarts);
   if (!(settings[key::monitor_interval] > 0))
@@ -220,6 +221,11 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
     return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
   };
   plan.min_uptime = seconds(key::min_uptime);
+  if (const auto without_progress = settings[key::restarts_without_progress]) {
+    if (*without_progress < 1)
+      fail(settings.origin(key::restarts_without_progress), "must be a number from 1");
+    plan.restarts_without_progress = static_cast<int>(std::min(*without_progress, kMaxRestarts));
+  }
   plan.shutdown_timeout = seconds(key::shutdown_timeout);
   plan.pid_namespace = settings[key::pid_namespace];
 }

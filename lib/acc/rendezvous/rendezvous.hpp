@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/stall.hpp"
 
 namespace acc::launcher {
 
@@ -28,6 +29,10 @@ struct RoundOver {
   std::string failure = {};
   /// Of the job, when it is over.
   int exit_code = 0;
+  /// How far the workers of the node got that says that one failed, or that they hang.
+  StepsReached reached = {};
+  /// Why the workers are not started again as that node would have done; empty: they are, or it would not.
+  std::string reason = {};
 
   bool operator==(const RoundOver&) const = default;
 };

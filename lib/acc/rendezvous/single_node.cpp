@@ -5,7 +5,8 @@
 
 namespace acc::launcher {
 
-SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
+SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan)
+    : round_(expected_round(plan)), stall_(plan.restarts_without_progress) {
   if (!plan.sets_ranks) return;
   if (!plan.use_agent_store) {
     workers_port_.emplace(plan.master_port);
@@ -23,8 +24,11 @@ void SingleNode::join() {
 }
 
 void SingleNode::fail(const RoundOver& failure) {
-  if (failure.again) ++restarts_;
-  emit(failure);
+  RoundOver over = failure;
+  if (over.again) over.reason = stall_.on_failure(over.reached);
+  over.again = over.again && over.reason.empty();
+  if (over.again) ++restarts_;
+  emit(over);
 }
 
 void SingleNode::leave(const std::string& /*why*/, int /*code*/) {

@@ -29,6 +29,7 @@ class SingleNode : public Rendezvous {
   std::optional<StoreServer> store_ = {};
   std::optional<ReservedPort> workers_port_ = {};
   int restarts_ = 0;
+  StallCount stall_;
 };
 
 }  // namespace acc::launcher

@@ -16,6 +16,8 @@ BYTES = 4096
 PID, START, SEQUENCE, STEPS, STEP_ENDED, STEP_DURATION, SAMPLES, TOKENS, LOSS, SECTION, SECTION_BEGAN, SPENT = range(1, 13)
 COLLECTIVES, COLLECTIVE_BEGAN, COLLECTIVE_NAME = range(28, 31)
 NAME_WORDS = 4
+STEP_SCOPE = 34
+OF_PROCESS, OF_TRAINING, OF_ANOTHER_TRAINING = range(3)
 VERSION = struct.unpack("=Q", b"ACCPAGE1")[0]
 NO_LOSS = 0x7FF8ACC000000000
 # All that happens in one counts as it.
@@ -85,9 +87,15 @@ class _Page:
         words[SECTION_BEGAN] = now
         words[SEQUENCE] += 1
 
-    def add_step(self, words):
+    def add_step(self, words, global_step=None):
         now = time.monotonic_ns()
-        words[STEPS] += 1
+        if global_step is None:
+            words[STEPS] += 1
+        else:
+            # A training that is behind is another one.
+            goes_back = words[STEP_SCOPE] == OF_TRAINING and global_step < words[STEPS]
+            words[STEP_SCOPE] = max(words[STEP_SCOPE], OF_ANOTHER_TRAINING if goes_back else OF_TRAINING)
+            words[STEPS] = global_step
         words[STEP_DURATION] = now - words[STEP_ENDED] if words[STEP_ENDED] else 0
         words[STEP_ENDED] = now
 
@@ -120,19 +128,20 @@ def _as_word(number):
     return struct.unpack("=Q", struct.pack("=d", number))[0]
 
 
-def step(*, samples=0, tokens=0, loss=None):
-    """A training step has ended, in which this process has read `samples` and `tokens`. A loss on a GPU is left out: to read it
-    would wait for the GPU."""
+def step(*, global_step=None, samples=0, tokens=0, loss=None):
+    """A training step has ended, in which this process has read `samples` and `tokens`. `global_step` is how many have ended, those
+    before a restart included. A loss on a GPU is left out: to read it would wait for the GPU."""
     page = _own_page()
     words = page.for_writing()
     if words is None:
         return
     loss = None if loss is None or getattr(loss, "is_cuda", False) else float(loss)
+    global_step = None if global_step is None else int(global_step)
     words[SEQUENCE] |= 1  # an odd number, also after an exception here, until the next one has been written
     if not page.has_own_steps:
         page.has_own_steps = True
         words[STEPS] = words[STEP_ENDED] = 0
-    page.add_step(words)
+    page.add_step(words, global_step)
     words[SAMPLES] += samples
     words[TOKENS] += tokens
     if loss is not None:
@@ -189,6 +198,22 @@ def leave(section):
 def is_unclaimed():
     """Whether no thread has written yet."""
     return _own_page().writer is None
+
+
+def announce():
+    """The rank is followed, and has ended no step yet: leaves a page that is free for the first process that writes."""
+    # Not os.environ: a fork server watches who reads it, and has no page.
+    path = os.environb.get(b"ACC_PROGRESS")
+    if not path:
+        return
+    with contextlib.suppress(OSError):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(os.path.dirname(path), 0o700)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(file, struct.pack("=QQQ", VERSION, 0, 1).ljust(BYTES, b"\0"))
+        finally:
+            os.close(file)
 
 
 def count_step():

@@ -73,6 +73,34 @@ TEST_CASE("progress_page: is read as it was written", "[base]") {
     CHECK(ProgressPage::read(file)->steps == 3);
     CHECK(ProgressPage::read(file)->step_duration == 0ns);
   }
+  SECTION("at first its steps are those of the process") {
+    page.add_step();
+    CHECK(ProgressPage::read(file)->step_scope == StepScope::process);
+  }
+  SECTION("a training that says where it begins counts over restarts") {
+    page.restart_steps(2);
+    CHECK(ProgressPage::read(file)->step_scope == StepScope::training);
+    page.set_steps(3);
+    page.restart_steps(3);
+    CHECK(ProgressPage::read(file)->step_scope == StepScope::training);
+    page.restart_steps(0);
+    CHECK(ProgressPage::read(file)->step_scope == StepScope::another_training);
+    page.restart_steps(9);
+    CHECK(ProgressPage::read(file)->step_scope == StepScope::another_training);
+  }
+  SECTION("a step that has a number counts over restarts") {
+    page.add_step();
+    page.set_global_step(900);
+    page.set_global_step(901);
+    auto read = ProgressPage::read(file);
+    CHECK(read->steps == 901);
+    CHECK(read->step_scope == StepScope::training);
+    CHECK(read->step_duration > 0ns);
+    page.set_global_step(1);
+    read = ProgressPage::read(file);
+    CHECK(read->steps == 1);
+    CHECK(read->step_scope == StepScope::another_training);
+  }
   SECTION("samples, tokens and the loss") {
     page.add_samples(32);
     page.add_samples(8);
@@ -146,6 +174,38 @@ TEST_CASE("progress_page: of a process that has ended is not read, and is the ne
   CHECK(ProgressPage::read(file)->steps == 7);
 }
 
+TEST_CASE("progress_page: what a process has left is read after its end, also in the middle of a write",
+          "[base]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "page";
+  CHECK_FALSE(ProgressPage::read_last(file).has_value());
+  CHECK(test::in_child([&] {
+          ProgressPage page(file);
+          page.set_global_step(100);
+          // Its sequence is odd, as if it had been killed then.
+          std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(24).put('\1');
+          return 0;
+        }) == 0);
+  const auto left = ProgressPage::read_last(file);
+  REQUIRE(left);
+  CHECK(left->steps == 100);
+  CHECK(left->step_scope == StepScope::training);
+}
+
+TEST_CASE("progress_page: one that only says that the rank is followed is the first writer's", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "page";
+  std::string words(ProgressPage::kBytes, '\0');
+  words.replace(0, 8, "ACCPAGE1");
+  words[16] = 1;
+  std::ofstream(file) << words;
+  CHECK_FALSE(ProgressPage::read(file).has_value());
+  REQUIRE(ProgressPage::read_last(file));
+  CHECK(ProgressPage::read_last(file)->steps == 0);
+  CHECK(ProgressPage(file).is_open());
+  CHECK(ProgressPage::read(file)->pid == ::getpid());
+}
+
 TEST_CASE("progress_page: its folder is made, private", "[base]") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "job.progress" / "0-1";
@@ -162,6 +222,7 @@ TEST_CASE("progress_page: without a file nothing happens", "[base]") {
   page.set_steps(1);
   page.add_step();
   page.restart_steps(1);
+  page.set_global_step(1);
   page.add_samples(1);
   page.add_tokens(1);
   page.set_loss(1);

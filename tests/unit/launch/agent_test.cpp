@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "acc/base/progress_page.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -236,6 +237,53 @@ TEST_CASE("agent: a failure soon after the start is not restarted", "[launch]") 
   Job again;
   again.processes.will_end(0, Exited{1}, 2s);
   CHECK(again.run(plan).restarts == 5);
+}
+
+TEST_CASE("agent: a failure tells how far the workers here got, before their pages are removed", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_of(2, 3);
+  plan.restarts_without_progress = 1;
+  const LogFolder logs = LogFolder::make(plan, [](const auto&) {}, folder.path() / "pages");
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  // Of the second attempt no rank has a page.
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 2) job.processes.before_start = [] {};
+  };
+  job.processes.before_start = [&] {
+    ProgressPage(logs.page_prefix(job.rendezvous.restarts) + "0").set_global_step(3);
+    ProgressPage(logs.page_prefix(job.rendezvous.restarts) + "1").set_global_step(5);
+  };
+  job.run(plan, logs);
+  REQUIRE(job.rendezvous.failures.size() == 4);
+  CHECK(job.rendezvous.failures[0].reached == StepsReached{.known = true, .steps = 5});
+  CHECK(job.rendezvous.failures[1].reached == StepsReached{.known = true, .steps = 5});
+  CHECK(job.rendezvous.failures[2].reached == StepsReached{.known = true, .steps = 0});
+  CHECK(job.reporter.all<Warning>().empty());
+}
+
+TEST_CASE("agent: --restarts-without-progress has no effect where no worker says how far it is", "[launch]") {
+  LaunchPlan plan = plan_of(1, 3);
+  plan.restarts_without_progress = 1;
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  CHECK(job.run(plan).restarts == 3);
+  CHECK_FALSE(job.rendezvous.failures[0].reached.known);
+  const auto warnings = job.reporter.all<Warning>();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].text.starts_with("--restarts-without-progress has no effect"));
+}
+
+TEST_CASE("agent: the group says why there is no restart", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{3});
+  job.rendezvous.others = RoundOver{.exit_code = 3, .reason = "not restarted: no progress"};
+  const LaunchReport report = job.run(plan_of(1, 5));
+  CHECK(report.exit_code == 3);
+  CHECK(report.restarts == 0);
+  const auto warnings = job.reporter.all<Warning>();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].text == "not restarted: no progress");
 }
 
 TEST_CASE("agent: a stop signal is forwarded and gives 128 + n, without a restart", "[launch]") {

@@ -271,6 +271,16 @@ TEST_CASE("resolve: a usage error is not restarted, unless it is listed", "[plan
   CHECK(resolve(inputs({"train.py"})).min_uptime == std::chrono::milliseconds(0));
 }
 
+TEST_CASE("resolve: restarts without progress end the job if that is asked for", "[plan]") {
+  CHECK(resolve(inputs({"train.py"})).restarts_without_progress == 0);
+  CHECK(resolve(inputs({"--restarts-without-progress", "3", "train.py"})).restarts_without_progress == 3);
+  LaunchInputs given = inputs({"train.py"});
+  given.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "2");
+  CHECK(resolve(given).restarts_without_progress == 2);
+  CHECK(resolve_error({"--restarts-without-progress", "0", "train.py"}) ==
+        "--restarts-without-progress: must be a number from 1");
+}
+
 TEST_CASE("resolve: contradictions are refused with the flag", "[plan]") {
   CHECK(resolve_error({"--num_processes", "1"})
             .starts_with("the following arguments are required: training_script"));

@@ -29,6 +29,26 @@ TEST_CASE("single_node: every round is on the port that the store keeps", "[rend
   CHECK(events.last<RoundReady>() == RoundReady{first.round, 1});
 }
 
+TEST_CASE("single_node: restarts without progress end the job with the worker's code", "[rendezvous]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.restarts_without_progress = 1;
+  SingleNode rendezvous(loop, plan);
+  KeptEvents events(rendezvous);
+  const RoundOver failure = {
+      .again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = 3}};
+  rendezvous.join();
+  rendezvous.fail(failure);
+  CHECK(events.last<RoundOver>() == failure);
+  rendezvous.join();
+  rendezvous.fail(failure);
+  const RoundOver over = events.last<RoundOver>();
+  CHECK_FALSE(over.again);
+  CHECK(over.failure == "f");
+  CHECK(over.exit_code == 7);
+  CHECK(over.reason.starts_with("not restarted: no rank got beyond step 3"));
+}
+
 TEST_CASE("single_node: a plain process has no store", "[rendezvous]") {
   boost::asio::io_context loop;
   LaunchPlan plan;

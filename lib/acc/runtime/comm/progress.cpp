@@ -107,7 +107,7 @@ void report_step(const StepProgress& progress) noexcept {
   ProgressPage* page = page_to_write(true);
   if (page == nullptr) return;
   steps_are_said = true;
-  page->add_step();
+  progress.global_step ? page->set_global_step(*progress.global_step) : page->add_step();
   if (progress.samples != 0) page->add_samples(progress.samples);
   if (progress.tokens != 0) page->add_tokens(progress.tokens);
   if (progress.loss) page->set_loss(*progress.loss);

@@ -28,6 +28,9 @@ class [[nodiscard]] ProgressSection {
 
 /// What a program knows of a training step.
 struct StepProgress {
+  /// How many steps of the training have ended, those before a restart included. Absent: one more than
+  /// before.
+  std::optional<std::int64_t> global_step = {};
   std::int64_t samples = 0;         ///< Those that this process has read in it.
   std::int64_t tokens = 0;          ///< Those that this process has read in it.
   std::optional<double> loss = {};  ///< On this process.

@@ -132,6 +132,21 @@ TEST_CASE("progress: whoever counts its steps itself is not counted again", "[ru
   }
 }
 
+TEST_CASE("progress: a program that says which step it is counts over restarts", "[runtime]") {
+  const Progress counted = left_by([](const auto&) { report_step(); });
+  CHECK(counted.step_scope == StepScope::process);
+  const Progress said = left_by([](const auto&) {
+    report_step({.global_step = 901});
+    report_step({.global_step = 902, .samples = 8});
+  });
+  CHECK(said.steps == 902);
+  CHECK(said.samples == 8);
+  CHECK(said.step_scope == StepScope::training);
+  const Progress resumed = left_by([](const auto&) { const acc::detail::ProgressTraining training(5); });
+  CHECK(resumed.steps == 5);
+  CHECK(resumed.step_scope == StepScope::training);
+}
+
 TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]") {
   const Progress left = left_by([](const auto& now) {
     acc::detail::report_optimizer_steps(1);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/stall.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace acc::launcher {
+namespace {
+
+bool is_beyond(const StepsReached& reached, const StepsReached& first) {
+  if (reached.steps == 0) return false;
+  return !reached.over_restarts || !first.over_restarts || reached.steps > first.steps;
+}
+
+std::string reason_of(const Stall& stall) {
+  const bool none = stall.first.steps == 0 || !stall.first.over_restarts;
+  return fmt::format("not restarted: no rank {} in {} restart{} (--restarts-without-progress)",
+                     none ? "has ended a step" : fmt::format("got beyond step {}", stall.first.steps),
+                     stall.restarts, stall.restarts == 1 ? "" : "s");
+}
+
+}  // namespace
+
+StepsReached steps_reached(std::span<const Progress> ranks) {
+  StepsReached all;
+  for (const Progress& rank : ranks) {
+    const bool another = rank.step_scope == StepScope::another_training;
+    const bool counts_from_zero = rank.step_scope == StepScope::process && rank.steps > 0;
+    // A training that came after another one may not have ended a step yet, but this process has.
+    const std::int64_t steps = another ? std::max<std::int64_t>(rank.steps, 1) : rank.steps;
+    all = furthest(all, {.known = true, .steps = steps, .over_restarts = !another && !counts_from_zero});
+  }
+  return all;
+}
+
+StepsReached furthest(const StepsReached& one, const StepsReached& other) {
+  return {.known = one.known || other.known,
+          .steps = std::max(one.steps, other.steps),
+          .over_restarts = one.over_restarts && other.over_restarts};
+}
+
+std::string StallCount::on_failure(const StepsReached& reached) {
+  if (!reached.known) return {};
+  if (!stall_.first.known || is_beyond(reached, stall_.first)) {
+    stall_ = {.first = reached};
+    return {};
+  }
+  ++stall_.restarts;
+  return max_ > 0 && stall_.restarts >= max_ ? reason_of(stall_) : std::string();
+}
+
+}  // namespace acc::launcher
