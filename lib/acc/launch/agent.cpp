@@ -156,7 +156,8 @@ class Agent {
   std::optional<XidWatch> xids_ = {};
   /// All ranks were idle, and the plan says that this ends the attempt.
   bool hung_ = false;
-  /// How far the workers here got since the last failure, and whether they ever said so.
+  /// How far the workers here got since the last failure that counted, on any node, and whether they ever
+  /// said so.
   StepsReached reached_ = {};
   bool is_followed_ = false;
   bool told_not_followed_ = false;
@@ -237,8 +238,8 @@ bool Agent::goes_on() {
   if (!over_->text.empty() && !report_.hung) parts_.reporter.report(GroupChanged{over_->text, over_->again});
   if (over_->again && (report_.first_failure || report_.hung)) {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
-    reached_ = {};
   }
+  if (over_->reached.known) reached_ = {};
   return over_->again;
 }
 

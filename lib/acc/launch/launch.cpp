@@ -58,14 +58,7 @@ bool meets_others(const RendezvousPlan& wanted) {
 }
 
 std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
-  if (meets_others(plan.rendezvous)) {
-    if (plan.restarts_without_progress > 0) {
-      throw Error({.kind = ErrorKind::usage,
-                   .what = "--restarts-without-progress counts in jobs of one machine alone",
-                   .hint = "leave it out; --max-restarts bounds the restarts"});
-    }
-    return std::make_unique<ClusterNode>(loop, plan);
-  }
+  if (meets_others(plan.rendezvous)) return std::make_unique<ClusterNode>(loop, plan);
   return std::make_unique<SingleNode>(loop, plan);
 }
 

@@ -224,6 +224,9 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
   if (const auto without_progress = settings[key::restarts_without_progress]) {
     if (*without_progress < 1)
       fail(settings.origin(key::restarts_without_progress), "must be a number from 1");
+    if (plan.rendezvous.store_file)
+      fail(settings.origin(key::restarts_without_progress),
+           "no node decides on restarts where nodes meet in a file (store_type=file)");
     plan.restarts_without_progress = static_cast<int>(std::min(*without_progress, kMaxRestarts));
   }
   plan.shutdown_timeout = seconds(key::shutdown_timeout);

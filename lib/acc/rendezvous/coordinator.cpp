@@ -59,9 +59,12 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
       options_(std::move(options)),
       rounds_(options_.rounds),
       restarts_(options_.restarts),
+      stall_(options_.restarts_without_progress),
       away_(options_.away),
       survivors_(options_.survivors),
-      has_led_(options_.rounds == 0) {}
+      has_led_(options_.rounds == 0) {
+  stall_.set_stall(options_.stall);
+}
 
 RendezvousBackend::Events Coordinator::backend_events() {
   return {.on_round = [this](const Places& places) { on_round(places); },
@@ -130,6 +133,7 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
     std::swap(*found, away_.back());
     away_.pop_back();
   }
+  if (history.round > std::max(rounds_, latest_round_)) stall_.set_stall(history.stall);
   latest_round_ = std::max(latest_round_, history.round);
   const bool counts = rounds_ == 0 && history.round > 0 && options_.plan.min_nodes == options_.plan.max_nodes;
   restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
@@ -191,9 +195,12 @@ bool Coordinator::may_stay_spare() const {
 
 void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
   if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
-  if (!message.failure.again) return end_job(message.failure);
+  RoundOver over = message.failure;
+  if (over.again) over.reason = stall_.on_failure(over.reached);
+  over.again = over.again && over.reason.empty();
+  if (!over.again) return end_job(over);
   ++restarts_;
-  end_round(message.failure);
+  end_round(over);
 }
 
 void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
@@ -332,7 +339,8 @@ void Coordinator::on_round(Places places) {
                                     .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>(),
                                     .places = own.local_id == 0 || place_among(successors_, node->second.info)
                                                   ? of_nodes
-                                                  : std::vector<std::string>()});
+                                                  : std::vector<std::string>(),
+                                    .stall = stall_.stall()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) wait_as_spare(id, "all places of the job are taken: this node is a spare");

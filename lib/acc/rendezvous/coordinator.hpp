@@ -28,9 +28,12 @@ class Coordinator {
   struct Options {
     RendezvousPlan plan = {};
     int max_restarts = 0;
+    /// As in LaunchPlan.
+    int restarts_without_progress = 0;
     /// Rounds and restarts so far, if this coordinator replaces one that was lost.
     int rounds = 0;
     int restarts = 0;
+    Stall stall = {};
     /// Nodes of the last round that may be alive and have yet to connect to this coordinator.
     std::vector<NodeInfo> away = {};
     /// Of those, how many are expected at any moment: no round begins without them until stop_expecting().
@@ -142,6 +145,7 @@ class Coordinator {
   std::set<NodeId> to_add_ = {};
   int rounds_ = 0;
   int restarts_ = 0;
+  StallCount stall_;
   bool finishing_ = false;
   bool full_ = false;
   std::vector<std::string> places_ = {};

@@ -34,9 +34,17 @@ template <>
 constexpr auto kFields<RoundReady> =
     std::tuple(Field{"round", &RoundReady::round}, Field{"restarts", &RoundReady::restarts});
 template <>
+constexpr auto kFields<StepsReached> =
+    std::tuple(Field{"known", &StepsReached::known}, Field{"steps", &StepsReached::steps},
+               Field{"over_restarts", &StepsReached::over_restarts});
+template <>
+constexpr auto kFields<Stall> =
+    std::tuple(Field{"first", &Stall::first}, Field{"restarts", &Stall::restarts});
+template <>
 constexpr auto kFields<RoundOver> =
     std::tuple(Field{"again", &RoundOver::again}, Field{"text", &RoundOver::text},
-               Field{"failure", &RoundOver::failure}, Field{"exit_code", &RoundOver::exit_code});
+               Field{"failure", &RoundOver::failure}, Field{"exit_code", &RoundOver::exit_code},
+               Field{"reached", &RoundOver::reached}, Field{"reason", &RoundOver::reason});
 template <>
 constexpr auto kFields<NodeInfo> =
     std::tuple(Field{"host", &NodeInfo::host}, Field{"addr", &NodeInfo::addr}, Field{"pid", &NodeInfo::pid},
@@ -47,7 +55,7 @@ constexpr auto kFields<NodeInfo> =
 template <>
 constexpr auto kFields<NodeHistory> =
     std::tuple(Field{"round", &NodeHistory::round}, Field{"restarts", &NodeHistory::restarts},
-               Field{"asked", &NodeHistory::asked});
+               Field{"asked", &NodeHistory::asked}, Field{"stall", &NodeHistory::stall});
 template <>
 constexpr auto kFields<Challenge> = std::tuple(Field{"nonce", &Challenge::nonce});
 template <>
@@ -72,7 +80,7 @@ constexpr auto kFields<RoundBegins> =
     std::tuple(Field{"number", &RoundBegins::number}, Field{"ready", &RoundBegins::ready},
                Field{"heirs", &RoundBegins::successors}, Field{"hub", &RoundBegins::coordinator},
                Field{"nodes", &RoundBegins::nodes}, Field{"clients", &RoundBegins::clients},
-               Field{"places", &RoundBegins::places});
+               Field{"places", &RoundBegins::places}, Field{"stall", &RoundBegins::stall});
 template <>
 constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::over});
 template <>

@@ -42,6 +42,7 @@ struct NodeHistory {
   int restarts = 0;
   /// Node port of the coordinator or successor that it has asked for the next round since then; 0: none.
   int asked = 0;
+  Stall stall = {};
   bool operator==(const NodeHistory&) const = default;
 };
 
@@ -108,6 +109,8 @@ struct RoundBegins {
   std::vector<std::string> clients = {};
   /// To the coordinator and its successors: addresses of the other nodes of the job; empty: any.
   std::vector<std::string> places = {};
+  /// For a node that replaces the coordinator.
+  Stall stall = {};
   bool operator==(const RoundBegins&) const = default;
 };
 struct RoundEnds {

@@ -196,6 +196,13 @@ void Searching::connect(const StoreAddress& place) {
 }
 
 void Searching::meet_at_other_launchers_store() {
+  if (node_.plan.restarts_without_progress > 0) {
+    return node_.events.failed(
+        node_.endpoint() +
+            " is another launcher's store, where no node of acc decides on restarts: leave out "
+            "--restarts-without-progress",
+        exit_code(ErrorKind::usage));
+  }
   if (node_.secret) {
     node_.events.notice(
         node_.endpoint() +

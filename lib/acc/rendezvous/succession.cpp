@@ -44,7 +44,7 @@ StoreAddress place_of(const NodeInfo& node) {
 }
 
 void LastRound::begin(const RoundBegins& round) {
-  history_ = {.round = round.number, .restarts = round.ready.restarts};
+  history_ = {.round = round.number, .restarts = round.ready.restarts, .stall = round.stall};
   nodes_ = round.nodes;
   successors_ = round.successors;
   coordinator_ = round.coordinator;
@@ -97,6 +97,7 @@ Succession LastRound::succession(const NodeInfo& self, bool counts_restart) cons
   return {
       .rounds = history_.round,
       .restarts = history_.restarts + (counts_restart ? 1 : 0),
+      .stall = history_.stall,
       .away = yet_to_come(successors_, coordinator_, self, nodes_, dead_),
       .survivors = std::max(nodes_ - 1 - static_cast<int>(dead_.size()) - (coordinator_is_dead() ? 0 : 1), 0),
       .dead_port = coordinator_is_dead() ? lost_place_.port : 0};

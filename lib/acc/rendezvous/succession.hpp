@@ -35,6 +35,7 @@ StoreAddress place_of(const NodeInfo& node);
 struct Succession {
   int rounds = 0;
   int restarts = 0;
+  Stall stall = {};
   /// Nodes of the last round that may be alive and have yet to connect to the new coordinator.
   std::vector<NodeInfo> away = {};
   /// How many nodes, besides the new coordinator, have outlived the lost one as far as is known.

@@ -279,6 +279,10 @@ TEST_CASE("resolve: restarts without progress end the job if that is asked for",
   CHECK(resolve(given).restarts_without_progress == 2);
   CHECK(resolve_error({"--restarts-without-progress", "0", "train.py"}) ==
         "--restarts-without-progress: must be a number from 1");
+  CHECK(resolve_error({"--restarts-without-progress", "1", "--nnodes", "2", "--rdzv-backend", "c10d",
+                       "--rdzv-endpoint", "/shared/file", "--rdzv-conf", "store_type=file", "train.py"},
+                      Dialect::torchrun)
+            .starts_with("--restarts-without-progress: no node decides on restarts"));
 }
 
 TEST_CASE("resolve: contradictions are refused with the flag", "[plan]") {

@@ -202,6 +202,62 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
 }
 
+TEST_CASE("cluster_node: restarts without progress are counted over all nodes, also by a new host",
+          "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 2, 3);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  cluster.plan.max_restarts = 9;
+  cluster.plan.restarts_without_progress = 2;
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  const auto fail = [&](std::size_t node) {
+    cluster.forget_events();
+    cluster[node].rendezvous->fail(
+        {.again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = 3}});
+  };
+  const auto all_over = [&] {
+    return std::ranges::all_of(cluster.nodes,
+                               [](const auto& node) { return !node->rendezvous || node->over(); });
+  };
+  const auto meet_again = [&] {
+    cluster.until(all_over);
+    for (const auto& node : cluster.nodes) {
+      if (node->rendezvous) node->rendezvous->join();
+    }
+    cluster.until_all_ready();
+  };
+  fail(1);
+  meet_again();
+  fail(2);
+  meet_again();
+  cluster.forget_events();
+  cluster[0].stop();
+  meet_again();
+  fail(1);
+  cluster.until(all_over);
+  for (std::size_t node = 1; node < 3; ++node) {
+    const RoundOver over = cluster[node].events.last<RoundOver>();
+    CHECK_FALSE(over.again);
+    CHECK(over.exit_code == 7);
+    CHECK(over.reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
+  }
+}
+
+TEST_CASE("cluster_node: at another launcher's store restarts without progress are refused", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
+  cluster.plan.restarts_without_progress = 2;
+  cluster.plan.rendezvous.is_host = false;
+  const StoreServer other(cluster.loop,
+                          {.addresses = {"127.0.0.1"}, .port = cluster.plan.rendezvous.endpoint_port});
+  cluster.add();
+  cluster.until([&] { return cluster[0].over(); });
+  const RoundOver over = cluster[0].events.last<RoundOver>();
+  CHECK(over.exit_code == 2);
+  CHECK(
+      over.text.ends_with("is another launcher's store, where no node of acc decides on restarts: leave out "
+                          "--restarts-without-progress"));
+}
+
 TEST_CASE("cluster_node: a successor that was stopped is redirected to the others", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 4);
   cluster.plan.rendezvous.node_timeout = 500ms;

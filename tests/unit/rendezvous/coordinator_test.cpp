@@ -143,6 +143,59 @@ TEST_CASE("coordinator: a failure restarts all nodes together, once, when each h
   CHECK(job.sent_to<RoundBegins>(1)[1].number == 2);
 }
 
+TEST_CASE("coordinator: restarts without progress end the job for all, whichever node fails",
+          "[rendezvous]") {
+  Job job(2, 0, 9);
+  job.options.restarts_without_progress = 2;
+  job.restart_coordinator();
+  job.arrive(0);
+  job.arrive(1);
+  const auto fail = [&](int node, std::int64_t steps) {
+    const int round = job.sent_to<RoundBegins>(node).back().number;
+    job.coordinator->on_message(
+        node,
+        WorkerFailed{
+            round,
+            {.again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = steps}}});
+    if (job.coordinator->is_over()) return;
+    job.join(0);
+    job.join(1);
+  };
+  fail(0, 3);
+  fail(1, 3);
+  fail(0, 4);
+  fail(1, 2);
+  CHECK_FALSE(job.coordinator->is_over());
+  fail(1, 4);
+  CHECK(job.coordinator->is_over());
+  for (int id = 0; id < 2; ++id) {
+    CHECK_FALSE(job.last_end(id).again);
+    CHECK(job.last_end(id).exit_code == 7);
+    CHECK(job.last_end(id).reason.starts_with("not restarted: no rank got beyond step 4 in 2 restarts"));
+  }
+}
+
+TEST_CASE("coordinator: one that replaces another goes on with its count of restarts without progress",
+          "[rendezvous]") {
+  const Stall stall = {.first = {.known = true, .steps = 3}, .restarts = 1};
+  const bool is_successor = GENERATE(true, false);
+  Job job(2, 0, 9);
+  job.options.restarts_without_progress = 2;
+  if (is_successor) {
+    job.options.rounds = 4;
+    job.options.stall = stall;
+  }
+  job.restart_coordinator();
+  job.come_back(0, 0, is_successor ? NodeHistory{.round = 4} : NodeHistory{});
+  job.come_back(1, 1, {.round = 4, .stall = stall});
+  const RoundBegins begins = job.sent_to<RoundBegins>(1).back();
+  CHECK(begins.number == 5);
+  CHECK(begins.stall == stall);
+  job.coordinator->on_message(
+      1, WorkerFailed{5, {.again = true, .failure = "f", .reached = {.known = true, .steps = 3}}});
+  CHECK(job.last_end(0).reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
+}
+
 TEST_CASE("coordinator: a failure without restarts ends the job for all, spares included", "[rendezvous]") {
   Job job(2);
   for (int id = 0; id < 3; ++id) job.arrive(id);

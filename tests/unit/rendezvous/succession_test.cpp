@@ -72,6 +72,15 @@ LastRound round_of_three() {
 
 }  // namespace
 
+TEST_CASE("succession: a successor, and each node that comes back, knows of restarts without progress",
+          "[rendezvous]") {
+  const Stall stall = {.first = {.known = true, .steps = 3}, .restarts = 1};
+  LastRound round(true);
+  round.begin({.number = 4, .nodes = 3, .stall = stall});
+  CHECK(round.history().stall == stall);
+  CHECK(round.succession(kFirst, false).stall == stall);
+}
+
 TEST_CASE("succession: a node asks the successors before it, and the old coordinator", "[rendezvous]") {
   LastRound round = round_of_three();
   using Places = std::vector<StoreAddress>;
