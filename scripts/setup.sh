@@ -14,10 +14,11 @@ compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libf
   nlohmann-json3-dev libspdlog-dev 'libboost1.81-dev|libboost-dev' libsodium-dev zlib1g-dev libturbojpeg0-dev libpng-dev)
 test_packages=(catch2 iproute2 nftables strace python3-yaml)  # iproute2, nftables: nodes in network namespaces; strace: counts of system calls
 # shellcheck disable=SC2034  # used by scripts/test
-# What starts jobs, where they meet, and the shells and locales of people. Tests start daemons of their own.
+# What starts jobs, where they meet, who looks at them, and the shells and locales of people. Tests start daemons of their own.
 surroundings_packages=(slurm-client slurmctld slurmd munge openmpi-bin mpich etcd-server openssh-server openssh-client
-  zsh fish tcsh locales man-db git)
-declare -A daemons=([slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge [etcd-server]=etcd [openssh-server]=ssh)
+  prometheus zsh fish tcsh locales man-db git)
+declare -A daemons=([slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge [etcd-server]=etcd [openssh-server]=ssh
+  [prometheus]=prometheus)
 daemon_policy=/usr/sbin/policy-rc.d  # packages of Debian ask it whether they may start their daemons
 
 steps=0  # how many the script has: it sets this

@@ -41,6 +41,9 @@ void add_ps_command(CLI::App& app, int& code);
 void add_stop_command(CLI::App& app, int& code);
 void add_logs_command(CLI::App& app, int& code);
 
+/// `acc metrics`: the running jobs of the machine for Prometheus.
+void add_metrics_command(CLI::App& app);
+
 /// `acc estimate-memory`: the memory that a model needs, from the headers of its files.
 void add_estimate_command(CLI::App& app, int& code);
 

@@ -25,7 +25,13 @@ using nlohmann::json;
 
 constexpr std::string_view kSocketSuffix = ".sock";
 // A stopped agent (SIGSTOP) does not answer, and must not block a command that asks all jobs.
-constexpr timeval kTimeout = {.tv_sec = 3, .tv_usec = 0};
+constexpr std::chrono::seconds kTimeout{3};
+// Of a job's answer: some thousand ranks.
+constexpr std::size_t kMaxBytes = std::size_t{4} << 20U;
+
+timeval to_timeval(std::chrono::microseconds time) {
+  return {.tv_sec = time.count() / 1'000'000, .tv_usec = time.count() % 1'000'000};
+}
 
 // Returns an empty descriptor if no process listens; removes a socket that a killed job has left.
 Descriptor connect_to(int folder, const std::string& name) {
@@ -34,7 +40,8 @@ Descriptor connect_to(int folder, const std::string& name) {
   address.sun_family = AF_UNIX;
   const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
+  const timeval timeout = to_timeval(kTimeout);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ECONNREFUSED) ::unlinkat(folder, name.c_str(), 0);
     return {};
@@ -46,13 +53,18 @@ void set_timeout(int connection, timeval timeout) {
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
+std::optional<ucred> peer_of(int connection) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer;
+}
+
 // Whether the processes of the job have other pids here, so that no view of it would be true. Of a job with
 // --pid-namespace the agent is the init process for its workers.
 bool is_elsewhere(const JobView& job, int connection) {
-  ucred agent = {};
-  socklen_t size = sizeof agent;
-  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0) return false;
-  return job.agent != 0 && agent.pid != job.agent && agent.pid != 1;
+  const auto agent = peer_of(connection);
+  return agent && job.agent != 0 && agent->pid != job.agent && agent->pid != 1;
 }
 
 std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::string>& silent) {
@@ -100,6 +112,18 @@ std::optional<json> ControlClient::read_message() {
   return message;
 }
 
+std::optional<json> ControlClient::read_message(std::chrono::steady_clock::time_point deadline) {
+  bool in_time = true;
+  while (in_time && !has_received()) {
+    const auto rest = deadline - std::chrono::steady_clock::now();
+    if (rest <= std::chrono::microseconds(1) || received_.size() > kMaxBytes) return std::nullopt;
+    set_timeout(connection_.get(), to_timeval(std::chrono::duration_cast<std::chrono::microseconds>(rest)));
+    in_time = receive();
+  }
+  set_timeout(connection_.get(), {});
+  return in_time ? read_message() : std::nullopt;
+}
+
 std::string ControlClient::read_bytes(std::size_t size) {
   while (received_.size() < size && receive()) {
   }
@@ -115,37 +139,57 @@ void ControlClient::read_rest(const std::function<void(std::string_view)>& on_by
   } while (receive());
 }
 
-FoundJobs find_jobs(const std::vector<fs::path>& folders) {
+namespace {
+
+void ask_job(const Descriptor& folder, const std::string& name, uid_t owner, FoundJobs& found) {
+  Descriptor connection = connect_to(folder.get(), name);
+  if (!connection) return;
+  const auto peer = peer_of(connection.get());
+  // A link to a socket of somebody else.
+  if (owner != ::geteuid() && (!peer || peer->uid != owner)) return;
+  ControlClient client(std::move(connection));
+  const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  const auto answer = client.send({{"request", "view"}}) ? client.read_message(deadline) : std::nullopt;
+  if (!answer) {
+    found.silent.push_back(id);
+    return;
+  }
+  JobView view = job_view_from_json(*answer);
+  if (is_elsewhere(view, client.descriptor())) {
+    found.warnings.push_back("job " + id + " runs in another container, whose processes are not seen here");
+    return;
+  }
+  found.running.push_back({std::move(view), std::move(client)});
+}
+
+}  // namespace
+
+FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
   FoundJobs found;
-  for (const fs::path& path : folders) {
+  const auto warn = [&](const Error& error) { found.warnings.emplace_back(error.what()); };
+  for (const auto& [path, owner] : folders) {
     try {
-      const Descriptor folder = open_runtime_folder(path, false);
+      const Descriptor folder = open_runtime_folder(path, false, owner);
       if (!folder) continue;
       for (const std::string& name : names_in(folder, kSocketSuffix)) {
-        Descriptor connection = connect_to(folder.get(), name);
-        if (!connection) continue;
-        set_timeout(connection.get(), kTimeout);
-        ControlClient client(std::move(connection));
-        const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
-        const auto answer = client.send({{"request", "view"}}) ? client.read_message() : std::nullopt;
-        if (!answer) {
-          found.silent.push_back(id);
-          continue;
+        try {
+          ask_job(folder, name, owner, found);
+        } catch (const Error& error) {
+          warn(error);
         }
-        set_timeout(client.descriptor(), {});
-        JobView view = job_view_from_json(*answer);
-        if (is_elsewhere(view, client.descriptor())) {
-          found.warnings.push_back("job " + id +
-                                   " runs in another container, whose processes are not seen here");
-          continue;
-        }
-        found.running.push_back({std::move(view), std::move(client)});
       }
     } catch (const Error& error) {
-      found.warnings.emplace_back(error.what());
+      warn(error);
     }
   }
   return found;
+}
+
+FoundJobs find_jobs(const std::vector<fs::path>& folders) {
+  std::vector<RuntimeFolder> own;
+  for (const fs::path& folder : folders) own.push_back({.path = folder, .owner = ::geteuid()});
+  return find_jobs(own);
 }
 
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/files.hpp"
+#include "acc/control/job_file.hpp"
 #include "acc/control/job_view.hpp"
 
 namespace acc::launcher {
@@ -25,6 +27,9 @@ class ControlClient {
   /// The next message of the job; absent if it has closed the connection. Throws Error{system} for `error`
   /// replies and invalid JSON.
   std::optional<nlohmann::json> read_message();
+
+  /// The same; absent, too, if `deadline` comes first or the message is longer than 4 MiB.
+  std::optional<nlohmann::json> read_message(std::chrono::steady_clock::time_point deadline);
 
   /// Exactly `size` bytes, or fewer at the end of the connection.
   std::string read_bytes(std::size_t size);
@@ -59,8 +64,12 @@ struct FoundJobs {
   std::vector<std::string> warnings = {};
 };
 
-/// All jobs below `folders`. Removes sockets of jobs that were killed.
+/// All jobs below `folders` of this user. Removes sockets of jobs that were killed.
 FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
+
+/// The same for folders of several users, whom root does not trust: what does not belong to a folder's owner
+/// is left out.
+FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders);
 
 /// Index of the running job that `name` means: an id, a unique prefix of an id, or a pid of the job; empty
 /// means the only job, silent ones included. Throws Error{usage} that lists the candidates.

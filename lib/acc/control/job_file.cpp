@@ -56,7 +56,31 @@ std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user
   return folders;
 }
 
-Descriptor open_runtime_folder(const fs::path& folder, bool make) {
+std::vector<RuntimeFolder> all_runtime_folders(const fs::path& root) {
+  constexpr std::string_view kPrefix = "acc-";
+  std::vector<RuntimeFolder> folders;
+  const auto look = [&](const char* parent, std::string_view prefix, const char* below) {
+    const fs::path all = root / parent;
+    std::error_code error;
+    for (fs::directory_iterator entry(all, error), end; !error && entry != end; entry.increment(error)) {
+      const std::string name = entry->path().filename();
+      const auto owner = name.starts_with(prefix)
+                             ? parse_integer(std::string_view(name).substr(prefix.size()))
+                             : std::nullopt;
+      if (!owner || *owner < 0) continue;
+      // No slash at the end: a link would be followed.
+      const fs::path folder = *below == '\0' ? entry->path() : entry->path() / below;
+      folders.push_back({.path = folder, .owner = static_cast<uid_t>(*owner)});
+    }
+  };
+  look("run/user", "", "acc");
+  look("dev/shm", kPrefix, "");
+  look("tmp", kPrefix, "");
+  std::ranges::sort(folders, {}, &RuntimeFolder::path);
+  return folders;
+}
+
+Descriptor open_runtime_folder(const fs::path& folder, bool make, uid_t owner) {
   if (make && is_own_or_sticky(folder.parent_path())) ::mkdir(folder.c_str(), 0700);
   Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!opened) {
@@ -64,7 +88,7 @@ Descriptor open_runtime_folder(const fs::path& folder, bool make) {
     fail(folder, std::string("cannot be used for job sockets: ") + std::strerror(errno), "");
   }
   struct stat info = {};
-  if (::fstat(opened.get(), &info) != 0 || info.st_uid != ::geteuid()) {
+  if (::fstat(opened.get(), &info) != 0 || info.st_uid != owner) {
     fail(folder, "belongs to another user and is not used", "ask its owner or root to remove it");
   }
   if ((info.st_mode & 077U) != 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -17,9 +18,19 @@ namespace acc::launcher {
 /// `/dev/shm/acc-UID`, `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
 std::vector<std::filesystem::path> runtime_folders(const Environment& environment, uid_t user);
 
+/// A folder for sockets, and whose jobs are there.
+struct RuntimeFolder {
+  std::filesystem::path path = {};
+  uid_t owner = 0;
+};
+
+/// Those of all users below `root`, for root, who may enter them: `/run/user/*/acc`, `/dev/shm/acc-*`,
+/// `/tmp/acc-*`.
+std::vector<RuntimeFolder> all_runtime_folders(const std::filesystem::path& root = "/");
+
 /// Opens a runtime folder; with `make`, creates it in an existing parent. Empty if there is none. Throws
-/// Error{system} naming the folder if it belongs to another user or others may enter it.
-Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make);
+/// Error{system} naming the folder if it belongs to another user than `owner` or others may enter it.
+Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make, uid_t owner = ::geteuid());
 
 /// The names in an open folder that end with `suffix`, sorted, without hidden ones.
 std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix);

@@ -69,6 +69,7 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
   for (const ProcessStat* process : tree) {
     ++usage.processes;
     usage.threads += process->threads;
+    usage.cpu_time += process->cpu_time;
     usage.memory_bytes += memory_of(*process);
     for (const GpuProcess& on_gpu : gpu_processes) {
       if (on_gpu.pid != process->pid) continue;

@@ -32,6 +32,8 @@ struct RankUsage {
   std::chrono::milliseconds uptime = {};
   /// Of one core; nullopt in the first sample.
   std::optional<double> cpu_percent = {};
+  /// Since they were started, with their children that have ended.
+  std::chrono::milliseconds cpu_time = {};
   std::uint64_t memory_bytes = 0;
   int processes = 0;
   int threads = 0;

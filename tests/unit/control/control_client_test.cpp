@@ -4,9 +4,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace control_client_test {
@@ -29,13 +35,14 @@ std::string refusal(const std::vector<JobView>& among, std::string_view name,
   return error_of([&] { choose_job(among, silent, name); });
 }
 
-// A socket whose owner was killed.
-void leave_socket(const fs::path& path) {
-  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+// A socket whose owner was killed, once what it returns is closed.
+Descriptor leave_socket(const fs::path& path) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   path.string().copy(address.sun_path, sizeof address.sun_path - 1);
   REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return socket;
 }
 
 }  // namespace
@@ -74,7 +81,7 @@ TEST_CASE("control_client: the socket of a dead job is removed", "[control]") {
   const TemporaryFolder base;
   const fs::path folder = base.path() / "acc";
   ::mkdir(folder.c_str(), 0700);
-  leave_socket(folder / "dead-1.sock");
+  leave_socket(folder / "dead-1.sock").reset();
   std::ofstream(folder / "note.txt") << "kept";
   const FoundJobs found = find_jobs({folder, base.path() / "missing"});
   CHECK(found.running.empty());
@@ -93,6 +100,40 @@ TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]
   CHECK(found.running.empty());
   REQUIRE(found.warnings.size() == 1);
   CHECK(found.warnings[0].find("is open to other users") != std::string::npos);
+}
+
+TEST_CASE("control_client: root finds another user's job only behind a socket of that user", "[control]") {
+  if (::geteuid() != 0) {
+    skip("this user is not root");
+    return;
+  }
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc-12345";
+  ::mkdir(folder.c_str(), 0700);
+  const Descriptor socket(leave_socket(folder / "root-1.sock"));
+  REQUIRE(::listen(socket.get(), 1) == 0);
+  REQUIRE(::chown(folder.c_str(), 12345, 12345) == 0);
+  const FoundJobs found = find_jobs(std::vector<RuntimeFolder>{{.path = folder, .owner = 12345}});
+  CHECK(found.running.empty());
+  CHECK(found.silent.empty());  // it was not asked
+  CHECK(found.warnings.empty());
+}
+
+TEST_CASE("control_client: a job that talks without end is not listened to for ever", "[control]") {
+  std::array<int, 2> ends = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  const Descriptor job(ends[0]);
+  ControlClient client{Descriptor(ends[1])};
+  const auto later = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  std::thread talks([&] {
+    const std::string words(1U << 16U, 'x');
+    while (::send(job.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0) {
+    }
+  });
+  CHECK_FALSE(client.read_message(later));
+  ::shutdown(job.get(), SHUT_RDWR);
+  talks.join();
+  CHECK_FALSE(client.read_message(std::chrono::steady_clock::now()));
 }
 
 }  // namespace control_client_test

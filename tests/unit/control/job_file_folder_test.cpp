@@ -25,6 +25,19 @@ TEST_CASE("runtime_folder: the session's folder comes before the machine's", "[c
   CHECK(runtime_folders({{"XDG_RUNTIME_DIR", "relative"}}, 7).front() == "/run/user/7/acc");
 }
 
+TEST_CASE("runtime_folder: those of all users are found by their names", "[control]") {
+  const TemporaryFolder root;
+  for (const char* folder :
+       {"run/user/7/acc", "run/user/8", "run/user/x/acc", "dev/shm/acc-7", "tmp/acc-70", "tmp/acc-me"})
+    fs::create_directories(root.path() / folder);
+  std::vector<std::pair<fs::path, uid_t>> found;
+  for (const auto& [path, owner] : all_runtime_folders(root.path()))
+    found.emplace_back(path.lexically_relative(root.path()), owner);
+  CHECK(found == std::vector<std::pair<fs::path, uid_t>>{
+                     {"dev/shm/acc-7", 7}, {"run/user/7/acc", 7}, {"run/user/8/acc", 8}, {"tmp/acc-70", 70}});
+  CHECK(all_runtime_folders(root.path() / "nowhere").empty());
+}
+
 TEST_CASE("runtime_folder: is created for its user alone", "[control]") {
   const TemporaryFolder base;
   const fs::path folder = base.path() / "acc";

@@ -39,6 +39,7 @@ TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") 
   CHECK(usage.threads == 5);
   CHECK(usage.memory_bytes == 1100);
   CHECK(usage.cpu_percent == 50.0);
+  CHECK(usage.cpu_time == 600ms);
   REQUIRE(usage.gpus.size() == 1);
   CHECK(usage.gpus[0].index == 1);
   CHECK(usage.gpus[0].memory_bytes == 33);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/control/control_client.hpp"
+#include "acc/control/job_file.hpp"
+#include "acc/metrics/job_metrics.hpp"
+#include "acc/metrics/metrics_server.hpp"
+#include "acc/plan/flag_grammars.hpp"
+#include "commands.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::uint16_t kDefaultPort = 9499;
+
+struct MetricsOptions {
+  std::string listen = {};
+  std::string textfile = {};
+  int interval = 0;
+};
+
+// Those of this user, of root all.
+FoundJobs jobs_of_machine() {
+  if (::geteuid() != 0) return find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+  std::vector<RuntimeFolder> folders = all_runtime_folders();
+  for (const std::filesystem::path& folder : runtime_folders(Environment::of_process(), 0)) {
+    if (std::ranges::find(folders, folder, &RuntimeFolder::path) == folders.end())
+      folders.push_back({.path = folder, .owner = 0});
+  }
+  return find_jobs(folders);
+}
+
+std::string node_name() {
+  std::array<char, 256> name = {};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string read_metrics(MetricsFormat format) {
+  const FoundJobs found = jobs_of_machine();
+  const ProcessTable processes = ProcessTable::read();
+  const std::vector<GpuProcess> gpus = query_gpu_processes();
+  std::vector<JobUsage> usage;
+  for (const RunningJob& job : found.running) {
+    JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
+    for (const RankView& rank : job.view.ranks)
+      of_job.ranks.push_back(rank_usage(rank, {}, processes, {}, gpus));
+  }
+  return metrics_text(job_metrics(usage, found.silent.size(), node_name()), format);
+}
+
+// An address of this machine: a name would have several.
+tcp::endpoint address_of(const std::string& text) try {
+  const Endpoint endpoint = parse_endpoint(text, "");
+  return {boost::asio::ip::make_address(endpoint.host), endpoint.port.value_or(kDefaultPort)};
+} catch (const std::exception&) {
+  throw Error({.what = fmt::format("'{}' is not an IP address with a port", text),
+               .where = "--listen",
+               .hint = "as in 127.0.0.1:9499, or 0.0.0.0:9499 for other machines"});
+}
+
+// Until SIGINT, SIGTERM or SIGHUP.
+void run_until_asked(boost::asio::io_context& loop) {
+  boost::asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
+  signals.async_wait([&](error_code, int) { loop.stop(); });
+  loop.run();
+}
+
+void serve(const std::string& address) {
+  boost::asio::io_context loop;
+  const MetricsServer server(loop, address_of(address), read_metrics);
+  log::write(log::Level::info, fmt::format("the metrics are at http://{}/metrics", server.address()));
+  run_until_asked(loop);
+}
+
+// Once, or every `interval`; then it is removed at the end, since node_exporter would go on to show it.
+void write_textfile(const std::filesystem::path& file, std::chrono::seconds interval) {
+  const auto write = [&] { replace_file(file, read_metrics(MetricsFormat::prometheus)); };
+  write();
+  if (interval.count() == 0) return;
+  boost::asio::io_context loop;
+  boost::asio::steady_timer timer(loop);
+  const std::function<void()> write_later = [&] {
+    timer.expires_after(interval);
+    timer.async_wait([&](error_code) {
+      try {
+        write();
+      } catch (const Error& error) {
+        log::write(log::Level::warn, error.what());
+      }
+      write_later();
+    });
+  };
+  write_later();
+  run_until_asked(loop);
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+}
+
+}  // namespace
+
+void add_metrics_command(CLI::App& app) {
+  CLI::App* metrics = app.add_subcommand(
+      "metrics", "Show the running jobs of this machine to Prometheus: yours, or as root all users'");
+  const auto options = std::make_shared<MetricsOptions>();
+  CLI::Option* listen =
+      metrics
+          ->add_option("--listen", options->listen, "Answer HTTP at this address (default: 127.0.0.1:9499)")
+          ->type_name("ADDRESS");
+  CLI::Option* textfile =
+      metrics
+          ->add_option("--textfile", options->textfile,
+                       "Write them to this file once, for node_exporter's textfile collector")
+          ->type_name("FILE");
+  metrics->add_option("--interval", options->interval, "Write it again every so many seconds")
+      ->type_name("SECONDS")
+      ->needs(textfile)
+      ->check(CLI::Range(1, 86400));
+  textfile->excludes(listen);
+  metrics->callback([options] {
+    if (!options->textfile.empty()) {
+      write_textfile(options->textfile, std::chrono::seconds(options->interval));
+    } else {
+      serve(options->listen.empty() ? "127.0.0.1" : options->listen);
+    }
+  });
+}
+
+}  // namespace acc::launcher
