@@ -23,7 +23,8 @@ ClusterNode::ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan)
     : node_(loop, plan,
             {.message = [this](const NodeMessage& message) { on_message(message); },
              .member = [this](const std::shared_ptr<Member>& member) { on_member(member); },
-             .key_lost = [this](const std::string& place, bool lapsed) { return on_key_lost(place, lapsed); },
+             .key_lost = [this](const std::string& address,
+                                bool lapsed) { return on_key_lost(address, lapsed); },
              .notice = [this](const std::string& text) { emit(Notice{text}); },
              .failed = [this](const std::string& why, int code) { give_up(why, code); }}),
       reminder_(loop),
@@ -73,9 +74,9 @@ void ClusterNode::search(Searching::From from, const std::string& why) {
   events.hosts = [this](std::unique_ptr<Host> own, const std::string& reason) {
     host(std::move(own), reason);
   };
-  events.connected = [this](boost::asio::ip::tcp::socket socket, const StoreAddress& place) {
+  events.connected = [this](boost::asio::ip::tcp::socket socket, const StoreAddress& address) {
     const auto connection = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
-    connect(connection, std::nullopt, "the coordinator is at " + to_string(place));
+    connect(connection, std::nullopt, "the coordinator is at " + to_string(address));
     connection->start();
   };
   enter(std::make_unique<Searching>(node_, from, std::move(events)), why);
@@ -90,24 +91,24 @@ void ClusterNode::connect(std::shared_ptr<NodeConnection> connection, std::optio
   Connected::Events events;
   events.lost = [this](const ConnectionLoss& loss) { on_coordinator_lost(loss); };
   events.dropped = [this](const std::string& reason) { on_dropped(reason); };
-  events.moved = [this](const StoreAddress& place) { move_to(place, "redirected by the coordinator"); };
+  events.moved = [this](const StoreAddress& address) { move_to(address, "redirected by the coordinator"); };
   events.full = [this] { wait_for_place(); };
   enter(std::make_unique<Connected>(node_, std::move(connection), std::move(others), std::move(events)), why);
 }
 
 void ClusterNode::host(std::unique_ptr<Host> own, const std::string& why) {
-  redirect_later_nodes(node_.ports.place());
+  redirect_later_nodes(node_.ports.store_address());
   enter(std::make_unique<Hosting>(node_, std::move(own)), why);
 }
 
 void ClusterNode::look_for_job(CoordinatorLost::First first, Candidates candidates, const std::string& why) {
   CoordinatorLost::Events events;
   events.succeeds = [this](const std::string& reason) { succeed(reason); };
-  events.found = [this](std::shared_ptr<NodeConnection> connection, const StoreAddress& place,
+  events.found = [this](std::shared_ptr<NodeConnection> connection, const StoreAddress& address,
                         Candidates others) {
-    node_.coordinator_place = to_string(place);
-    redirect_later_nodes(place);
-    connect(std::move(connection), std::move(others), node_.coordinator_place + " answers");
+    node_.coordinator_address = to_string(address);
+    redirect_later_nodes(address);
+    connect(std::move(connection), std::move(others), node_.coordinator_address + " answers");
   };
   enter(std::make_unique<CoordinatorLost>(node_, first, std::move(candidates), std::move(events)), why);
 }
@@ -115,7 +116,7 @@ void ClusterNode::look_for_job(CoordinatorLost::First first, Candidates candidat
 void ClusterNode::succeed(const std::string& why) {
   const NodeInfo self = node_.introduction();
   std::vector<StoreAddress> others = node_.last_round.others(self);
-  for (const auto& member : node_.pending_members) std::erase(others, place_of(member->hello.node));
+  for (const auto& member : node_.pending_members) std::erase(others, address_of(member->hello.node));
   node_.last_round.ask(0);
   const bool counts_restart = node_.settings.min_nodes == node_.settings.max_nodes;
   std::unique_ptr<Host> own;
@@ -124,10 +125,10 @@ void ClusterNode::succeed(const std::string& why) {
   } catch (const Error& error) {
     return give_up(error.what(), exit_code(error.kind()));
   }
-  redirect_later_nodes(node_.ports.place());
+  redirect_later_nodes(node_.ports.store_address());
   enter(std::make_unique<Succeeding>(
             node_, std::move(own), std::move(others),
-            [this](const StoreAddress& place, const std::string& reason) { move_to(place, reason); }),
+            [this](const StoreAddress& address, const std::string& reason) { move_to(address, reason); }),
         why);
 }
 
@@ -166,8 +167,8 @@ void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
   node_.last_try = why;
   if (auto candidates = state_->candidates()) {
     // The lost node no longer led the job, or not yet.
-    const StoreAddress& lost = node_.last_round.lost_place();
-    if (loss.gone && node_.coordinator_place == to_string(lost)) node_.last_round.note_failed(lost, true);
+    const StoreAddress& lost = node_.last_round.lost_address();
+    if (loss.gone && node_.coordinator_address == to_string(lost)) node_.last_round.note_failed(lost, true);
     return look_for_job(CoordinatorLost::First::pause, std::move(*candidates), why);
   }
   if (node_.last_round.is_unknown()) {
@@ -187,7 +188,7 @@ void ClusterNode::on_dropped(const std::string& why) {
 }
 
 void ClusterNode::begin_looking(bool closed, const std::string& why) {
-  node_.last_round.lose_coordinator(parse_place(node_.coordinator_place, ""), closed);
+  node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), closed);
   if (!node_.wants_round) node_.join_deadline = RunningClock::now() + node_.settings.join_timeout;
   look_for_job(CoordinatorLost::First::all, {}, why);
 }
@@ -195,7 +196,7 @@ void ClusterNode::begin_looking(bool closed, const std::string& why) {
 // Another node leads the job.
 void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& why) {
   if (node_.over) return;
-  node_.coordinator_place = to_string(coordinator);
+  node_.coordinator_address = to_string(coordinator);
   if (node_.coordinator_key) node_.coordinator_key->release();
   if (Host* own = state_->host()) redirect_ = own->move_to(coordinator);
   end_round("the job runs already, on other nodes");
@@ -206,9 +207,9 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& wh
   }
   node_.last_round.ask(0);
   redirect_pending_members(node_);
-  candidates->places.insert(candidates->places.begin(), coordinator);
+  candidates->addresses.insert(candidates->addresses.begin(), coordinator);
   look_for_job(CoordinatorLost::First::next, std::move(*candidates),
-               fmt::format("the job is led at {}: {}", node_.coordinator_place, why));
+               fmt::format("the job is led at {}: {}", node_.coordinator_address, why));
 }
 
 // Serves nodes that ask the store of a host that has yielded.
@@ -279,18 +280,18 @@ void ClusterNode::on_claim(const Member& claimant) {
   const bool is_successor =
       was_in_round && is_of_last_round(node_, claimant) && (!leads || node_.last_round.has_successor(other));
   const bool is_named =
-      !was_in_round && own && (claimant.is_proven || own->is_running_at(to_string(place_of(other))));
+      !was_in_round && own && (claimant.is_proven || own->is_running_at(to_string(address_of(other))));
   const bool yields = !node_.is_static() && (own || state_->candidates()) && (is_successor || is_named);
   if (!yields && leads && was_in_round) claimant.connection->send(Full{});
   claimant.connection->close();
-  if (yields) move_to(place_of(other), "redirected by its coordinator");
+  if (yields) move_to(address_of(other), "redirected by its coordinator");
 }
 
 // A successor has the key because the job goes on there. A new node took it when it was free, and knows
 // nothing of the running job; it notices that its key is taken, and joins.
-bool ClusterNode::on_key_lost(const std::string& place, bool lapsed) {
+bool ClusterNode::on_key_lost(const std::string& address, bool lapsed) {
   const Host* own = state_->host();
-  const auto other = parse_place(place, "");
+  const auto other = parse_address(address, "");
   if (!own || !other || node_.over) return false;
   const bool leads = node_.last_round.number() > 0 && !own->coordinator().is_smaller_part();
   const std::vector<StoreAddress> known = node_.last_round.others(node_.introduction());
@@ -298,7 +299,7 @@ bool ClusterNode::on_key_lost(const std::string& place, bool lapsed) {
     emit(
         Notice{fmt::format("etcd did not hear from this node, and a new one at {} has taken the job's key: "
                            "it is taken back",
-                           place)});
+                           address)});
     return true;
   }
   move_to(*other, "etcd's key is another node's");

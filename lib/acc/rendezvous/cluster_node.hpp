@@ -67,7 +67,7 @@ class ClusterNode : public Rendezvous {
   void on_round_ends(const RoundOver& over);
   void on_member(const std::shared_ptr<Member>& member);
   void on_claim(const Member& claimant);
-  bool on_key_lost(const std::string& place, bool lapsed);
+  bool on_key_lost(const std::string& address, bool lapsed);
 
   void end_round(const std::string& why);
   void begin_join_timeout();

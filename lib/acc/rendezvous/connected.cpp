@@ -57,8 +57,8 @@ void Connected::on_introduced(bool is_proven) {
   connection_->set_handlers(guard_([this](const NodeMessage& message) { on_message(message); }),
                             guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
   if (others_) {
-    const auto place = parse_place(node_.coordinator_place, "");
-    node_.last_round.ask(place ? place->port : 0);
+    const auto address = parse_address(node_.coordinator_address, "");
+    node_.last_round.ask(address ? address->port : 0);
     redirect_pending_members_later();
   }
   if (node_.wants_round) ask_for_round();
@@ -66,8 +66,8 @@ void Connected::on_introduced(bool is_proven) {
 
 void Connected::ask_for_round() {
   if (!introduced_) return;  // on_introduced() asks
-  const auto place = parse_place(node_.coordinator_place, "");
-  node_.last_round.ask(place ? place->port : 0);
+  const auto address = parse_address(node_.coordinator_address, "");
+  node_.last_round.ask(address ? address->port : 0);
   send(Join{node_.ports.open_workers_store()});
 }
 

@@ -67,7 +67,7 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
 }
 
 RendezvousBackend::Events Coordinator::backend_events() {
-  return {.on_round = [this](const Places& places) { on_round(places); },
+  return {.on_round = [this](const Rounds& rounds) { on_round(rounds); },
           .on_change = [this] { group_changed("a node joins or has left"); },
           .on_closed =
               [this] {
@@ -101,9 +101,9 @@ void Coordinator::drop_earlier_connection(const NodeInfo& info) {
       return node.info.node_rank == info.node_rank;
     return info.node_port != 0 && is_same_process(node.info, info);
   };
-  for (auto place = by_address_.lower_bound({info.seen_at, 0});
-       place != by_address_.end() && place->first == info.seen_at; ++place) {
-    if (is_earlier(nodes_.at(place->second))) return on_lost(place->second, "it has connected anew", false);
+  for (auto entry = by_address_.lower_bound({info.seen_at, 0});
+       entry != by_address_.end() && entry->first == info.seen_at; ++entry) {
+    if (is_earlier(nodes_.at(entry->second))) return on_lost(entry->second, "it has connected anew", false);
   }
 }
 
@@ -177,9 +177,9 @@ void Coordinator::wait_as_spare(NodeId id, const std::string& text) {
   send_(id, Waiting{text, successors_, true});
 }
 
-bool Coordinator::is_place_of_node(const std::string& address) const {
-  const auto place = by_address_.lower_bound({address, 0});
-  return place != by_address_.end() && place->first == address;
+bool Coordinator::is_address_of_node(const std::string& address) const {
+  const auto entry = by_address_.lower_bound({address, 0});
+  return entry != by_address_.end() && entry->first == address;
 }
 
 std::optional<RoundOver> Coordinator::surplus() const {
@@ -300,7 +300,7 @@ void Coordinator::group_changed(const std::string& text, int code) {
   end_round({.again = true, .text = text});
 }
 
-void Coordinator::on_round(Places places) {
+void Coordinator::on_round(Rounds rounds) {
   if (phase_ != Phase::gathering) return;
   if (is_smaller_part()) {
     phase_ = Phase::ending;
@@ -308,7 +308,7 @@ void Coordinator::on_round(Places places) {
   }
   // The backend has the address at which this node reaches the store; workers use the configured endpoint.
   if (options_.plan.backend == RendezvousKind::static_) {
-    for (auto& [node, round] : places) {
+    for (auto& [node, round] : rounds) {
       round.master_addr = options_.plan.endpoint_host;
       round.master_port = options_.plan.endpoint_port;
     }
@@ -319,11 +319,11 @@ void Coordinator::on_round(Places places) {
   has_led_ = true;
   rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
-  successors_ = find_successors(places);
-  find_places(places);
-  const std::vector<std::string> of_nodes = places_of_nodes();
-  full_ = !places.empty() && places.front().second.num_machines >= options_.plan.max_nodes;
-  for (const auto& [own, round] : places) {
+  successors_ = find_successors(rounds);
+  find_addresses(rounds);
+  const std::vector<std::string> of_nodes = addresses_of_nodes();
+  full_ = !rounds.empty() && rounds.front().second.num_machines >= options_.plan.max_nodes;
+  for (const auto& [own, round] : rounds) {
     const auto node = nodes_.find(own.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
@@ -331,16 +331,17 @@ void Coordinator::on_round(Places places) {
     node->second.done = false;
     not_ready_.insert(own.local_id);
     not_done_.insert(own.local_id);
-    send_(own.local_id, RoundBegins{.number = rounds_,
-                                    .ready = {round, restarts_},
-                                    .successors = successors_,
-                                    .coordinator = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
-                                    .nodes = static_cast<int>(places.size()),
-                                    .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>(),
-                                    .places = own.local_id == 0 || place_among(successors_, node->second.info)
-                                                  ? of_nodes
-                                                  : std::vector<std::string>(),
-                                    .stall = stall_.stall()});
+    send_(own.local_id,
+          RoundBegins{.number = rounds_,
+                      .ready = {round, restarts_},
+                      .successors = successors_,
+                      .coordinator = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
+                      .nodes = static_cast<int>(rounds.size()),
+                      .clients = round.machine_rank == 0 ? addresses_ : std::vector<std::string>(),
+                      .places = own.local_id == 0 || index_among(successors_, node->second.info)
+                                    ? of_nodes
+                                    : std::vector<std::string>(),
+                      .stall = stall_.stall()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) wait_as_spare(id, "all places of the job are taken: this node is a spare");
@@ -408,18 +409,18 @@ int Coordinator::count(bool Node::* mark) const {
       std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
 }
 
-void Coordinator::find_places(const Places& places) {
-  places_.clear();
-  for (const auto& [own, round] : places) {
+void Coordinator::find_addresses(const Rounds& rounds) {
+  addresses_.clear();
+  for (const auto& [own, round] : rounds) {
     const auto node = nodes_.find(own.local_id);
-    const bool all_ours = round.num_machines == static_cast<int>(places.size());
-    if (node == nodes_.end() || !all_ours || !is_seen_directly(node->second.info)) return places_.clear();
+    const bool all_ours = round.num_machines == static_cast<int>(rounds.size());
+    if (node == nodes_.end() || !all_ours || !is_seen_directly(node->second.info)) return addresses_.clear();
     const std::vector<std::string>& addresses = node->second.info.addresses;
-    places_.insert(places_.end(), addresses.begin(), addresses.end());
+    addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   }
 }
 
-std::vector<std::string> Coordinator::places_of_nodes() const {
+std::vector<std::string> Coordinator::addresses_of_nodes() const {
   std::vector<std::string> result;
   for (const auto& [id, node] : nodes_) {
     if (!is_seen_directly(node.info)) return {};
@@ -428,9 +429,9 @@ std::vector<std::string> Coordinator::places_of_nodes() const {
   return result;
 }
 
-std::vector<NodeInfo> Coordinator::find_successors(const Places& places) const {
+std::vector<NodeInfo> Coordinator::find_successors(const Rounds& rounds) const {
   std::vector<std::pair<int, NodeInfo>> sorted;
-  for (const auto& [own, round] : places) {
+  for (const auto& [own, round] : rounds) {
     const auto node = nodes_.find(own.local_id);
     if (own.local_id == 0 || node == nodes_.end()) continue;
     sorted.emplace_back(round.machine_rank, node->second.info);

@@ -83,12 +83,12 @@ class Coordinator {
   /// All nodes that the job can have are in the last round, and none of them was lost since.
   bool is_full() const { return full_; }
   /// Whether a node of the job is connected from `address`.
-  bool is_place_of_node(const std::string& address) const;
+  bool is_address_of_node(const std::string& address) const;
   /// Why a node that comes to a full job must end; absent if it may wait for a place.
   std::optional<RoundOver> surplus() const;
   /// Addresses that connections of the round's nodes can come from; empty if they are not known of all nodes:
   /// some are another launcher's, or behind a NAT.
-  std::vector<std::string> places_of_round() const { return places_; }
+  std::vector<std::string> addresses_of_round() const { return addresses_; }
 
  private:
   enum class Phase { gathering, running, ending, over };
@@ -103,14 +103,14 @@ class Coordinator {
     bool silent = false;    // for longer than is reported
   };
 
-  using Places = RendezvousBackend::Rounds;
+  using Rounds = RendezvousBackend::Rounds;
 
   void on_join(NodeId id, const Join& request);
   void on_worker_failed(NodeId id, const WorkerFailed& message);
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
   void on_end_notice(NodeId id, const EndNotice& notice);
-  void on_round(Places places);
+  void on_round(Rounds rounds);
   void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);
@@ -124,10 +124,10 @@ class Coordinator {
   void lose(NodeId id, const std::string& text, bool gone, int code = exit_code(ErrorKind::rendezvous));
   int count(bool Node::* mark) const;
   bool may_stay_spare() const;
-  std::vector<NodeInfo> find_successors(const Places& places) const;
+  std::vector<NodeInfo> find_successors(const Rounds& rounds) const;
   void wait_as_spare(NodeId id, const std::string& text);
-  void find_places(const Places& places);
-  std::vector<std::string> places_of_nodes() const;
+  void find_addresses(const Rounds& rounds);
+  std::vector<std::string> addresses_of_nodes() const;
   void send_to_all(const NodeMessage& message);
 
   RendezvousBackend& backend_;
@@ -148,7 +148,7 @@ class Coordinator {
   StallCount stall_;
   bool finishing_ = false;
   bool full_ = false;
-  std::vector<std::string> places_ = {};
+  std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> away_ = {};
   /// Nodes that outlived the last coordinator and have yet to come.

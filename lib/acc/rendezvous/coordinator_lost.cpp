@@ -32,12 +32,12 @@ void CoordinatorLost::start() {
 
 void CoordinatorLost::ask_all() {
   if (may_lead(node_)) return succeed();
-  candidates_ = {.places = node_.last_round.candidates(node_.introduction()), .endpoint_asked = false};
+  candidates_ = {.addresses = node_.last_round.candidates(node_.introduction()), .endpoint_asked = false};
   ask_next();
 }
 
 void CoordinatorLost::ask_next() {
-  if (candidates_.places.empty()) return ask_endpoint();
+  if (candidates_.addresses.empty()) return ask_endpoint();
   ask(take_next(), [this] { may_lead(node_) ? succeed() : ask_next(); });
 }
 
@@ -45,36 +45,36 @@ void CoordinatorLost::ask_later() {
   retry_.expires_after(kRetryInterval);
   retry_.async_wait(guard_([this](const error_code& error) {
     if (error) return;
-    // The other places come first: a node that accepts a connection and closes it may do so every time.
+    // The other addresses come first: a node that accepts a connection and closes it may do so every time.
     if (candidates_.endpoint_asked || may_lead(node_)) return ask_all();
     ask_next();
   }));
 }
 
 StoreAddress CoordinatorLost::take_next() {
-  const StoreAddress place = candidates_.places.front();
-  candidates_.places.erase(candidates_.places.begin());
-  return place;
+  const StoreAddress address = candidates_.addresses.front();
+  candidates_.addresses.erase(candidates_.addresses.begin());
+  return address;
 }
 
-void CoordinatorLost::ask(const StoreAddress& place, std::function<void()> failed) {
-  const auto not_there = [this, place, failed = std::move(failed)](const std::string& why, bool refused) {
-    node_.last_try = to_string(place) + ": " + why;
+void CoordinatorLost::ask(const StoreAddress& address, std::function<void()> failed) {
+  const auto not_there = [this, address, failed = std::move(failed)](const std::string& why, bool refused) {
+    node_.last_try = to_string(address) + ": " + why;
     log::debug("rendezvous: no coordinator at {}", node_.last_try);
-    node_.last_round.note_failed(place, refused);
+    node_.last_round.note_failed(address, refused);
     failed();
   };
   connecting_ = std::make_shared<Connecting>(node_.loop);
-  connecting_->start(place.host, place.port, node_.connect_timeout(),
-                     guard_([this, place, not_there](std::optional<boost::asio::ip::tcp::socket> socket,
-                                                     const std::string& why) {
+  connecting_->start(address.host, address.port, node_.connect_timeout(),
+                     guard_([this, address, not_there](std::optional<boost::asio::ip::tcp::socket> socket,
+                                                       const std::string& why) {
                        if (!socket) return not_there(why, connecting_->was_refused());
-                       on_connected(place, std::move(*socket), not_there);
+                       on_connected(address, std::move(*socket), not_there);
                      }));
 }
 
 // Connections to a stopped process are accepted by the kernel: only what it sends shows that it runs.
-void CoordinatorLost::on_connected(const StoreAddress& place, boost::asio::ip::tcp::socket socket,
+void CoordinatorLost::on_connected(const StoreAddress& address, boost::asio::ip::tcp::socket socket,
                                    std::function<void(const std::string& why, bool refused)> failed) {
   trial_ = std::make_shared<NodeConnection>(std::move(socket), node_.connect_timeout());
   trial_->set_handlers([](const NodeMessage&) {},
@@ -83,7 +83,7 @@ void CoordinatorLost::on_connected(const StoreAddress& place, boost::asio::ip::t
                          failed(loss.why, false);
                        }));
   trial_->on_first_bytes(
-      guard_([this, place] { events_.found(std::exchange(trial_, nullptr), place, candidates_); }));
+      guard_([this, address] { events_.found(std::exchange(trial_, nullptr), address, candidates_); }));
   trial_->start();
 }
 
@@ -113,9 +113,9 @@ void CoordinatorLost::ask_store() {
 }
 
 void CoordinatorLost::on_coordinator_told(const std::string& text) {
-  const auto place = parse_place(text, node_.settings.endpoint_host);
-  if (!place || *place == node_.ports.place()) return ask_later();
-  ask(*place, [this] { ask_later(); });
+  const auto address = parse_address(text, node_.settings.endpoint_host);
+  if (!address || *address == node_.ports.store_address()) return ask_later();
+  ask(*address, [this] { ask_later(); });
 }
 
 void CoordinatorLost::on_member(const std::shared_ptr<Member>& member) {

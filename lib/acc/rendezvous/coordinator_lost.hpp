@@ -13,21 +13,21 @@
 
 namespace acc::launcher {
 
-/// The node has lost the coordinator. It asks in turn at each place where the job may be, until one answers;
-/// meanwhile other members of the last round may take this node for the next coordinator. Leads to Connected
-/// or, when the larger part of the round is here, to Succeeding.
+/// The node has lost the coordinator. It asks in turn at each address where the job may be, until one
+/// answers; meanwhile other members of the last round may take this node for the next coordinator. Leads to
+/// Connected or, when the larger part of the round is here, to Succeeding.
 class CoordinatorLost : public NodeState {
  public:
   struct Events {
-    /// A node answers at `place`; `others` remain to be asked if it does not lead the job.
-    std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& place, Candidates others)> found =
-        {};
+    /// A node answers at `address`; `others` remain to be asked if it does not lead the job.
+    std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& address, Candidates others)>
+        found = {};
     /// This node is to lead the job on.
     std::function<void(const std::string& why)> succeeds = {};
   };
   /// What comes first.
   enum class First {
-    all,    ///< all places where the job may be, from the beginning
+    all,    ///< all addresses where the job may be, from the beginning
     next,   ///< only the next candidate: the job should be there
     pause,  ///< a pause: a candidate has just turned out to be wrong
   };
@@ -44,8 +44,8 @@ class CoordinatorLost : public NodeState {
   void ask_all();
   void ask_next();
   void ask_later();
-  void ask(const StoreAddress& place, std::function<void()> failed);
-  void on_connected(const StoreAddress& place, boost::asio::ip::tcp::socket socket,
+  void ask(const StoreAddress& address, std::function<void()> failed);
+  void on_connected(const StoreAddress& address, boost::asio::ip::tcp::socket socket,
                     std::function<void(const std::string& why, bool refused)> failed);
   void ask_endpoint();
   void ask_store();

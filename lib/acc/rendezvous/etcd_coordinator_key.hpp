@@ -24,7 +24,7 @@ class EtcdCoordinatorKey {
   struct Claimed {
     enum class How {
       own,      ///< the key is ours
-      held,     ///< by another node; `text` is its place
+      held,     ///< by another node; `text` is its address
       failed,   ///< a transient error, described in `text`
       refused,  ///< a permanent error, described in `text`
     };
@@ -36,7 +36,7 @@ class EtcdCoordinatorKey {
   using Done = std::function<void(const Claimed&)>;
   /// Called with the new owner's address when another node has the key that was this one's. `lapsed`: it was
   /// free for a while, since etcd did not hear from this node. Returns whether it is to be taken back.
-  using Lost = std::function<bool(const std::string& place, bool lapsed)>;
+  using Lost = std::function<bool(const std::string& address, bool lapsed)>;
 
   /// `gateway` outlives it.
   EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, Lost lost);

@@ -97,8 +97,8 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
       loop_, asked, *store_,
       RendezvousBackend::Events{
           .on_round =
-              [events, begun = guard_([this] { serve_round(); })](const auto& places) {
-                events->on_round(places);
+              [events, begun = guard_([this] { serve_round(); })](const auto& rounds) {
+                events->on_round(rounds);
                 begun();
               },
           .on_change = [events] { events->on_change(); },
@@ -199,8 +199,8 @@ std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator) {
   return std::move(server_);
 }
 
-bool Host::is_running_at(const std::string& place) const {
-  return server_ && server_->get(running_key(plan_.run_id)) == place;
+bool Host::is_running_at(const std::string& address) const {
+  return server_ && server_->get(running_key(plan_.run_id)) == address;
 }
 
 void Host::send_waiting(const std::string& text) {
@@ -227,7 +227,7 @@ void Host::serve_round() {
   if (!server_) return;
   const bool is_static = plan_.rendezvous.backend == RendezvousKind::static_;
   if (!is_static && plan_.rendezvous.agents != TorchAgents::v2_5) return serve_all();
-  const std::vector<std::string> nodes = coordinator_->places_of_round();
+  const std::vector<std::string> nodes = coordinator_->addresses_of_round();
   server_->serve({.nodes = nodes,
                   .others = nodes.empty() ? StoreClients::Others::members
                             : is_static   ? StoreClients::Others::refused

@@ -44,8 +44,8 @@ class Host {
 
   const Coordinator& coordinator() const { return *coordinator_; }
   Coordinator& coordinator() { return *coordinator_; }
-  /// Whether the job's own store says that the job runs at `place`.
-  bool is_running_at(const std::string& place) const;
+  /// Whether the job's own store says that the job runs at `address`.
+  bool is_running_at(const std::string& address) const;
   /// Tells all waiting nodes what they wait for.
   void send_waiting(const std::string& text);
 

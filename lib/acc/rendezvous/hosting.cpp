@@ -36,7 +36,7 @@ bool Hosting::has_place_for(const Member& member) const {
   if (coordinator.nodes() >= static_cast<std::size_t>(node_.settings.max_nodes) + kMaxSurplus) return false;
   if (!coordinator.is_full() || member.is_proven) return true;
   return comes_from(node_, *member.connection,
-                    [&](const std::string& place) { return coordinator.is_place_of_node(place); });
+                    [&](const std::string& address) { return coordinator.is_address_of_node(address); });
 }
 
 bool Hosting::announce_waiting(const std::string& text) {
@@ -72,12 +72,12 @@ void Succeeding::start() {
   Hosting::start();
   if (node_.over) return;
   if (!node_.coordinator_key) return look_later();
-  node_.coordinator_place = to_string(node_.last_round.lost_place());
+  node_.coordinator_address = to_string(node_.last_round.lost_address());
   claim_key();
 }
 
 void Succeeding::on_member(const std::shared_ptr<Member>& member) {
-  std::erase(others_, place_of(member->hello.node));
+  std::erase(others_, address_of(member->hello.node));
   Hosting::on_member(member);
 }
 
@@ -110,54 +110,54 @@ void Succeeding::look_at_endpoint() {
 }
 
 void Succeeding::on_coordinator_told(const std::string& text) {
-  const auto place = parse_place(text, node_.settings.endpoint_host);
-  if (!place || *place == node_.ports.place()) return introduce_to_next_member();
+  const auto address = parse_address(text, node_.settings.endpoint_host);
+  if (!address || *address == node_.ports.store_address()) return introduce_to_next_member();
   if (host()->coordinator().is_smaller_part())
-    return moved_(*place, "this part of the job is the smaller one");
+    return moved_(*address, "this part of the job is the smaller one");
   const bool hosts_there = text.find(':') == std::string::npos;
   if (!hosts_there) return introduce_to_next_member();
   // A new host believes the claim only if its own store confirms it.
-  client_->set(running_key(node_.plan.run_id), to_string(node_.ports.place()));
+  client_->set(running_key(node_.plan.run_id), to_string(node_.ports.store_address()));
   client_->get(running_key(node_.plan.run_id),
-               guard_([this, place = *place](StoreOutcome, const auto&) { introduce_to(place); }));
+               guard_([this, address = *address](StoreOutcome, const auto&) { introduce_to(address); }));
 }
 
 // A member looks only for successors that precede it, so a later one introduces itself to the members.
 void Succeeding::introduce_to_next_member() {
-  std::erase_if(others_, [this](const StoreAddress& place) { return node_.last_round.is_dead(place); });
+  std::erase_if(others_, [this](const StoreAddress& address) { return node_.last_round.is_dead(address); });
   if (others_.empty() || host()->coordinator().is_smaller_part()) return look_later();
   std::ranges::rotate(others_, others_.begin() + 1);
   introduce_to(others_.back());
 }
 
-void Succeeding::introduce_to(const StoreAddress& place) {
+void Succeeding::introduce_to(const StoreAddress& address) {
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(
-      place.host, place.port, node_.connect_timeout(),
-      guard_([this, place](std::optional<boost::asio::ip::tcp::socket> socket, const std::string&) {
-        if (!socket) node_.last_round.note_failed(place, connecting_->was_refused());
-        if (socket && !node_.over) return claim(place, std::move(*socket));
+      address.host, address.port, node_.connect_timeout(),
+      guard_([this, address](std::optional<boost::asio::ip::tcp::socket> socket, const std::string&) {
+        if (!socket) node_.last_round.note_failed(address, connecting_->was_refused());
+        if (socket && !node_.over) return claim(address, std::move(*socket));
         look_later();
       }));
 }
 
 // A host that leads a round does not yield: it answers Full, and the nodes of this host move there.
-void Succeeding::claim(const StoreAddress& place, boost::asio::ip::tcp::socket socket) {
+void Succeeding::claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket) {
   claim_ = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
   const auto lost = guard_([this](const ConnectionLoss&) {
     if (!node_.over) look_later();
   });
-  const auto answered = guard_([this, place](const NodeMessage& message) {
+  const auto answered = guard_([this, address](const NodeMessage& message) {
     if (!std::holds_alternative<Full>(message) || node_.over) return;
-    moved_(place, "a host that leads a round does not yield");
+    moved_(address, "a host that leads a round does not yield");
   });
   claim_->set_handlers([](const NodeMessage&) {}, lost);
   claim_->start();
   introduce(claim_, node_.secret,
             {.run_id = node_.plan.run_id, .node = node_.introduction(), .is_coordinator = true},
-            guard_([this, place, answered, lost](bool is_proven) {
+            guard_([this, address, answered, lost](bool is_proven) {
               // Others are told again until they connect: they may not have noticed the loss yet.
-              if (place == node_.last_round.lost_place()) std::erase(others_, place);
+              if (address == node_.last_round.lost_address()) std::erase(others_, address);
               if (is_proven) claim_->set_handlers(answered, lost);
             }),
             lost);
@@ -167,16 +167,16 @@ void Succeeding::claim(const StoreAddress& place, boost::asio::ip::tcp::socket s
 // has lost the key.
 void Succeeding::claim_key() {
   using How = EtcdCoordinatorKey::Claimed::How;
-  node_.coordinator_key->claim(to_string(node_.ports.place()), node_.coordinator_place,
-                               guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
-                                 if (node_.over || claimed.how == How::own) return;
-                                 const auto place =
-                                     claimed.how == How::held ? parse_place(claimed.text, "") : std::nullopt;
-                                 if (place && host()->coordinator().is_smaller_part())
-                                   return moved_(*place, "this part of the job is the smaller one");
-                                 if (place) node_.coordinator_place = claimed.text;
-                                 look_later();
-                               }));
+  node_.coordinator_key->claim(
+      to_string(node_.ports.store_address()), node_.coordinator_address,
+      guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
+        if (node_.over || claimed.how == How::own) return;
+        const auto address = claimed.how == How::held ? parse_address(claimed.text, "") : std::nullopt;
+        if (address && host()->coordinator().is_smaller_part())
+          return moved_(*address, "this part of the job is the smaller one");
+        if (address) node_.coordinator_address = claimed.text;
+        look_later();
+      }));
 }
 
 std::unique_ptr<Host> host_at_own_port(NodeContext& node, const Succession& succession) {

@@ -46,7 +46,7 @@ class Hosting : public NodeState {
 class Succeeding : public Hosting {
  public:
   /// Another node leads the job.
-  using Moved = std::function<void(const StoreAddress& place, const std::string& why)>;
+  using Moved = std::function<void(const StoreAddress& address, const std::string& why)>;
 
   /// `others`: members that have not heard of this node yet.
   Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> others, Moved moved);
@@ -62,8 +62,8 @@ class Succeeding : public Hosting {
   void look_at_endpoint();
   void on_coordinator_told(const std::string& text);
   void introduce_to_next_member();
-  void introduce_to(const StoreAddress& place);
-  void claim(const StoreAddress& place, boost::asio::ip::tcp::socket socket);
+  void introduce_to(const StoreAddress& address);
+  void claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket);
   void claim_key();
 
   std::vector<StoreAddress> others_;

@@ -83,16 +83,16 @@ void NodePorts::begin_round(const RoundBegins& begins, const std::string& coordi
   workers_store_->serve({.nodes = begins.clients, .others = known ? Others::refused : Others::members});
 }
 
-std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host) {
+std::optional<StoreAddress> parse_address(const std::string& text, const std::string& host) {
   const std::size_t colon = text.rfind(':');
   const auto port = parse_integer(colon == std::string::npos ? text : text.substr(colon + 1));
   if (!port || *port < 1 || *port > 65535) return std::nullopt;
-  StoreAddress place = {.host = host, .port = static_cast<std::uint16_t>(*port)};
-  if (colon == std::string::npos) return place;
-  place.host = text.substr(0, colon);
-  if (place.host.starts_with('[') && place.host.ends_with(']'))
-    place.host = place.host.substr(1, place.host.size() - 2);
-  return place;
+  StoreAddress address = {.host = host, .port = static_cast<std::uint16_t>(*port)};
+  if (colon == std::string::npos) return address;
+  address.host = text.substr(0, colon);
+  if (address.host.starts_with('[') && address.host.ends_with(']'))
+    address.host = address.host.substr(1, address.host.size() - 2);
+  return address;
 }
 
 }  // namespace acc::launcher

@@ -54,7 +54,7 @@ class NodePorts {
   std::uint16_t port() const { return listener_ ? listener_->port() : std::uint16_t{0}; }
   const std::vector<std::string>& addresses() const { return addresses_; }
   /// Where other nodes connect to this one.
-  StoreAddress place() const { return {address_, port()}; }
+  StoreAddress store_address() const { return {address_, port()}; }
 
   /// Opens the store of the next round's workers, and returns its port; 0 where it is the nodes' own store.
   std::uint16_t open_workers_store();
@@ -83,6 +83,6 @@ class NodePorts {
 };
 
 /// Parses `port`, of `host`, or `host:port`.
-std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host);
+std::optional<StoreAddress> parse_address(const std::string& text, const std::string& host);
 
 }  // namespace acc::launcher

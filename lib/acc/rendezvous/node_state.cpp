@@ -70,18 +70,18 @@ void NodeState::leave(const Leave& /*leave*/, bool /*early*/, std::function<void
 }
 
 bool is_of_last_round(const NodeContext& node, const Member& member) {
-  const std::vector<std::string>& places = node.last_round.places();
-  return places.empty() || member.is_proven ||
+  const std::vector<std::string>& addresses = node.last_round.addresses();
+  return addresses.empty() || member.is_proven ||
          comes_from(node, *member.connection,
-                    [&](const std::string& place) { return contains(places, place); });
+                    [&](const std::string& address) { return contains(addresses, address); });
 }
 
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
-                const std::function<bool(const std::string&)>& is_place) {
+                const std::function<bool(const std::string&)>& is_known) {
   const std::string peer = connection.peer_address();
   const std::vector<std::string>& own = node.ports.own().addresses;
   const bool is_here = is_loopback(peer) || contains(own, peer);
-  return is_here ? connection.is_own_users() : is_place(peer);
+  return is_here ? connection.is_own_users() : is_known(peer);
 }
 
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member) {
@@ -99,7 +99,7 @@ bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& membe
 }
 
 void redirect_pending_members(NodeContext& node) {
-  const auto coordinator = parse_place(node.coordinator_place, "");
+  const auto coordinator = parse_address(node.coordinator_address, "");
   for (const auto& member : std::exchange(node.pending_members, {})) {
     if (coordinator) member->connection->send(Moved{coordinator->host, coordinator->port});
     member->connection->close();

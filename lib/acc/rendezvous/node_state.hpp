@@ -38,7 +38,7 @@ struct NodeContext {
     std::function<void(const NodeMessage&)> message = {};
     /// Another node has connected to this one.
     NodeListener::OnMember member = {};
-    /// etcd's coordinator key was this node's, and now names the one at `place`, see EtcdCoordinatorKey.
+    /// etcd's coordinator key was this node's, and now names the one at `address`, see EtcdCoordinatorKey.
     EtcdCoordinatorKey::Lost key_lost = {};
     /// A message for the user.
     std::function<void(const std::string& text)> notice = {};
@@ -72,7 +72,7 @@ struct NodeContext {
   std::unique_ptr<EtcdGateway> etcd = {};
   std::unique_ptr<EtcdCoordinatorKey> coordinator_key = {};
   /// Address of the current or last coordinator.
-  std::string coordinator_place = {};
+  std::string coordinator_address = {};
   /// Members of the last round that have connected to this node as the next coordinator, while that is
   /// undecided.
   std::vector<std::shared_ptr<Member>> pending_members = {};
@@ -87,7 +87,7 @@ struct NodeContext {
 
 /// Where a node that has lost the coordinator has yet to ask for the job.
 struct Candidates {
-  std::vector<StoreAddress> places = {};
+  std::vector<StoreAddress> addresses = {};
   bool endpoint_asked = true;
 };
 
@@ -151,10 +151,10 @@ class Idle : public NodeState {
 
 /// Whether `member` can have been in this node's last round, so that its history is believed.
 bool is_of_last_round(const NodeContext& node, const Member& member);
-/// Whether a connection comes from an address that `is_place` accepts; one of this machine must be of the
+/// Whether a connection comes from an address that `is_known` accepts; one of this machine must be of the
 /// same user.
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
-                const std::function<bool(const std::string&)>& is_place);
+                const std::function<bool(const std::string&)>& is_known);
 /// Keeps a member that has connected to this node as the next coordinator. If it has no reason to, closes its
 /// connection and returns false.
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member);

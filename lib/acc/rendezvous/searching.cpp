@@ -106,12 +106,13 @@ bool Searching::try_to_host(const Addresses& addresses) {
   std::unique_ptr<Host> host;
   try {
     node_.ports.set_address(wanted.endpoint_host.empty() ? "127.0.0.1" : wanted.endpoint_host);
-    Addresses places = addresses_to_listen_on(wanted.endpoint_host, addresses, node_.ports.own());
-    if (contains(own, wanted.local_addr) && !contains(places, wanted.local_addr) && places.front() != "::")
-      places.push_back(wanted.local_addr);
-    node_.ports.listen(places);
-    host = std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, places, wanted.endpoint_port,
-                                  node_.ports.port(), Succession{});
+    Addresses listening = addresses_to_listen_on(wanted.endpoint_host, addresses, node_.ports.own());
+    if (contains(own, wanted.local_addr) && !contains(listening, wanted.local_addr) &&
+        listening.front() != "::")
+      listening.push_back(wanted.local_addr);
+    node_.ports.listen(listening);
+    host = std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, listening,
+                                  wanted.endpoint_port, node_.ports.port(), Succession{});
   } catch (const Error& error) {
     node_.ports.close();
     log::debug("rendezvous: cannot host the job at {}: {}", node_.endpoint(), error.what());
@@ -172,23 +173,23 @@ void Searching::ask_endpoint_later() {
 // A host that runs acc publishes where nodes connect, another launcher's does not.
 void Searching::on_coordinator_told(const std::optional<std::string>& text) {
   if (!text) return meet_at_other_launchers_store();
-  const std::optional<StoreAddress> place = parse_place(*text, node_.settings.endpoint_host);
-  if (!place) {
+  const std::optional<StoreAddress> address = parse_address(*text, node_.settings.endpoint_host);
+  if (!address) {
     return node_.events.failed(
         fmt::format("{} has an invalid coordinator address: '{}'", node_.endpoint(), *text),
         exit_code(ErrorKind::rendezvous));
   }
-  log::debug("rendezvous: {} says that nodes connect to {}", node_.endpoint(), to_string(*place));
-  connect(*place);
+  log::debug("rendezvous: {} says that nodes connect to {}", node_.endpoint(), to_string(*address));
+  connect(*address);
 }
 
-void Searching::connect(const StoreAddress& place) {
-  node_.coordinator_place = to_string(place);
+void Searching::connect(const StoreAddress& address) {
+  node_.coordinator_address = to_string(address);
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(
-      place.host, place.port, node_.connect_timeout(),
-      guard_([this, place](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
-        if (socket) return events_.connected(std::move(*socket), place);
+      address.host, address.port, node_.connect_timeout(),
+      guard_([this, address](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+        if (socket) return events_.connected(std::move(*socket), address);
         node_.last_try = "the host's port for nodes: " + why;
         // What a dead host has said of itself stays for a while.
         ask_endpoint_later();
@@ -251,7 +252,7 @@ void Searching::open_etcd(const Addresses& addresses) {
 void Searching::claim_key() {
   using How = EtcdCoordinatorKey::Claimed::How;
   node_.coordinator_key->claim(
-      to_string(node_.ports.place()), "", guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
+      to_string(node_.ports.store_address()), "", guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
         switch (claimed.how) {
           case How::own:
             return host_as_key_says();
@@ -276,7 +277,7 @@ void Searching::host_as_key_says() {
   } catch (const Error& error) {
     return node_.events.failed(error.what(), exit_code(error.kind()));
   }
-  events_.hosts(std::move(host), "etcd's key is this node's, at " + to_string(node_.ports.place()));
+  events_.hosts(std::move(host), "etcd's key is this node's, at " + to_string(node_.ports.store_address()));
 }
 
 AskingLater::AskingLater(NodeContext& node, std::function<void()> ask_again)

@@ -23,8 +23,8 @@ namespace acc::launcher {
 class Searching : public NodeState {
  public:
   struct Events {
-    /// The coordinator at `place` has accepted a connection.
-    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& place)> connected = {};
+    /// The coordinator at `address` has accepted a connection.
+    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& address)> connected = {};
     std::function<void(std::unique_ptr<Host>, const std::string& why)> hosts = {};
   };
   /// `endpoint`: a node that was turned away does not try to host, since the endpoint's store exists.
@@ -48,7 +48,7 @@ class Searching : public NodeState {
   void ask_endpoint_later();
   void limit_search();
   void on_coordinator_told(const std::optional<std::string>& text);
-  void connect(const StoreAddress& place);
+  void connect(const StoreAddress& address);
   void meet_at_other_launchers_store();
   void meet_in_file();
   void meet_at(std::unique_ptr<Store> store, const std::string& why);

@@ -6,7 +6,7 @@
 namespace acc::launcher {
 namespace {
 
-bool is_same_place(const NodeInfo& one, const NodeInfo& other) {
+bool has_same_address(const NodeInfo& one, const NodeInfo& other) {
   return one.addr == other.addr && one.node_port == other.node_port;
 }
 
@@ -16,9 +16,9 @@ bool may_succeed(int reached, int nodes, int dead) {
   return 2 * reached > nodes - dead;
 }
 
-std::optional<std::size_t> place_among(const std::vector<NodeInfo>& successors, const NodeInfo& self) {
-  for (std::size_t place = 0; place < successors.size(); ++place) {
-    if (is_same_place(successors[place], self)) return place;
+std::optional<std::size_t> index_among(const std::vector<NodeInfo>& successors, const NodeInfo& self) {
+  for (std::size_t i = 0; i < successors.size(); ++i) {
+    if (has_same_address(successors[i], self)) return i;
   }
   return std::nullopt;
 }
@@ -32,14 +32,15 @@ std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& successors, const
                                   const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead) {
   std::vector<NodeInfo> result = successors;
   result.insert(result.begin(), coordinator);
-  std::erase_if(
-      result, [&](const NodeInfo& one) { return is_same_place(one, self) || place_among(known_dead, one); });
+  std::erase_if(result, [&](const NodeInfo& one) {
+    return has_same_address(one, self) || index_among(known_dead, one);
+  });
   const int others = nodes - 1 - static_cast<int>(known_dead.size());
   result.resize(static_cast<std::size_t>(std::max(others, 0)));
   return result;
 }
 
-StoreAddress place_of(const NodeInfo& node) {
+StoreAddress address_of(const NodeInfo& node) {
   return {node.addr, node.node_port};
 }
 
@@ -48,44 +49,46 @@ void LastRound::begin(const RoundBegins& round) {
   nodes_ = round.nodes;
   successors_ = round.successors;
   coordinator_ = round.coordinator;
-  places_ = round.places;
+  addresses_ = round.places;
 }
 
-void LastRound::lose_coordinator(const std::optional<StoreAddress>& place, bool closed) {
-  lost_place_ = place.value_or(StoreAddress{});
+void LastRound::lose_coordinator(const std::optional<StoreAddress>& address, bool closed) {
+  lost_address_ = address.value_or(StoreAddress{});
   closed_ = closed;
   dead_.clear();
 }
 
 // A coordinator that has closed its connection and does not answer any more has ended.
-void LastRound::note_failed(const StoreAddress& place, bool refused) {
-  if (place == lost_place_ && (refused || closed_) && !coordinator_is_dead()) dead_.push_back(coordinator_);
+void LastRound::note_failed(const StoreAddress& address, bool refused) {
+  if (address == lost_address_ && (refused || closed_) && !coordinator_is_dead())
+    dead_.push_back(coordinator_);
   for (const NodeInfo& successor : successors_) {
-    if (refused && place_of(successor) == place && !place_among(dead_, successor)) dead_.push_back(successor);
+    if (refused && address_of(successor) == address && !index_among(dead_, successor))
+      dead_.push_back(successor);
   }
 }
 
-bool LastRound::is_dead(const StoreAddress& place) const {
-  if (place == lost_place_) return coordinator_is_dead();
-  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return place == place_of(one); });
+bool LastRound::is_dead(const StoreAddress& address) const {
+  if (address == lost_address_) return coordinator_is_dead();
+  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return address == address_of(one); });
 }
 
 std::vector<StoreAddress> LastRound::candidates(const NodeInfo& self) const {
   std::vector<StoreAddress> result;
   // A device between two machines can close a connection, too.
-  const bool coordinator_may_live = lost_place_.port != 0 && !coordinator_is_dead();
-  if (closed_ && coordinator_may_live) result.push_back(lost_place_);
+  const bool coordinator_may_live = lost_address_.port != 0 && !coordinator_is_dead();
+  if (closed_ && coordinator_may_live) result.push_back(lost_address_);
   for (const NodeInfo& successor : successors_) {
-    if (!has_successors_ || is_same_place(successor, self)) break;
-    if (!place_among(dead_, successor)) result.push_back(place_of(successor));
+    if (!has_successors_ || has_same_address(successor, self)) break;
+    if (!index_among(dead_, successor)) result.push_back(address_of(successor));
   }
-  if (!closed_ && coordinator_may_live) result.push_back(lost_place_);
+  if (!closed_ && coordinator_may_live) result.push_back(lost_address_);
   return result;
 }
 
 bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const {
   if (!has_successors_ || self.node_port == 0) return false;
-  const int dead_port = coordinator_is_dead() ? lost_place_.port : 0;
+  const int dead_port = coordinator_is_dead() ? lost_address_.port : 0;
   const auto counts = [&](const NodeHistory& one) {
     return counts_for(one, history_.round, self.node_port, dead_port);
   };
@@ -100,14 +103,14 @@ Succession LastRound::succession(const NodeInfo& self, bool counts_restart) cons
       .stall = history_.stall,
       .away = yet_to_come(successors_, coordinator_, self, nodes_, dead_),
       .survivors = std::max(nodes_ - 1 - static_cast<int>(dead_.size()) - (coordinator_is_dead() ? 0 : 1), 0),
-      .dead_port = coordinator_is_dead() ? lost_place_.port : 0};
+      .dead_port = coordinator_is_dead() ? lost_address_.port : 0};
 }
 
 std::vector<StoreAddress> LastRound::others(const NodeInfo& self) const {
   std::vector<StoreAddress> result;
-  if (lost_place_.port != 0) result.push_back(lost_place_);
+  if (lost_address_.port != 0) result.push_back(lost_address_);
   for (const NodeInfo& successor : successors_) {
-    if (!is_same_place(successor, self)) result.push_back(place_of(successor));
+    if (!has_same_address(successor, self)) result.push_back(address_of(successor));
   }
   return result;
 }

@@ -16,7 +16,7 @@ namespace acc::launcher {
 bool may_succeed(int reached, int nodes, int dead);
 
 /// This node's index among the successors of the coordinator, if it is one.
-std::optional<std::size_t> place_among(const std::vector<NodeInfo>& successors, const NodeInfo& self);
+std::optional<std::size_t> index_among(const std::vector<NodeInfo>& successors, const NodeInfo& self);
 
 /// Whether a node that connects anew counts for a coordinator with node port `port` in `round`: it was in
 /// that round, and no other coordinator that is alive can count it as well. `dead_port`: node port of a
@@ -29,7 +29,7 @@ std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& successors, const
                                   const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead);
 
 /// Where other nodes connect to `node`.
-StoreAddress place_of(const NodeInfo& node);
+StoreAddress address_of(const NodeInfo& node);
 
 /// What a node that replaces a lost coordinator starts from.
 struct Succession {
@@ -58,13 +58,13 @@ class LastRound {
   /// The others went on without this node: it is a new one to them.
   void forget() { history_.round = 0; }
 
-  /// The coordinator at `place` is lost; `closed`: its connection was closed, it was not only silent.
-  void lose_coordinator(const std::optional<StoreAddress>& place, bool closed);
+  /// The coordinator at `address` is lost; `closed`: its connection was closed, it was not only silent.
+  void lose_coordinator(const std::optional<StoreAddress>& address, bool closed);
   /// Another node leads the job, and nothing is known of the last coordinator.
   void forget_coordinator() { lose_coordinator(std::nullopt, false); }
-  /// Nothing answered at `place`; `refused`: its machine said that no process listens there.
-  void note_failed(const StoreAddress& place, bool refused);
-  bool is_dead(const StoreAddress& place) const;
+  /// Nothing answered at `address`; `refused`: its machine said that no process listens there.
+  void note_failed(const StoreAddress& address, bool refused);
+  bool is_dead(const StoreAddress& address) const;
 
   /// This node has asked the coordinator with node port `port` for the next round; 0: none any more.
   void ask(int port) { history_.asked = port; }
@@ -76,12 +76,12 @@ class LastRound {
   const NodeInfo& coordinator() const { return coordinator_; }
   /// This node was in no round, and knows of no other node.
   bool is_unknown() const { return history_.round == 0 && successors_.empty(); }
-  bool has_successor(const NodeInfo& node) const { return place_among(successors_, node).has_value(); }
+  bool has_successor(const NodeInfo& node) const { return index_among(successors_, node).has_value(); }
   bool has_successors() const { return has_successors_; }
   /// Addresses of the other nodes, if this node is the coordinator or a successor; empty: any.
-  const std::vector<std::string>& places() const { return places_; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
   /// Address of the lost coordinator; port 0: it is not known, or the job is led elsewhere.
-  const StoreAddress& lost_place() const { return lost_place_; }
+  const StoreAddress& lost_address() const { return lost_address_; }
 
   /// Where the job can be once the coordinator is lost, in the order in which `self` asks.
   std::vector<StoreAddress> candidates(const NodeInfo& self) const;
@@ -96,15 +96,15 @@ class LastRound {
   std::size_t dead() const { return dead_.size(); }
 
  private:
-  bool coordinator_is_dead() const { return place_among(dead_, coordinator_).has_value(); }
+  bool coordinator_is_dead() const { return index_among(dead_, coordinator_).has_value(); }
 
   bool has_successors_;
   NodeHistory history_ = {};
   int nodes_ = 1;
   std::vector<NodeInfo> successors_ = {};
   NodeInfo coordinator_ = {};
-  std::vector<std::string> places_ = {};
-  StoreAddress lost_place_ = {};
+  std::vector<std::string> addresses_ = {};
+  StoreAddress lost_address_ = {};
   bool closed_ = false;
   std::vector<NodeInfo> dead_ = {};
 };

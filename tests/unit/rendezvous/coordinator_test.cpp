@@ -33,15 +33,15 @@ struct FakeBackend : RendezvousBackend {
 
   void complete() {
     open = false;
-    Rounds places;
+    Rounds rounds;
     for (const OwnNode& node : nodes) {
-      const int rank = static_cast<int>(places.size());
+      const int rank = static_cast<int>(rounds.size());
       if (rank == max_nodes) break;
-      places.emplace_back(
+      rounds.emplace_back(
           node,
           Round{.machine_rank = rank, .num_machines = max_nodes, .master_port = nodes.front().store_port});
     }
-    events.on_round(places);
+    events.on_round(rounds);
   }
 
   int max_nodes = 2;
@@ -541,9 +541,9 @@ TEST_CASE("coordinator: group rank 0 receives the addresses of its clients", "[r
   job.join(0);
   job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "10.0.0.2"});
   job.join(1);
-  const std::vector<std::string> places = {"10.0.0.1", "10.1.0.1", "10.0.0.2"};
-  CHECK(job.coordinator->places_of_round() == places);
-  CHECK(job.sent_to<RoundBegins>(0).at(0).clients == places);
+  const std::vector<std::string> addresses = {"10.0.0.1", "10.1.0.1", "10.0.0.2"};
+  CHECK(job.coordinator->addresses_of_round() == addresses);
+  CHECK(job.sent_to<RoundBegins>(0).at(0).clients == addresses);
   CHECK(job.sent_to<RoundBegins>(1).at(0).clients.empty());
   CHECK(job.sent_to<RoundBegins>(0).at(0).successors.at(0).addresses.empty());
 }
@@ -554,7 +554,7 @@ TEST_CASE("coordinator: behind a NAT no addresses are sent", "[rendezvous]") {
   job.join(0);
   job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "192.168.0.1"});
   job.join(1);
-  CHECK(job.coordinator->places_of_round().empty());
+  CHECK(job.coordinator->addresses_of_round().empty());
 }
 
 TEST_CASE("coordinator: a node outside of the round cannot end it", "[rendezvous]") {
@@ -592,8 +592,8 @@ TEST_CASE("coordinator: the nodes of a full job are known by their addresses", "
                                 .addresses = {"10.0.0.1", "10.1.0.1"},
                                 .seen_at = "10.0.0.1"});
   job.join(1);
-  CHECK(job.coordinator->is_place_of_node("10.0.0.1"));
-  CHECK_FALSE(job.coordinator->is_place_of_node("10.1.0.1"));  // its own claim, not the observed address
+  CHECK(job.coordinator->is_address_of_node("10.0.0.1"));
+  CHECK_FALSE(job.coordinator->is_address_of_node("10.1.0.1"));  // its own claim, not the observed address
   CHECK(job.sent_to<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
 }
 

@@ -21,8 +21,8 @@ struct Etcd {
   struct Node {
     explicit Node(Etcd& all)
         : etcd(all),
-          coordinator(all.loop, all.gateway, "/p/job7/hub", [this](const auto& place, bool lapsed) {
-            lost = place;
+          coordinator(all.loop, all.gateway, "/p/job7/hub", [this](const auto& address, bool lapsed) {
+            lost = address;
             return lapsed && takes_back;
           }) {}
 

@@ -47,12 +47,12 @@ TEST_CASE("node_ports: a port in use is an error", "[rendezvous]") {
 }
 
 TEST_CASE("node_ports: an address is a port of the given host, or a host and a port", "[rendezvous]") {
-  CHECK(parse_place("4001", "node0") == StoreAddress{"node0", 4001});
-  CHECK(parse_place("10.0.0.2:4001", "node0") == StoreAddress{"10.0.0.2", 4001});
-  CHECK(parse_place("[fd00::2]:4001", "node0") == StoreAddress{"fd00::2", 4001});
+  CHECK(parse_address("4001", "node0") == StoreAddress{"node0", 4001});
+  CHECK(parse_address("10.0.0.2:4001", "node0") == StoreAddress{"10.0.0.2", 4001});
+  CHECK(parse_address("[fd00::2]:4001", "node0") == StoreAddress{"fd00::2", 4001});
   for (const char* text : {"", "0", "65536", "host:", "host:http", "-1"}) {
     CAPTURE(text);
-    CHECK_FALSE(parse_place(text, "node0"));
+    CHECK_FALSE(parse_address(text, "node0"));
   }
 }
 

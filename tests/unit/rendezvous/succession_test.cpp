@@ -28,8 +28,8 @@ TEST_CASE("succession: dead nodes do not count", "[rendezvous]") {
 TEST_CASE("succession: a successor recognizes itself by its node port", "[rendezvous]") {
   const std::vector<NodeInfo> successors = {{.addr = "10.0.0.1", .node_port = 1},
                                             {.addr = "10.0.0.1", .node_port = 2}};
-  CHECK(place_among(successors, {.addr = "10.0.0.1", .node_port = 2}) == 1U);
-  CHECK_FALSE(place_among(successors, {.addr = "10.0.0.2", .node_port = 2}));
+  CHECK(index_among(successors, {.addr = "10.0.0.1", .node_port = 2}) == 1U);
+  CHECK_FALSE(index_among(successors, {.addr = "10.0.0.2", .node_port = 2}));
 }
 
 TEST_CASE("succession: a node counts for one coordinator alone", "[rendezvous]") {
@@ -83,27 +83,27 @@ TEST_CASE("succession: a successor, and each node that comes back, knows of rest
 
 TEST_CASE("succession: a node asks the successors before it, and the old coordinator", "[rendezvous]") {
   LastRound round = round_of_three();
-  using Places = std::vector<StoreAddress>;
-  round.lose_coordinator(place_of(kOld), false);
-  CHECK(round.candidates(kSecond) == Places{place_of(kFirst), place_of(kOld)});
-  CHECK(round.candidates(kFirst) == Places{place_of(kOld)});
-  round.lose_coordinator(place_of(kOld), true);  // a device in between may have closed the connection
-  CHECK(round.candidates(kSecond) == Places{place_of(kOld), place_of(kFirst)});
-  round.note_failed(place_of(kOld), false);
-  CHECK(round.candidates(kSecond) == Places{place_of(kFirst)});
-  round.note_failed(place_of(kFirst), true);
+  using Addresses = std::vector<StoreAddress>;
+  round.lose_coordinator(address_of(kOld), false);
+  CHECK(round.candidates(kSecond) == Addresses{address_of(kFirst), address_of(kOld)});
+  CHECK(round.candidates(kFirst) == Addresses{address_of(kOld)});
+  round.lose_coordinator(address_of(kOld), true);  // a device in between may have closed the connection
+  CHECK(round.candidates(kSecond) == Addresses{address_of(kOld), address_of(kFirst)});
+  round.note_failed(address_of(kOld), false);
+  CHECK(round.candidates(kSecond) == Addresses{address_of(kFirst)});
+  round.note_failed(address_of(kFirst), true);
   CHECK(round.candidates(kSecond).empty());
-  CHECK(round.is_dead(place_of(kFirst)));
+  CHECK(round.is_dead(address_of(kFirst)));
 }
 
 TEST_CASE("succession: a node may lead with the larger part of the living nodes", "[rendezvous]") {
   LastRound round = round_of_three();
-  round.lose_coordinator(place_of(kOld), false);
+  round.lose_coordinator(address_of(kOld), false);
   CHECK_FALSE(round.may_lead(kFirst, {}));
   CHECK(round.may_lead(kFirst, {{.round = 4}}));
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 4, .asked = 3}}));  // it counts for another
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 3}}));
-  round.note_failed(place_of(kOld), true);
+  round.note_failed(address_of(kOld), true);
   CHECK_FALSE(round.may_lead(kFirst, {}));
   CHECK(round.may_lead(kFirst, {{.round = 4, .asked = 1}}));  // the coordinator that it asked has ended
   round.ask(9);
@@ -111,22 +111,22 @@ TEST_CASE("succession: a node may lead with the larger part of the living nodes"
 
   LastRound fixed(false);
   fixed.begin({.number = 1, .coordinator = kOld, .nodes = 2});
-  fixed.lose_coordinator(place_of(kOld), true);
-  fixed.note_failed(place_of(kOld), true);
+  fixed.lose_coordinator(address_of(kOld), true);
+  fixed.note_failed(address_of(kOld), true);
   CHECK_FALSE(fixed.may_lead(kFirst, {}));
 }
 
 TEST_CASE("succession: a new coordinator continues from the last round", "[rendezvous]") {
   LastRound round = round_of_three();
-  round.lose_coordinator(place_of(kOld), true);
-  round.note_failed(place_of(kOld), true);
+  round.lose_coordinator(address_of(kOld), true);
+  round.note_failed(address_of(kOld), true);
   const Succession next = round.succession(kFirst, true);
   CHECK(next.rounds == 4);
   CHECK(next.restarts == 2);
   CHECK(next.away == std::vector<NodeInfo>{kSecond});
   CHECK(next.survivors == 1);
   CHECK(next.dead_port == 1);
-  CHECK(round.others(kFirst) == std::vector<StoreAddress>{place_of(kOld), place_of(kSecond)});
+  CHECK(round.others(kFirst) == std::vector<StoreAddress>{address_of(kOld), address_of(kSecond)});
 }
 
 TEST_CASE("succession: a node without which the others went on does not count", "[rendezvous]") {
