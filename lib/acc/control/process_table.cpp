@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kState = 0;
 constexpr std::size_t kParent = 1;
 constexpr std::size_t kFirstTime = 11;
+constexpr std::size_t kFirstTimeOfChildren = 13;
 constexpr std::size_t kLastTime = 14;
 constexpr std::size_t kThreads = 17;
 constexpr std::size_t kStart = 19;
@@ -66,8 +67,11 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
                       .threads = static_cast<int>(number(kThreads)),
                       .started = from_ticks(number(kStart))};
   std::int64_t ticks = 0;
-  for (std::size_t word = kFirstTime; word <= kLastTime; ++word) ticks += number(word);
-  process.cpu_time = from_ticks(ticks);
+  for (std::size_t word = kFirstTime; word < kFirstTimeOfChildren; ++word) ticks += number(word);
+  std::int64_t ticks_of_children = 0;
+  for (std::size_t word = kFirstTimeOfChildren; word <= kLastTime; ++word) ticks_of_children += number(word);
+  process.cpu_time = from_ticks(ticks + ticks_of_children);
+  process.cpu_time_of_children = from_ticks(ticks_of_children);
   process.resident_bytes =
       static_cast<std::uint64_t>(number(kResident)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return process;
@@ -108,6 +112,15 @@ std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const {
     }
   }
   return found;
+}
+
+std::chrono::nanoseconds exact_cpu_time(const ProcessStat& process) {
+  clockid_t clock = {};
+  timespec used = {};
+  if (::clock_getcpuclockid(process.pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+    return process.cpu_time;
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec) +
+         process.cpu_time_of_children;
 }
 
 std::uint64_t memory_of(const ProcessStat& process, const fs::path& proc) {

@@ -24,6 +24,8 @@ struct ProcessStat {
   int threads = 0;
   /// Of the process and of its children that have ended and were waited for.
   std::chrono::milliseconds cpu_time = {};
+  /// Of those children alone.
+  std::chrono::milliseconds cpu_time_of_children = {};
   /// Since the machine started.
   std::chrono::milliseconds started = {};
   std::uint64_t resident_bytes = 0;
@@ -50,6 +52,9 @@ class ProcessTable {
   std::map<pid_t, ProcessStat> processes_ = {};
   std::multimap<pid_t, pid_t> children_ = {};
 };
+
+/// The same as `cpu_time`, counted in nanoseconds while the process lives: /proc has ticks of 10 ms.
+std::chrono::nanoseconds exact_cpu_time(const ProcessStat& process);
 
 /// Proportional set size (PSS), or the resident size if the kernel does not tell the PSS.
 std::uint64_t memory_of(const ProcessStat& process, const std::filesystem::path& proc = "/proc");

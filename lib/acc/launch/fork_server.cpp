@@ -218,7 +218,7 @@ void ForkServer::watch_import() {
     if (error || ready_ || !process_) return;
     RankActivity activity = {.written = messages_};
     for (const ProcessStat* process : ProcessTable::read().tree(process_->id()))
-      activity.cpu_time += process->cpu_time;
+      activity.cpu_time += exact_cpu_time(*process);
     const auto now = RunningClock::now();
     if (clock_.observe({activity}, now)) return refuse(fmt::format("importing {} hangs", module_));
     watch_import();

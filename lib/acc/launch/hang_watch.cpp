@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr int kSamplesPerTimeout = 8;
 constexpr int kIdlePercent = 1;
+constexpr milliseconds kIdleTime = milliseconds(1);
 constexpr milliseconds kMinInterval = milliseconds(10);
 
 bool has_moved(const std::optional<Progress>& before, const std::optional<Progress>& after) {
@@ -78,7 +79,9 @@ bool IdleClock::was_active(const RankActivity& before, const RankActivity& after
   if (watch_ == ActivityKind::progress && !lasts(after.progress)) return false;
   if (writes) return true;
   const bool spins = after.progress && !after.progress->collective.empty();
-  return !spins && (after.cpu_time - before.cpu_time) * 100 > elapsed * kIdlePercent;
+  const std::chrono::nanoseconds idle =
+      std::max<std::chrono::nanoseconds>(std::chrono::nanoseconds(elapsed) * kIdlePercent / 100, kIdleTime);
+  return !spins && after.cpu_time - before.cpu_time > idle;
 }
 
 milliseconds IdleClock::idle(TimePoint now) const {
@@ -142,7 +145,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     for (const RankView& rank : parts.job().ranks) {
       RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank),
                                                                .progress = parts.progress(rank.local_rank)});
-      for (const ProcessStat* process : table.tree(rank.own_pid())) activity.cpu_time += process->cpu_time;
+      for (const ProcessStat* process : table.tree(rank.own_pid()))
+        activity.cpu_time += exact_cpu_time(*process);
     }
     const auto now = RunningClock::now();
     if (clock.observe(ranks, now) && !stacks.is_open()) examine(clock.idle(now));

@@ -21,18 +21,18 @@ namespace acc::launcher {
 
 /// CPU time and output of a rank since it started.
 struct RankActivity {
-  std::chrono::milliseconds cpu_time = {};
+  std::chrono::nanoseconds cpu_time = {};
   std::uint64_t written = 0;
   /// What it says of itself; absent where it says nothing.
   std::optional<Progress> progress = {};
 };
 
 /// Decides when a job counts as hung: all its ranks are idle for `timeout`. By `activity` a rank is idle
-/// while it writes nothing, enters no step, section or collective, and uses no more than 1 % of a core: a
-/// waiting process wakes up now and then. In a collective its CPU does not count, for it may spin there. By
-/// `output` it is idle while it writes nothing. By `progress` one that says how far it is is idle while it
-/// enters nothing, but in data, evaluation, saving, and what it has no name for it is as by `activity`, since
-/// these may last.
+/// while it writes nothing, enters no step, section or collective, and uses no more than 1 % of a core, or
+/// 1 ms between two samples: a waiting process wakes up now and then. In a collective its CPU does not count,
+/// for it may spin there. By `output` it is idle while it writes nothing. By `progress` one that says how far
+/// it is is idle while it enters nothing, but in data, evaluation, saving, and what it has no name for it is
+/// as by `activity`, since these may last.
 class IdleClock {
  public:
   using TimePoint = RunningClock::time_point;

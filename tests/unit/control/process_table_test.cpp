@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/process_table.hpp"
 
+#include <time.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -32,10 +35,34 @@ TEST_CASE("process_table: a stat line is parsed with any process name", "[contro
   CHECK(process->threads == 3);
   const auto tick = 1000ms / ::sysconf(_SC_CLK_TCK);
   CHECK(process->cpu_time == 26 * tick);
+  CHECK(process->cpu_time_of_children == 15 * tick);
   CHECK(process->started == 200 * tick);
   CHECK(process->resident_bytes == 16 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   CHECK_FALSE(parse_process_stat(""));
   CHECK_FALSE(parse_process_stat("42 (short) S 7"));
+}
+
+TEST_CASE(
+    "process_table: the CPU time of a process is known to the nanosecond, also of its threads that have "
+    "ended",
+    "[control]") {
+  const auto used = [] {
+    timespec now = {};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  };
+  const auto begin = used();
+  std::thread([&] {
+    while (used() - begin < 1ms) {
+    }
+  }).join();
+  const auto before = used();
+  const auto exact = exact_cpu_time({.pid = ::getpid(), .cpu_time_of_children = 20ms});
+  CHECK(exact - 20ms >= before);
+  CHECK(exact - 20ms <= used());
+  constexpr pid_t kNoPid = (1 << 22) + 1;  // beyond the highest of the kernel
+  // One that has ended has what was read before.
+  CHECK(exact_cpu_time({.pid = kNoPid, .cpu_time = 30ms}) == 30ms);
 }
 
 TEST_CASE("process_table: a tree begins with its root and leaves others out", "[control]") {

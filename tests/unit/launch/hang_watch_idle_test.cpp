@@ -12,15 +12,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Samples every 5 s of a fake clock.
+/// Samples a fake clock.
 struct Job {
-  explicit Job(ActivityKind watch = ActivityKind::activity) : clock(40s, watch) { clock.restart(now); }
+  explicit Job(ActivityKind watch = ActivityKind::activity, std::chrono::milliseconds timeout = 40s)
+      : clock(timeout, watch) {
+    clock.restart(now);
+  }
 
   /// The index of the first sample at which the job counts as hung, with `what` called before each; -1:
   /// never.
   int hangs_after(int looks, const std::function<void()>& what = [] {}) {
     for (int look = 1; look <= looks; ++look) {
-      now += 5s;
+      now += clock.interval();
       what();
       if (clock.observe(ranks, now)) return look;
     }
@@ -57,6 +60,16 @@ TEST_CASE("idle_clock: one rank that uses the CPU keeps the job alive, if CPU co
 TEST_CASE("idle_clock: occasional wake-ups are not activity", "[launch]") {
   Job job;
   CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 50ms; }) == 9);
+}
+
+TEST_CASE("idle_clock: with a short timeout, too, a process that wakes up now and then is idle", "[launch]") {
+  // Gloo's threads use half a percent of a core while they wait.
+  const std::chrono::milliseconds timeout = GENERATE(200ms, 1s, 3s);
+  Job job(ActivityKind::activity, timeout);
+  const auto interval = std::chrono::nanoseconds(job.clock.interval());
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += interval / 200; }) == 9);
+  Job busy(ActivityKind::activity, timeout);
+  CHECK(busy.hangs_after(50, [&] { busy.ranks[0].cpu_time += interval / 20; }) == -1);
 }
 
 TEST_CASE("idle_clock: a hang is reported once, and again after activity", "[launch]") {
