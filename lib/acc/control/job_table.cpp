@@ -23,13 +23,14 @@ std::string gpus_of(const RankUsage& usage) {
   return parts.empty() ? "-" : join(parts, ", ");
 }
 
-// `data`, and from a second on `data 3s`; in a collective, its name.
+// `data`, and from a second on `data 3s`; in a collective, its name; `, slow in data` of a straggler.
 std::string doing(const ProgressView& progress) {
   const bool waits = !progress.collective.empty();
   const std::string& name = waits ? progress.collective : progress.section;
   const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(waits ? progress.in_collective
                                                                                  : progress.in_section);
-  return since.count() < 1000 ? name : name + " " + short_duration(since);
+  const std::string text = since.count() < 1000 ? name : name + " " + short_duration(since);
+  return progress.slow_in.empty() ? text : text + ", slow in " + progress.slow_in;
 }
 
 // `0.213 s`

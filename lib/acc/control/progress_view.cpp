@@ -80,6 +80,7 @@ json to_json(const std::optional<ProgressView>& progress) {
           {"collective", waits ? json(progress->collective) : json()},
           {"collective_seconds", waits ? json(progress->in_collective.count()) : json()},
           {"collectives", progress->collectives},
+          {"slow_in", progress->slow_in.empty() ? json() : json(progress->slow_in)},
           {"spent_seconds", spent}};
 }
 
@@ -98,6 +99,8 @@ std::optional<ProgressView> progress_from_json(const json& in) {
     view.collective = collective;
     view.in_collective = Seconds(in.at("collective_seconds").get<double>());
   }
+  // The acc that runs the job may be an older one.
+  if (const auto slow = in.find("slow_in"); slow != in.end() && !slow->is_null()) view.slow_in = *slow;
   for (const auto& [section, time] : in.at("spent_seconds").items())
     view.spent[section] = Seconds(time.get<double>());
   return view;

@@ -108,7 +108,8 @@ class Agent {
   void suspend_or_resume(bool suspended);
   void on_prepared(const Prepared& prepared);
   void on_hang(const AgentEvent& event);
-  bool still_hangs(int attempt) const;
+  void on_straggler(const Straggler& straggler);
+  bool is_running(int attempt) const;
 
   void note_progress();
   StepsReached tell_progress(bool again);
@@ -374,6 +375,7 @@ AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
   if (const auto* of_node = std::get_if<NodeEvent>(&event)) on_node_event(*of_node);
   if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal(*arrived);
   on_hang(event);
+  if (const auto* straggler = std::get_if<Straggler>(&event)) on_straggler(*straggler);
   if (const auto* prepared = std::get_if<Prepared>(&event)) on_prepared(*prepared);
   if (auto* checked = std::get_if<NodesChecked>(&event)) checked_ = std::move(checked->result);
   if (std::holds_alternative<ReaderLost>(event)) on_reader_lost();
@@ -518,16 +520,21 @@ void Agent::on_reader_lost() {
 }
 
 // The report may arrive when the attempt has ended already.
-bool Agent::still_hangs(int attempt) const {
+void Agent::on_straggler(const Straggler& straggler) {
+  if (is_running(straggler.attempt))
+    parts_.reporter.report(StragglerFound{straggler.rank, straggler.other, straggler.slow});
+}
+
+bool Agent::is_running(int attempt) const {
   return attempt == attempt_ && !must_end() && running_ > 0;
 }
 
 void Agent::on_hang(const AgentEvent& event) {
-  if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && still_hangs(hung->attempt))
+  if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && is_running(hung->attempt))
     parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.watch});
-  if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && still_hangs(more->attempt))
+  if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && is_running(more->attempt))
     parts_.reporter.report(HangStacksFound{more->text});
-  if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && still_hangs(all->attempt))
+  if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && is_running(all->attempt))
     hung_ = plan_.hang.then != OnHang::report;
 }
 

@@ -14,8 +14,8 @@ std::int64_t nanoseconds(std::chrono::system_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
 }
 
-double to_seconds(std::chrono::milliseconds duration) {
-  return static_cast<double>(duration.count()) / 1000;
+double to_seconds(std::chrono::duration<double> duration) {
+  return duration.count();
 }
 
 // Exactly one of exit_code and signal is null.
@@ -123,6 +123,18 @@ std::string add(OrderedJson& line, const HangFound& event) {
 std::string add(OrderedJson& line, const HangStacksFound& event) {
   line["text"] = event.text;
   return "hang_stacks";
+}
+
+std::string add(OrderedJson& line, const StragglerFound& event) {
+  const SlowSection& slow = event.slow;
+  line.update({{"rank", event.rank},
+               {"section", name_of(slow.section)},
+               {"seconds", to_seconds(slow.spent)},
+               {"reference_seconds", to_seconds(slow.reference)},
+               {"other_rank", event.other ? OrderedJson(*event.other) : OrderedJson()},
+               {"step_seconds", to_seconds(slow.step)},
+               {"for_s", to_seconds(slow.duration)}});
+  return "straggler_found";
 }
 
 std::string add(OrderedJson& line, const Warning& event) {

@@ -37,6 +37,7 @@
 #include "acc/launch/log_file.hpp"
 #include "acc/launch/process_tree.hpp"
 #include "acc/launch/reporter.hpp"
+#include "acc/launch/straggler_watch.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/launch/watch_folder.hpp"
@@ -260,9 +261,17 @@ LaunchReport run_agent(const Job& job) {
                   [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
   }
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
+  const auto page_of = [&](int local_rank) {
+    return read_page(job.left.logs.page_prefix(status.view().attempt), local_rank);
+  };
+  StragglerWatch straggler(job.loop, plan.nproc_per_node,
+                           {.job = [&]() -> const JobView& { return status.view(); },
+                            .progress = page_of,
+                            .send = [&](AgentEvent event) { processes.post(std::move(event)); }});
   const auto view = [&] {
     JobView shown = status.view();
     read_progress(shown, job.left.logs.page_prefix(shown.attempt));
+    straggler.mark(shown);
     shown.rendezvous = rendezvous->state();
     if (fork_server) shown.importing = fork_server->importing();
     if (outside && shown.importing) {
@@ -279,19 +288,18 @@ LaunchReport run_agent(const Job& job) {
        .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
-  HangWatch hang(
-      job.loop, plan.hang,
-      {.job = [&]() -> const JobView& { return status.view(); },
-       .view = view,
-       .progress =
-           [&](int rank) { return read_page(job.left.logs.page_prefix(status.view().attempt), rank); },
-       .written = [&](int rank) { return output.written(rank); },
-       .send = [&](AgentEvent event) { processes.post(std::move(event)); },
-       .environment = plan.inherited});
+  HangWatch hang(job.loop, plan.hang,
+                 {.job = [&]() -> const JobView& { return status.view(); },
+                  .view = view,
+                  .progress = page_of,
+                  .written = [&](int rank) { return output.written(rank); },
+                  .send = [&](AgentEvent event) { processes.post(std::move(event)); },
+                  .environment = plan.inherited});
   Reporters reporters;
   reporters.add(job.reporters);
   reporters.add(status);
   reporters.add(hang);
+  reporters.add(straggler);
   std::optional<NodeCheck> preflight;
   if (plan.preflight != Preflight::none) preflight.emplace(job.loop);
   const auto check_nodes = [&](const Round& round, int attempt) {

@@ -14,6 +14,7 @@
 #include "acc/base/running_clock.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/step_comparison.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/preflight/exchange.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
@@ -93,6 +94,14 @@ struct HangStacks {
 struct HangExamined {
   int attempt = 0;
 };
+/// A rank has become slow in a section of its steps, beside the other ranks of this node.
+struct Straggler {
+  int attempt = 0;
+  int rank = 0;
+  /// The only other rank; nullopt: there are several.
+  std::optional<int> other = {};
+  SlowSection slow = {};
+};
 /// The nodes of the round have been checked.
 struct NodesChecked {
   NodeCheckResult result = {};
@@ -105,7 +114,7 @@ struct Prepared {
 struct TimeUp {};
 using AgentEvent =
     std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten, SupervisorLost,
-                 ReaderLost, Hung, HangStacks, HangExamined, NodesChecked, Prepared, TimeUp>;
+                 ReaderLost, Hung, HangStacks, HangExamined, Straggler, NodesChecked, Prepared, TimeUp>;
 
 /// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
 /// by next(), so the agent reads as a sequence and its tests need no processes.

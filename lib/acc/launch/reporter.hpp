@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "acc/launch/launch_report.hpp"
+#include "acc/launch/step_comparison.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/preflight/exchange.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
@@ -91,6 +92,13 @@ struct HangStacksFound {
   /// Whole lines for a person.
   std::string text = {};
 };
+/// A rank is slow in a section of its steps, and the other ranks of this node wait for it.
+struct StragglerFound {
+  int rank = 0;
+  /// The only other rank; nullopt: there are several.
+  std::optional<int> other = {};
+  SlowSection slow = {};
+};
 /// A problem that does not end the job, such as a full disk.
 struct Warning {
   std::string text = {};
@@ -105,7 +113,7 @@ struct Finished {
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
                            Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged,
-                           HangFound, HangStacksFound, Warning, Failed, Finished>;
+                           HangFound, HangStacksFound, StragglerFound, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

@@ -211,6 +211,31 @@ std::string text_of(const HangStacksFound& event) {
   return event.text;
 }
 
+// `31 ms`, `1.2 s`
+std::string short_time(std::chrono::duration<double> time) {
+  return time.count() < 1 ? fmt::format("{:.3g} ms", time.count() * 1000)
+                          : fmt::format("{:.3g} s", time.count());
+}
+
+// `18 % slower`, where there is something to compare with.
+std::string slower_text(const SlowSection& slow) {
+  constexpr int kMaxPercent = 999;
+  const double percent =
+      (static_cast<double>(slow.spent.count()) / static_cast<double>(slow.reference.count()) - 1) * 100;
+  return slow.reference.count() > 0 && percent <= kMaxPercent ? fmt::format("{:.0f} % slower", percent)
+                                                              : "slower";
+}
+
+std::string text_of(const StragglerFound& event) {
+  const SlowSection& slow = event.slow;
+  const std::string where = slow.section == acc::Section::other ? "outside of all sections"
+                                                                : "in " + std::string(name_of(slow.section));
+  return fmt::format("acc: warning: rank {} has been {} {} for {} ({} a step, {} {})\n", event.rank,
+                     slower_text(slow), where, short_time(slow.duration), short_time(slow.spent),
+                     event.other ? fmt::format("rank {} takes", *event.other) : "the median is",
+                     short_time(slow.reference));
+}
+
 std::string text_of(const Finished& event, const std::string& host, const std::string& python) {
   if (event.report.hung) return fmt::format("acc: the job hung and was stopped (exit code {})\n", kHungCode);
   if (asks_for_requeue(event.report))

@@ -67,6 +67,8 @@ TEST_CASE("job_table: how far each rank is, where one says so", "[control]") {
   waiting.collective = "all_reduce";
   waiting.in_collective = 12s;
   CHECK(job_table({usage}, now, 200).find("  all_reduce 12s  ") != std::string::npos);
+  waiting.slow_in = "data";
+  CHECK(job_table({usage}, now, 200).find("  all_reduce 12s, slow in data  ") != std::string::npos);
   CHECK(job_list({usage})[0]["ranks"][0]["progress"]["collective"] == "all_reduce");
   CHECK(job_list({usage})[0]["ranks"][2]["progress"].is_null());
 }

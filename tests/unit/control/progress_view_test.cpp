@@ -67,6 +67,12 @@ TEST_CASE("progress_view: is read as it was sent", "[control]") {
   const std::optional<ProgressView> view = view_of(waiting(), 100s);
   CHECK(progress_from_json(to_json(view)) == view);
   CHECK(progress_from_json(to_json(std::optional<ProgressView>())) == std::nullopt);
+  auto slow = view;
+  slow->slow_in = "data";
+  CHECK(progress_from_json(to_json(slow)) == slow);
+  nlohmann::json of_older = to_json(view);
+  of_older.erase("slow_in");
+  CHECK(progress_from_json(of_older) == view);
   CHECK(progress_from_json(to_json(std::optional(ProgressView()))) == ProgressView());
 }
 

@@ -968,6 +968,20 @@ TEST_CASE("agent: a hang is reported, and the job continues", "[launch]") {
   CHECK(job.processes.signals().empty());
 }
 
+TEST_CASE("agent: a straggler is reported once it is found, unless its attempt is over", "[launch]") {
+  Job job;
+  const SlowSection slow{.section = acc::Section::data};
+  job.processes.finds(Straggler{.attempt = 0, .rank = 1, .other = 0, .slow = slow}, 1s);
+  job.processes.finds(Straggler{.attempt = 7, .rank = 0, .slow = slow}, 2s);
+  job.processes.will_end(0, Exited{0}, 5s);
+  job.processes.will_end(1, Exited{0}, 5s);
+  CHECK(job.run(plan_of(2)).exit_code == 0);
+  REQUIRE(job.reporter.all<StragglerFound>().size() == 1);
+  CHECK(job.reporter.all<StragglerFound>()[0].rank == 1);
+  CHECK(job.reporter.all<StragglerFound>()[0].other == 0);
+  CHECK(job.reporter.all<StragglerFound>()[0].slow == slow);
+}
+
 TEST_CASE("agent: a hung job is stopped if requested", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);

@@ -56,6 +56,8 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       Restarting{failure(), 1, 3},
       HangFound{60s, "rank 0: asleep\n", OnHang::kill},
       HangStacksFound{"#0 wait\n"},
+      StragglerFound{.rank = 5, .slow = {.section = acc::Section::data, .spent = 31ms, .reference = 26ms}},
+      StragglerFound{.rank = 0, .other = 1, .slow = {.section = acc::Section::other}},
       PreflightFinished{{.json = R"({"schema":1,"passed":true})"}},
       PreflightFinished{{.passed = false}},
       Warning{"a full disk"},

@@ -138,6 +138,16 @@ TEST_CASE("text_reporter: warnings", "[launch]") {
   CHECK(text_of(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
 }
 
+TEST_CASE("text_reporter: a rank that is slow, where, and beside what", "[launch]") {
+  SlowSection slow{.section = acc::Section::data, .spent = 31ms, .reference = 26ms, .duration = 40s};
+  CHECK(text_of(StragglerFound{.rank = 5, .slow = slow}) ==
+        "acc: warning: rank 5 has been 19 % slower in data for 40 s (31 ms a step, the median is 26 ms)\n");
+  slow = {.section = acc::Section::other, .spent = 1500ms, .duration = 6400ms};
+  CHECK(text_of(StragglerFound{.rank = 1, .other = 0, .slow = slow}) ==
+        "acc: warning: rank 1 has been slower outside of all sections for 6.4 s (1.5 s a step, rank 0 takes "
+        "0 ms)\n");
+}
+
 TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows", "[launch]") {
   CHECK(text_of(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
         "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated trainings: steps of 100 ms with noise, whose ranks wait for the slowest in backward.
+#include "acc/launch/step_comparison.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include "support/catch.hpp"
+
+namespace step_comparison_test {
+
+using namespace acc;
+using namespace acc::launcher;
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+using Stragglers = std::vector<StepComparison::Straggler>;
+
+struct Training {
+  explicit Training(std::size_t ranks, double noise_of_sections = 0, unsigned seed = 0)
+      : pages(ranks, Progress{.pid = 1}), noise(noise_of_sections), random(seed) {}
+
+  /// One step; then the pages are read.
+  Stragglers step() {
+    std::vector<Seconds> own(pages.size());
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      for (const auto& [section, time] : kEven) own[i] += spend(i, section, time * factor());
+      own[i] += spend(i, slow_section, i == slow_rank ? delay : 0s) + kBackward * factor();
+    }
+    const Seconds longest = *std::ranges::max_element(own);
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      if (in_step) spend(i, acc::Section::backward, longest - own[i] + kBackward);
+      ++pages[i]->steps;
+      pages[i]->step_ended += std::chrono::duration_cast<nanoseconds>(longest);
+    }
+    now += std::chrono::duration_cast<nanoseconds>(longest);
+    return comparison.observe(pages, now);
+  }
+
+  /// What was found in so many steps.
+  Stragglers steps(int count, const std::function<void(int)>& before = [](int) {}) {
+    Stragglers all;
+    for (int i = 0; i < count; ++i) {
+      before(i);
+      std::ranges::copy(step(), std::back_inserter(all));
+    }
+    return all;
+  }
+
+  /// After how many steps the first is found, which is `rank`; -1: not within `count`.
+  int found_after(std::size_t rank, int count) {
+    for (int i = 1; i <= count; ++i) {
+      const Stragglers found = step();
+      if (!found.empty()) return found[0].rank == rank ? i : -1;
+    }
+    return -1;
+  }
+
+  Seconds spend(std::size_t rank, acc::Section section, Seconds time) {
+    pages[rank]->spent[static_cast<std::size_t>(section)] += std::chrono::duration_cast<nanoseconds>(time);
+    return time;
+  }
+
+  double factor() { return std::max(0.0, 1 + noise * normal(random)); }
+
+  static constexpr std::array kEven = {
+      std::pair(acc::Section::other, Seconds(2ms)), std::pair(acc::Section::data, Seconds(20ms)),
+      std::pair(acc::Section::forward, Seconds(30ms)), std::pair(acc::Section::optimizer, Seconds(8ms))};
+  static constexpr Seconds kBackward = 40ms;
+
+  std::vector<std::optional<Progress>> pages;
+  double noise;
+  std::mt19937 random;
+  std::normal_distribution<double> normal = {};
+  std::size_t slow_rank = 0;
+  acc::Section slow_section = acc::Section::data;
+  Seconds delay = 0s;
+  /// Whether they wait for each other in each step.
+  bool in_step = true;
+  StepComparison::TimePoint now = {};
+  StepComparison comparison = {};
+};
+
+}  // namespace
+
+TEST_CASE("step_comparison: says in which section a rank is slow, how slow, and for how long", "[launch]") {
+  Training training(4);
+  training.slow_rank = 2;
+  training.delay = 10ms;
+  const Stragglers found = training.steps(100);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 2);
+  CHECK(found[0].other == std::nullopt);
+  const SlowSection& slow = found[0].slow;
+  CHECK(slow.section == acc::Section::data);
+  CHECK(slow.spent == 30ms);
+  CHECK(slow.reference == 20ms);
+  CHECK(std::chrono::round<std::chrono::milliseconds>(slow.step) == 110ms);
+  CHECK(slow.duration >= 20 * 110ms);
+  CHECK(training.comparison.slow_in(2) == acc::Section::data);
+  CHECK(training.comparison.slow_in(1) == std::nullopt);
+}
+
+TEST_CASE("step_comparison: a rank that is slow by 10 % of a step is found within 30 steps", "[launch]") {
+  const double noise = GENERATE(0.0, 0.05, 0.1);
+  const std::size_t ranks = GENERATE(2U, 3U, 4U, 8U);
+  const acc::Section section =
+      GENERATE(acc::Section::data, acc::Section::forward, acc::Section::optimizer, acc::Section::other);
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    Training training(ranks, noise, seed);
+    CHECK(training.steps(100).empty());
+    training.slow_rank = ranks - 1;
+    training.slow_section = section;
+    training.delay = 14ms;  // of a step, which the delay and the slowest of the others make longer
+    CAPTURE(noise, ranks, name_of(section), seed);
+    const int steps = training.found_after(ranks - 1, 30);
+    CHECK(steps > 0);
+  }
+}
+
+TEST_CASE("step_comparison: even ranks are not slow, however their steps vary", "[launch]") {
+  const double noise = GENERATE(0.05, 0.1, 0.2, 0.4);
+  const std::size_t ranks = GENERATE(2U, 3U, 4U, 8U);
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    CAPTURE(noise, ranks, seed);
+    CHECK(Training(ranks, noise, seed).steps(1000).empty());
+  }
+}
+
+TEST_CASE("step_comparison: a long step now and then makes no slow rank", "[launch]") {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    Training training(4, 0.1, seed);
+    std::bernoulli_distribution is_long(0.02);
+    CAPTURE(seed);
+    CHECK(training
+              .steps(1000,
+                     [&](int) {
+                       training.slow_rank = training.random() % 4;
+                       training.delay = is_long(training.random) ? 1s : 0s;
+                     })
+              .empty());
+  }
+}
+
+TEST_CASE("step_comparison: where ranks differ anyway, one of them must differ more", "[launch]") {
+  const auto uneven = [](Seconds last) {
+    Training training(8);
+    return training.steps(200, [&](int) {
+      for (std::size_t i = 0; i < 7; ++i) {
+        training.spend(i, acc::Section::data, static_cast<double>(i) * 4ms);
+        training.spend(i, acc::Section::backward, last - static_cast<double>(i) * 4ms);
+      }
+      training.spend(7, acc::Section::data, last);
+    });
+  };
+  CHECK(uneven(28ms).empty());
+  CHECK(uneven(100ms).size() == 1);
+}
+
+TEST_CASE("step_comparison: the first steps do not count", "[launch]") {
+  Training training(2);
+  training.delay = 5s;
+  CHECK(training.steps(10).empty());
+  training.delay = 0s;
+  CHECK(training.steps(100).empty());
+}
+
+TEST_CASE("step_comparison: is said once, and again only after the rank was even", "[launch]") {
+  Training training(2);
+  training.delay = 20ms;
+  const Stragglers first = training.steps(500);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].other == 1U);
+  training.delay = 0s;
+  CHECK(training.steps(100).empty());
+  CHECK(training.comparison.slow_in(0) == std::nullopt);
+  training.delay = 20ms;
+  CHECK(training.steps(100).size() == 1);
+}
+
+TEST_CASE("step_comparison: a slow rank may be slow in another section, too", "[launch]") {
+  Training training(3);
+  training.delay = 20ms;
+  CHECK(training.steps(100).size() == 1);
+  CHECK(training.steps(100, [&](int) { training.spend(0, acc::Section::forward, 30ms); }).size() == 1);
+}
+
+TEST_CASE("step_comparison: evaluations and saves do not count", "[launch]") {
+  Training training(4);
+  const auto work = GENERATE(acc::Section::evaluation, acc::Section::saving);
+  CHECK(training
+            .steps(200,
+                   [&](int) {
+                     training.spend(0, work, 1s);
+                     for (std::size_t i = 1; i < 4; ++i) training.spend(i, acc::Section::communication, 1s);
+                   })
+            .empty());
+}
+
+TEST_CASE("step_comparison: nobody is slow for whom nobody waits", "[launch]") {
+  // Each on its own, or waiting where no wait is told from work, as a host for its GPU.
+  Training training(2);
+  training.in_step = false;
+  training.delay = 50ms;
+  CHECK(training.steps(200).empty());
+}
+
+TEST_CASE("step_comparison: a step count that falls begins a new training, with its first steps",
+          "[launch]") {
+  Training training(2);
+  CHECK(training.steps(50).empty());
+  for (auto& page : training.pages) page->steps = 0;
+  training.delay = 5s;
+  CHECK(training.steps(9).empty());
+  training.delay = 0s;
+  CHECK(training.steps(100).empty());
+  for (auto& page : training.pages) page->steps = 0;
+  training.delay = 20ms;
+  CHECK(training.steps(100).size() == 1);
+  for (auto& page : training.pages) page->steps = 0;
+  CHECK(training.steps(100).empty());  // that rank 0 is slow has been said
+}
+
+TEST_CASE("step_comparison: pages that come later, are missed once, or are alone", "[launch]") {
+  Training training(3);
+  training.slow_rank = 1;
+  training.delay = 20ms;
+  auto& pages = training.pages;
+  const auto second = std::exchange(pages[2], std::nullopt);
+  const auto first = std::exchange(pages[0], std::nullopt);
+  CHECK(training.comparison.observe(pages, training.now).empty());
+  CHECK(training.comparison.observe({std::nullopt, std::nullopt, std::nullopt}, training.now).empty());
+  pages[0] = first;
+  pages[2] = second;
+  const Stragglers found =
+      training.steps(100, [&](int) { training.comparison.observe({pages[0], std::nullopt, pages[2]}, {}); });
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 1);
+}
+
+}  // namespace step_comparison_test
