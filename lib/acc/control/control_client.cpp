@@ -28,6 +28,7 @@ constexpr std::string_view kSocketSuffix = ".sock";
 constexpr std::chrono::seconds kTimeout{3};
 // Of a job's answer: some thousand ranks.
 constexpr std::size_t kMaxBytes = std::size_t{4} << 20U;
+constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
 
 timeval to_timeval(std::chrono::microseconds time) {
   return {.tv_sec = time.count() / 1'000'000, .tv_usec = time.count() % 1'000'000};
@@ -88,7 +89,7 @@ bool ControlClient::send(const json& request) {
 }
 
 bool ControlClient::receive() {
-  std::array<char, 1U << 14U> buffer;
+  std::array<char, kPieceBytes> buffer;
   ssize_t n = ::recv(connection_.get(), buffer.data(), buffer.size(), 0);
   while (n < 0 && errno == EINTR) n = ::recv(connection_.get(), buffer.data(), buffer.size(), 0);
   if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
@@ -113,11 +114,17 @@ std::optional<json> ControlClient::read_message() {
 }
 
 std::optional<json> ControlClient::read_message(std::chrono::steady_clock::time_point deadline) {
+  // What is there already is read after the deadline, too, in pieces that hold the longest message.
+  constexpr std::chrono::steady_clock::duration kLateWait = std::chrono::milliseconds(1);
+  constexpr std::size_t kLatePieces = kMaxBytes / kPieceBytes;
+  std::size_t late = 0;
   bool in_time = true;
   while (in_time && !has_received()) {
     const auto rest = deadline - std::chrono::steady_clock::now();
-    if (rest <= std::chrono::microseconds(1) || received_.size() > kMaxBytes) return std::nullopt;
-    set_timeout(connection_.get(), to_timeval(std::chrono::duration_cast<std::chrono::microseconds>(rest)));
+    if (rest <= kLateWait) ++late;
+    if (late > kLatePieces || received_.size() > kMaxBytes) return std::nullopt;
+    const auto wait = std::max(rest, kLateWait);
+    set_timeout(connection_.get(), to_timeval(std::chrono::duration_cast<std::chrono::microseconds>(wait)));
     in_time = receive();
   }
   set_timeout(connection_.get(), {});
@@ -141,48 +148,63 @@ void ControlClient::read_rest(const std::function<void(std::string_view)>& on_by
 
 namespace {
 
-void ask_job(const Descriptor& folder, const std::string& name, uid_t owner, FoundJobs& found) {
+// A job that has been asked.
+struct AskedJob {
+  std::string id = {};
+  ControlClient client;
+};
+
+std::optional<AskedJob> ask_job(const Descriptor& folder, const std::string& name, uid_t owner) {
   Descriptor connection = connect_to(folder.get(), name);
-  if (!connection) return;
+  if (!connection) return std::nullopt;
   const auto peer = peer_of(connection.get());
   // A link to a socket of somebody else.
-  if (owner != ::geteuid() && (!peer || peer->uid != owner)) return;
-  ControlClient client(std::move(connection));
-  const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
-  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
-  const auto answer = client.send({{"request", "view"}}) ? client.read_message(deadline) : std::nullopt;
+  if (owner != ::geteuid() && (!peer || peer->uid != owner)) return std::nullopt;
+  AskedJob job{.id = name.substr(0, name.size() - kSocketSuffix.size()),
+               .client = ControlClient(std::move(connection))};
+  job.client.send({{"request", "view"}});
+  return job;
+}
+
+void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, FoundJobs& found) {
+  const auto answer = job.client.read_message(deadline);
   if (!answer) {
-    found.silent.push_back(id);
+    found.silent.push_back(job.id);
     return;
   }
   JobView view = job_view_from_json(*answer);
-  if (is_elsewhere(view, client.descriptor())) {
-    found.warnings.push_back("job " + id + " runs in another container, whose processes are not seen here");
+  if (is_elsewhere(view, job.client.descriptor())) {
+    found.warnings.push_back("job " + job.id +
+                             " runs in another container, whose processes are not seen here");
     return;
   }
-  found.running.push_back({std::move(view), std::move(client)});
+  found.running.push_back({std::move(view), std::move(job.client)});
 }
 
 }  // namespace
 
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
   FoundJobs found;
-  const auto warn = [&](const Error& error) { found.warnings.emplace_back(error.what()); };
-  for (const auto& [path, owner] : folders) {
+  const auto with_warning = [&](const auto& action) {
     try {
-      const Descriptor folder = open_runtime_folder(path, false, owner);
-      if (!folder) continue;
-      for (const std::string& name : names_in(folder, kSocketSuffix)) {
-        try {
-          ask_job(folder, name, owner, found);
-        } catch (const Error& error) {
-          warn(error);
-        }
-      }
+      action();
     } catch (const Error& error) {
-      warn(error);
+      found.warnings.emplace_back(error.what());
     }
+  };
+  // All before the first answer, so that several that do not answer take no longer than one.
+  std::vector<AskedJob> asked;
+  for (const auto& [path, owner] : folders) {
+    with_warning([&, &path = path, owner = owner] {
+      const Descriptor folder = open_runtime_folder(path, false, owner);
+      if (!folder) return;
+      for (const std::string& name : names_in(folder, kSocketSuffix)) {
+        if (auto job = ask_job(folder, name, owner)) asked.push_back(std::move(*job));
+      }
+    });
   }
+  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+  for (AskedJob& job : asked) with_warning([&] { read_answer(std::move(job), deadline, found); });
   return found;
 }
 

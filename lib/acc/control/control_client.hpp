@@ -28,7 +28,7 @@ class ControlClient {
   /// replies and invalid JSON.
   std::optional<nlohmann::json> read_message();
 
-  /// The same; absent, too, if `deadline` comes first or the message is longer than 4 MiB.
+  /// The same; absent, too, if the message is not there at `deadline`, or is longer than 4 MiB.
   std::optional<nlohmann::json> read_message(std::chrono::steady_clock::time_point deadline);
 
   /// Exactly `size` bytes, or fewer at the end of the connection.

@@ -119,6 +119,32 @@ TEST_CASE("control_client: root finds another user's job only behind a socket of
   CHECK(found.warnings.empty());
 }
 
+TEST_CASE("control_client: jobs that do not answer are named, and one after them is found", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  std::vector<Descriptor> silent;
+  for (const char* name : {"a-1.sock", "b-2.sock", "c-3.sock"}) {
+    silent.push_back(leave_socket(folder / name));
+    REQUIRE(::listen(silent.back().get(), 1) == 0);
+  }
+  const Descriptor listening(leave_socket(folder / "d-4.sock"));
+  REQUIRE(::listen(listening.get(), 1) == 0);
+  std::thread answers([&] {
+    const Descriptor connection(::accept(listening.get(), nullptr, nullptr));
+    const std::string view = to_json(JobView{.id = "d-4"}).dump() + "\n";
+    std::array<char, 100> request = {};
+    CHECK(::recv(connection.get(), request.data(), request.size(), 0) > 0);
+    CHECK(::send(connection.get(), view.data(), view.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(view.size()));
+  });
+  const FoundJobs found = find_jobs({folder});
+  answers.join();
+  CHECK(found.silent == std::vector<std::string>{"a-1", "b-2", "c-3"});
+  REQUIRE(found.running.size() == 1);
+  CHECK(found.running[0].view.id == "d-4");
+}
+
 TEST_CASE("control_client: a job that talks without end is not listened to for ever", "[control]") {
   std::array<int, 2> ends = {};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
