@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards of several processes are gathered by runtime/sharded_test and parity/sharded_states.
+// Shards of several processes are gathered by runtime/sharded_checkpoints_test and parity/sharded_states.
 #include "acc/runtime/checkpoint/gathered_optimizer_state.hpp"
 
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers between processes are tested by runtime/sharded_test.
+// Transfers between processes are tested by runtime/sharded_training_test.
 #include "acc/runtime/comm/flat_transfer.hpp"
 
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that differ are tested by runtime/sharded_test.
+// Processes that differ are tested by runtime/sharded_training_test.
 #include "acc/runtime/sharded/call_order.hpp"
 
 #include <string>

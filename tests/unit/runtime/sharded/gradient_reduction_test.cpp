@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means over several processes are tested by runtime/sharded_test.
+// Means over several processes are tested by runtime/sharded_training_test.
 #include "acc/runtime/sharded/gradient_reduction.hpp"
 
 #include <string>

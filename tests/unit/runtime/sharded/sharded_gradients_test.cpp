@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms over several processes are tested by runtime/sharded_test.
+// Norms over several processes are tested by runtime/sharded_training_test.
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 
 #include <ATen/ops/full_like.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps on several processes are tested by runtime/sharded_test.
+// Steps on several processes are tested by runtime/sharded_training_test.
 #include "acc/runtime/sharded/sharded_optimizer.hpp"
 
 #include <torch/optim/lbfgs.h>

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of sharded models on several processes: their memory, how they are gathered, and what is
+// refused.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+
+#include "acc/runtime/parallel/join.hpp"
+#include "acc/runtime/parallel/local_sgd.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+#include "runtime/sharded_stack.hpp"
+#include "support/catch.hpp"
+
+namespace sharded_parameters_test {
+
+using namespace sharded_stack;
+
+namespace {
+
+// LibTorch's CPU allocator, with the sum of what is allocated.
+class CountingAllocator final : public c10::Allocator {
+ public:
+  static CountingAllocator& get() {
+    static CountingAllocator allocator;
+    static const bool is_set = (c10::SetCPUAllocator(&allocator, /*priority=*/100), true);
+    (void)is_set;
+    return allocator;
+  }
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return {nullptr, nullptr, &release, c10::Device(c10::kCPU)};
+    char* block = static_cast<char*>(c10::alloc_cpu(bytes + kHeader));
+    std::memcpy(block, &bytes, sizeof bytes);
+    change(static_cast<std::int64_t>(bytes));
+    return {block + kHeader, block + kHeader, &release, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+  static std::int64_t live() {
+    const std::scoped_lock lock(mutex_);
+    return live_;
+  }
+  // Waits for it: what was transferred last may be held by another thread for a moment.
+  static bool falls_to(std::int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return live_ <= bytes; });
+  }
+
+ private:
+  static constexpr std::size_t kHeader = 64;
+
+  static void release(void* data) {
+    if (data == nullptr) return;
+    char* block = static_cast<char*>(data) - kHeader;
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, block, sizeof bytes);
+    change(-static_cast<std::int64_t>(bytes));
+    c10::free_cpu(block);
+  }
+  static void change(std::int64_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    live_ += bytes;
+    changed_.notify_all();
+  }
+
+  inline static std::mutex mutex_;
+  inline static std::condition_variable changed_;
+  inline static std::int64_t live_ = 0;
+};
+
+std::shared_ptr<acc::detail::ShardedModule> sharded_module(const acc::Model<StackImpl>& model) {
+  return std::dynamic_pointer_cast<acc::detail::ShardedModule>(model.distributed());
+}
+
+}  // namespace
+
+TEST_CASE("sharded: gathered parameters need memory for the root and two blocks, and none outside",
+          "[ranks]") {
+  acc::Accelerator accelerator(sharded(3));
+  Stack net = seeded_stack({.blocks = 6});
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const auto module = sharded_module(model);
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor x = batch_of(step);
+    accelerator.backward(loss_of(model(x), x));
+    optimizer.step();
+    optimizer.zero_grad();
+    for (const auto& unit : module->units()) CHECK_FALSE(unit->is_allocated());
+  }
+  const auto& units = module->units();
+  CHECK(units.size() == 7);
+  CHECK(units[0]->is_root());
+  CHECK(module->take_peak_bytes() == units[0]->bytes() + 2 * units[1]->bytes());
+}
+
+TEST_CASE("sharded: between steps stage 2 takes at most 0.65 of DDP's memory, stage 3 at most 0.4",
+          "[ranks][cpu]") {
+  CountingAllocator::get();
+  std::int64_t ddp = 0;
+  for (const auto& [number, part] : {std::pair(0, 1.0), std::pair(2, 0.65), std::pair(3, 0.4)}) {
+    CAPTURE(number);
+    acc::Accelerator accelerator(number == 0 ? acc::AcceleratorOptions() : sharded(number));
+    const std::int64_t before = CountingAllocator::live();
+    Stack net = seeded_stack({.blocks = 12});
+    auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+    for (int step = 0; step < 3; ++step) {
+      const at::Tensor x = batch_of(step);
+      accelerator.backward(loss_of(model(x), x));
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    if (number == 0) ddp = CountingAllocator::live() - before;
+    const auto allowed = static_cast<std::int64_t>(part * static_cast<double>(ddp));
+    const bool falls = CountingAllocator::falls_to(before + allowed);
+    CAPTURE(ddp, allowed, CountingAllocator::live() - before);
+    CHECK(falls);
+  }
+}
+
+TEST_CASE("sharded: a parameter that is read outside of the model is an error that says what to do",
+          "[ranks]") {
+  acc::Accelerator accelerator(sharded(3));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const at::Tensor weight = net->blocks[1]->up->weight;
+  const std::string text = error_of([&] { weight.norm().item<float>(); }).what();
+  INFO(text);
+  CHECK(text.find("'block1' cannot be used here: each process has only a shard") != std::string::npos);
+  CHECK(text.find("accelerator.gathered_parameters(model)") != std::string::npos);
+  CHECK_NOTHROW(weight.detach().t());
+  CHECK(error_of([&] { (void)net->forward(batch_of(0)); }).what() != std::string("none"));
+  CHECK(error_of([&] { acc::clip_grad_norm(net->parameters(), 1); }).problems().front().hint ==
+        "call accelerator.clip_grad_norm_");
+}
+
+TEST_CASE("sharded: gathered parameters are rank 0's at first, and changes to them are kept", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const auto precision = GENERATE(acc::MixedPrecision::no, acc::MixedPrecision::bf16);
+  acc::Accelerator accelerator(sharded(number, {.mixed_precision = precision}));
+  Stack expected = seeded_stack();
+  acc::set_seed(static_cast<std::uint64_t>(7 + rank()));
+  Stack net;
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const bool exact = precision == acc::MixedPrecision::no;
+  {
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    CHECK(flat(*net).to(at::kFloat).allclose(flat(*expected), exact ? 0 : 1e-2, exact ? 0 : 1e-2));
+    const at::NoGradGuard no_grad;
+    net->blocks[2]->up->weight.fill_(0.5);
+  }
+  CHECK(accelerator.get_state_dict(model).contains("words.weight") == (rank() == 0));
+  {
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    CHECK(net->blocks[2]->up->weight.eq(0.5).all().item<bool>());
+  }
+  const acc::NamedTensors state = accelerator.get_state_dict(model);
+  if (rank() == 0) {
+    // The digits that bf16 lacks are still there.
+    CHECK(state.at("words.weight").cpu().equal(expected->words->weight));
+    CHECK(state.at("block2.up.weight").eq(0.5).all().item<bool>());
+  }
+}
+
+TEST_CASE("sharded: steps and changes are kept while parameters are gathered", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const auto train = [number](bool gathered_all_the_time) {
+    acc::Accelerator accelerator(sharded(number));
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    std::vector<double> losses;
+    std::unique_ptr<acc::GatheredParameters> gathered;
+    const auto gather = [&, &model = model] {
+      gathered.reset(new acc::GatheredParameters(accelerator.gathered_parameters(model)));
+    };
+    if (gathered_all_the_time) gather();
+    for (int step = 0; step < 4; ++step) {
+      if (!gathered_all_the_time) gather();
+      {
+        const at::NoGradGuard no_grad;
+        if (step == 2) net->out->bias.add_(0.5);
+      }
+      if (!gathered_all_the_time) gathered.reset();
+      const at::Tensor x = batch_of(step);
+      const at::Tensor loss = loss_of(model(x), x);
+      losses.push_back(loss.item<double>());
+      optimizer.zero_grad();
+      accelerator.backward(loss);
+      optimizer.step();
+    }
+    gathered.reset();
+    gather();
+    losses.push_back(flat(*net).square().sum().item<double>());
+    return losses;
+  };
+  CHECK(train(true) == train(false));
+}
+
+TEST_CASE("sharded: parameters that are replaced, or given to the optimizer later, are refused", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  acc::Accelerator accelerator(sharded(number));
+  Stack net = seeded_stack();
+  const std::vector<at::Tensor> all = net->parameters();
+  auto [model, optimizer] =
+      accelerator.prepare(net, torch::optim::SGD(std::vector<at::Tensor>(all.begin() + 1, all.end()), 0.1));
+  const at::Tensor x = batch_of(0);
+  accelerator.backward(loss_of(model(x), x));
+  optimizer.step();
+  optimizer.native().add_param_group(torch::optim::OptimizerParamGroup({all.front()}));
+  accelerator.backward(loss_of(model(x), x));
+  CHECK(error_of([&, &optimizer = optimizer] { optimizer.step(); })
+            .problems()
+            .front()
+            .what.starts_with("a parameter group was added after it was prepared"));
+  const auto replace = [&] { net->out->bias.set_data(at::zeros({kWords}, here())); };
+  if (number == 3) {
+    CHECK(error_of(replace).problems().front().what.find("cannot be used here") != std::string::npos);
+    return;
+  }
+  replace();
+  const acc::Error error = error_of([&, &model = model] { model(x); });
+  CHECK(error.problems().front().where == "parameter 'out.bias'");
+  CHECK(error.problems().front().what.starts_with("its memory was replaced after the model was prepared"));
+}
+
+TEST_CASE("sharded: a module that was replaced after prepare is named", "[ranks]") {
+  acc::Accelerator accelerator(sharded(2));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  net->replace_module("out", torch::nn::Linear(kWidth, kWords));
+  const acc::Error error = error_of([&, &model = model] { model(batch_of(0)); });
+  CHECK(error.problems().front().where == "parameter 'out.weight'");
+  CHECK(error.problems().front().what.starts_with("is another one than when the model was prepared"));
+}
+
+TEST_CASE("sharded: a model that is refused for its buffers is left as it was", "[ranks]") {
+  struct CountedImpl : torch::nn::Module {
+    CountedImpl() : linear(register_module("linear", torch::nn::Linear(2, 1))) {
+      register_buffer("count", at::empty({1}, at::TensorOptions(at::kMeta)));
+    }
+    torch::nn::Linear linear;
+  };
+  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{}});
+  const auto net = std::make_shared<CountedImpl>();
+  CHECK(error_of([&] { accelerator.prepare(net); }).problems().front().hint ==
+        "make buffers on the CPU: they are not sharded");
+  net->linear->forward(at::ones({1, 2})).sum().backward();
+  CHECK(net->linear->weight.grad().eq(1).all().item<bool>());
+}
+
+TEST_CASE("sharded: what is not there is refused in a line that says what to do", "[ranks]") {
+  acc::Accelerator accelerator(sharded(3));
+  Stack net = seeded_stack();
+  const auto hint_of = [](const std::function<void()>& function) {
+    const acc::Error error = error_of(function);
+    INFO(error.what());
+    CHECK(std::count(error.what(), error.what() + std::string(error.what()).size(), '\n') == 0);
+    return error.problems().front().hint;
+  };
+  CHECK(hint_of([] { acc::Accelerator(sharded(3, {.ddp = {.comm_hook = acc::CommHook::bf16}})); }) ==
+        "leave it out, or train without fsdp (--use_fsdp)");
+  auto model = accelerator.prepare(net);
+  CHECK(hint_of([&] { accelerator.prepare(torch::optim::LBFGS(net->parameters())); }) ==
+        "SGD, Adam, AdamW, RMSprop and Adagrad can");
+  CHECK(hint_of([&] { accelerator.prepare(net); }) == "prepare it once, and pass the prepared model");
+  CHECK(hint_of([&] { acc::local_sgd(model, 2, [](acc::LocalSGD&) {}); }) ==
+        "train without fsdp (--use_fsdp) to use it");
+  CHECK(hint_of([&] { acc::join_uneven_inputs({model}, [] {}); }) ==
+        "train without fsdp (--use_fsdp) to use it");
+  CHECK(hint_of([&] {
+          const at::Tensor x = batch_of(0);
+          accelerator.backward(loss_of(model(x), x));
+        }) == "prepare the model and its optimizer: prepare(model, std::move(optimizer))");
+  Stack other = whole_stack();
+  torch::optim::SGD sgd(other->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  loss_of(other->forward(batch_of(0)), batch_of(0)).backward();
+  sgd.step();
+  CHECK(hint_of([&] { accelerator.prepare(other, std::move(sgd)); }) ==
+        "prepare it before its first step; load_state restores an earlier state");
+  Stack thawed = seeded_stack();
+  auto [prepared, optimizer] = accelerator.prepare(thawed, adamw(thawed->parameters()));
+  thawed->words->weight.set_requires_grad(false);
+  CHECK(hint_of([&] { (void)prepared(batch_of(0)); }) == "freeze and unfreeze parameters before prepare");
+}
+
+}  // namespace sharded_parameters_test
