@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
 
 namespace acc::selftest {
 namespace {
@@ -81,9 +82,8 @@ char process_state(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
-  // The name in parentheses may itself contain parentheses.
-  const std::size_t end = line.rfind(") ");
-  return end == std::string::npos || end + 2 >= line.size() ? '\0' : line[end + 2];
+  const auto stat = parse_stat_line(line);
+  return stat && !stat->fields.empty() ? stat->fields.front() : '\0';
 }
 
 std::string explain_stall(std::span<const RankProgress> ranks, int num_processes) {

@@ -16,6 +16,8 @@
 #include <span>
 
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
@@ -51,13 +53,13 @@ std::chrono::nanoseconds time_of(std::uint64_t word) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(word));
 }
 
-// Field 22 of /proc/PID/stat; the name in parentheses may contain anything. 0: there is no such process.
+// 0: there is no such process.
 std::uint64_t start_of(const std::string& process) {
+  constexpr int kStartField = 22;
   const std::string text = first_line_of("/proc/" + process + "/stat");
-  std::size_t position = text.rfind(')');
-  for (int field = 2; field < 22 && position != std::string::npos; ++field)
-    position = text.find(' ', position + 1);
-  return position == std::string::npos ? 0 : std::strtoull(text.c_str() + position + 1, nullptr, 10);
+  const auto line = parse_stat_line(text);
+  const auto start = line ? parse_integer(line->field(kStartField)) : std::nullopt;
+  return static_cast<std::uint64_t>(start.value_or(0));
 }
 
 // The words of one moment, which `read` copies into its argument; nullopt: they cannot be read, or a write

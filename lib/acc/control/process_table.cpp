@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -51,19 +52,16 @@ std::optional<pid_t> to_pid(std::string_view name) {
 }  // namespace
 
 std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  // The name is in parentheses and may contain spaces and parentheses itself.
-  const std::size_t name_begin = text.find('(');
-  const std::size_t name_end = text.rfind(')');
-  if (name_begin == std::string_view::npos || name_end == std::string_view::npos || name_end < name_begin)
-    return std::nullopt;
-  const auto pid = to_pid(trim(text.substr(0, name_begin)));
-  const std::vector<std::string> words = split(trim(text.substr(name_end + 1)), ' ');
+  const auto line = parse_stat_line(text);
+  if (!line) return std::nullopt;
+  const auto pid = to_pid(line->pid);
+  const std::vector<std::string> words = split(line->fields, ' ');
   if (!pid || words.size() <= kResident || words[kState].size() != 1) return std::nullopt;
   const auto number = [&](std::size_t word) { return parse_integer(words[word]).value_or(0); };
   ProcessStat process{.pid = *pid,
                       .parent = static_cast<pid_t>(number(kParent)),
                       .state = words[kState].front(),
-                      .name = std::string(text.substr(name_begin + 1, name_end - name_begin - 1)),
+                      .name = std::string(line->name),
                       .threads = static_cast<int>(number(kThreads)),
                       .started = from_ticks(number(kStart))};
   std::int64_t ticks = 0;

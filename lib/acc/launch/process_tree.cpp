@@ -21,6 +21,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/process_table.hpp"
 
@@ -29,18 +30,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The fourth field of /proc/PID/stat. The second, the name in parentheses, may contain spaces and
-// parentheses.
 std::optional<pid_t> parent_of(const fs::path& process) {
+  constexpr int kParentField = 4;
   const Descriptor file(::open((process / "stat").c_str(), O_RDONLY | O_CLOEXEC));
   char buffer[512];
   const ssize_t size = file ? ::read(file.get(), buffer, sizeof buffer) : -1;
   if (size <= 0) return std::nullopt;
-  const std::string_view text(buffer, static_cast<std::size_t>(size));
-  const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string> words = split(text.substr(name_end), ' ');  // ")", state, parent, ...
-  const auto parent = words.size() > 2 ? parse_integer(words[2]) : std::nullopt;
+  const auto line = parse_stat_line(std::string_view(buffer, static_cast<std::size_t>(size)));
+  const auto parent = line ? parse_integer(line->field(kParentField)) : std::nullopt;
   if (!parent) return std::nullopt;
   return static_cast<pid_t>(*parent);
 }
