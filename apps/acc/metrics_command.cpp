@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -56,7 +57,7 @@ std::string node_name() {
   return name.data();
 }
 
-std::string read_metrics(MetricsFormat format) {
+std::vector<Metric> read_metrics() {
   const FoundJobs found = jobs_of_machine();
   const ProcessTable processes = ProcessTable::read();
   const std::vector<GpuProcess> gpus = query_gpu_processes();
@@ -66,8 +67,28 @@ std::string read_metrics(MetricsFormat format) {
     for (const RankView& rank : job.view.ranks)
       of_job.ranks.push_back(rank_usage(rank, {}, processes, {}, gpus));
   }
-  return metrics_text(job_metrics(usage, found.silent.size(), node_name()), format);
+  return job_metrics(usage, found.silent.size(), node_name());
 }
+
+// Several clients that ask at once get one answer: a job that does not answer takes seconds.
+class RecentMetrics {
+ public:
+  std::string text(MetricsFormat format) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - read_ > kFresh) {
+      metrics_ = read_metrics();
+      read_ = std::chrono::steady_clock::now();
+    }
+    return metrics_text(metrics_, format);
+  }
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kFresh{500};
+
+  std::vector<Metric> metrics_ = {};
+  TimePoint read_ = TimePoint() - kFresh;
+};
 
 // An address of this machine: a name would have several.
 tcp::endpoint address_of(const std::string& text) try {
@@ -88,14 +109,18 @@ void run_until_asked(boost::asio::io_context& loop) {
 
 void serve(const std::string& address) {
   boost::asio::io_context loop;
-  const MetricsServer server(loop, address_of(address), read_metrics);
+  RecentMetrics metrics;
+  const MetricsServer server(loop, address_of(address),
+                             [&](MetricsFormat format) { return metrics.text(format); });
   log::write(log::Level::info, fmt::format("the metrics are at http://{}/metrics", server.address()));
   run_until_asked(loop);
 }
 
 // Once, or every `interval`; then it is removed at the end, since node_exporter would go on to show it.
 void write_textfile(const std::filesystem::path& file, std::chrono::seconds interval) {
-  const auto write = [&] { replace_file(file, read_metrics(MetricsFormat::prometheus)); };
+  if (!std::filesystem::is_directory(std::filesystem::absolute(file).parent_path()))
+    throw Error({.what = "its folder does not exist", .where = file.string()});
+  const auto write = [&] { replace_file(file, metrics_text(read_metrics(), MetricsFormat::prometheus)); };
   write();
   if (interval.count() == 0) return;
   boost::asio::io_context loop;
@@ -105,7 +130,7 @@ void write_textfile(const std::filesystem::path& file, std::chrono::seconds inte
     timer.async_wait([&](error_code) {
       try {
         write();
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         log::write(log::Level::warn, error.what());
       }
       write_later();

@@ -128,6 +128,7 @@ def what_is_wrong_is_one_line(address):
     assert "'node0:80' is not an IP address with a port (as in 127.0.0.1:9499" in refusal("--listen", "node0:80")
     assert "192.0.2.1:80: cannot listen: Cannot assign requested address" in refusal("--listen", "192.0.2.1:80")
     assert refusal("--textfile", "/proc/acc.prom") == "acc: /proc/acc.prom: cannot be written: No such file or directory\n"
+    assert refusal("--textfile", "nowhere/acc.prom") == "acc: nowhere/acc.prom: its folder does not exist\n"
     assert "--textfile" in refusal("--interval", "5")
 
 

@@ -193,6 +193,9 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
 
   struct stat old = {};
   const bool existed = ::stat(target.c_str(), &old) == 0;
+  // A device or a pipe would be gone.
+  if (existed && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))
+    throw Error({.kind = ErrorKind::system, .what = "is not a regular file", .where = target.string()});
   const mode_t mode = existed ? old.st_mode & 07777U : 0644U;
   // Random: a process that was killed may have left its own, and ids repeat in other containers.
   fs::path temporary = target;

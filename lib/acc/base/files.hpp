@@ -76,8 +76,8 @@ std::string first_line_of(const std::filesystem::path& file);
 
 /// Replaces `file` atomically (temporary file, fsync, rename): readers see the old or the new text, also
 /// after a crash of the machine. Creates missing parent folders; keeps mode, owner and group of an existing
-/// file, as far as this process may; writes through a symbolic link. Throws Error{system}; the old file is
-/// then untouched.
+/// file, as far as this process may; writes through a symbolic link. Throws Error{system}, also where there
+/// is something else than a file; what is there is then untouched.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
 /// The same for the concatenation of `parts`, without a second copy in memory.

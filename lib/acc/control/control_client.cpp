@@ -34,20 +34,28 @@ timeval to_timeval(std::chrono::microseconds time) {
   return {.tv_sec = time.count() / 1'000'000, .tv_usec = time.count() % 1'000'000};
 }
 
-// Returns an empty descriptor if no process listens; removes a socket that a killed job has left.
-Descriptor connect_to(int folder, const std::string& name) {
-  Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// A job's socket, after an attempt to connect to it.
+struct Connection {
+  /// Empty if no process listens, or it has not accepted those that came before.
+  Descriptor socket = {};
+  bool is_full = false;
+};
+
+// Removes a socket that a killed job has left.
+Connection connect_to(int folder, const std::string& name) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   const timeval timeout = to_timeval(kTimeout);
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ECONNREFUSED) ::unlinkat(folder, name.c_str(), 0);
-    return {};
+    return {.is_full = errno == EAGAIN};
   }
-  return connection;
+  ::fcntl(socket.get(), F_SETFL, 0);
+  return {.socket = std::move(socket)};
 }
 
 void set_timeout(int connection, timeval timeout) {
@@ -103,7 +111,7 @@ std::optional<json> ControlClient::read_message() {
   }
   json message = json::parse(received_.substr(0, end), nullptr, false);
   received_.erase(0, end + 1);
-  if (!message.is_object())
+  if (!message.is_object() || (message.contains("error") && !message["error"].is_string()))
     throw Error({.kind = ErrorKind::system, .what = "the reply of a job cannot be parsed"});
   if (message.contains("error")) {
     throw Error({.kind = ErrorKind::system,
@@ -154,16 +162,16 @@ struct AskedJob {
   ControlClient client;
 };
 
-std::optional<AskedJob> ask_job(const Descriptor& folder, const std::string& name, uid_t owner) {
-  Descriptor connection = connect_to(folder.get(), name);
-  if (!connection) return std::nullopt;
-  const auto peer = peer_of(connection.get());
+void ask_job(const Descriptor& folder, const std::string& name, uid_t owner, std::vector<AskedJob>& asked) {
+  const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
+  Connection connection = connect_to(folder.get(), name);
+  if (connection.is_full) asked.push_back({.id = id, .client = ControlClient({})});
+  if (!connection.socket) return;
+  const auto peer = peer_of(connection.socket.get());
   // A link to a socket of somebody else.
-  if (owner != ::geteuid() && (!peer || peer->uid != owner)) return std::nullopt;
-  AskedJob job{.id = name.substr(0, name.size() - kSocketSuffix.size()),
-               .client = ControlClient(std::move(connection))};
-  job.client.send({{"request", "view"}});
-  return job;
+  if (owner != ::geteuid() && (!peer || peer->uid != owner)) return;
+  asked.push_back({.id = id, .client = ControlClient(std::move(connection.socket))});
+  asked.back().client.send({{"request", "view"}});
 }
 
 void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, FoundJobs& found) {
@@ -198,9 +206,7 @@ FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
     with_warning([&, &path = path, owner = owner] {
       const Descriptor folder = open_runtime_folder(path, false, owner);
       if (!folder) return;
-      for (const std::string& name : names_in(folder, kSocketSuffix)) {
-        if (auto job = ask_job(folder, name, owner)) asked.push_back(std::move(*job));
-      }
+      for (const std::string& name : names_in(folder, kSocketSuffix)) ask_job(folder, name, owner, asked);
     });
   }
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;

@@ -177,4 +177,13 @@ TEST_CASE("files: writing to a dangling link creates its target", "[base]") {
         (folder.path() / "circle").string() + ": cannot be written: Too many levels of symbolic links");
 }
 
+TEST_CASE("files: a pipe or a device is never replaced", "[base]") {
+  const acc::test::TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(acc::test::error_of([&] { acc::replace_file(pipe, "text"); }) ==
+        pipe.string() + ": is not a regular file");
+  CHECK(std::filesystem::is_fifo(pipe));
+}
+
 }  // namespace files_test

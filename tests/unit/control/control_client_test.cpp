@@ -145,6 +145,42 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
   CHECK(found.running[0].view.id == "d-4");
 }
 
+TEST_CASE("control_client: a job that accepts nobody is silent, and is not waited for", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  const Descriptor socket(leave_socket(folder / "full-1.sock"));
+  REQUIRE(::listen(socket.get(), 0) == 0);
+  CHECK(find_jobs({folder}).silent ==
+        std::vector<std::string>{"full-1"});  // waits in the queue, and gives up
+  CHECK(find_jobs({folder}).silent == std::vector<std::string>{"full-1"});  // finds no room in it
+  CHECK(fs::exists(folder / "full-1.sock"));
+}
+
+TEST_CASE("control_client: an answer that is none of acc's is a warning, and others are found", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  std::array<std::thread, 2> jobs;
+  const std::array<std::string, 2> answers = {R"({"error":5})", to_json(JobView{.id = "b-2"}).dump()};
+  const std::array<Descriptor, 2> sockets = {leave_socket(folder / "a-1.sock"),
+                                             leave_socket(folder / "b-2.sock")};
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    REQUIRE(::listen(sockets[i].get(), 1) == 0);
+    jobs[i] = std::thread([&answer = answers[i], &socket = sockets[i]] {
+      const Descriptor connection(::accept(socket.get(), nullptr, nullptr));
+      const std::string line = answer + "\n";
+      CHECK(::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(line.size()));
+    });
+  }
+  const FoundJobs found = find_jobs({folder});
+  for (std::thread& job : jobs) job.join();
+  CHECK(found.warnings == std::vector<std::string>{"the reply of a job cannot be parsed"});
+  REQUIRE(found.running.size() == 1);
+  CHECK(found.running[0].view.id == "b-2");
+}
+
 TEST_CASE("control_client: a job that talks without end is not listened to for ever", "[control]") {
   std::array<int, 2> ends = {};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
