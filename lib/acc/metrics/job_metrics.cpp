@@ -53,8 +53,8 @@ class RankMetrics {
   }
 
   std::vector<Metric> take() {
-    return {up_,     cpu_,       memory_,     threads_, gpu_memory_,  gpu_use_,  steps_,     samples_,
-            tokens_, step_time_, since_step_, loss_,    collectives_, sections_, in_section_};
+    return {up_,     cpu_,       memory_,     threads_, gpu_memory_,  gpu_use_,  steps_,      samples_,
+            tokens_, step_time_, since_step_, loss_,    collectives_, sections_, in_section_, slow_};
   }
 
  private:
@@ -96,6 +96,7 @@ class RankMetrics {
     put(collectives_, progress.collectives);
     for (const auto& [section, time] : progress.spent) put_in_section(sections_, section, time);
     put_in_section(in_section_, progress.section, progress.in_section);
+    put(slow_, progress.slow_in.empty() ? 0 : 1);
   }
 
   Labels labels_ = {};
@@ -130,6 +131,7 @@ class RankMetrics {
   Metric in_section_ = {.name = "acc_rank_current_section_seconds",
                         .unit = "seconds",
                         .help = "The section it is in, and for how long."};
+  Metric slow_ = {.name = "acc_rank_slow", .help = "1 while the others wait for it in each step."};
 };
 
 }  // namespace

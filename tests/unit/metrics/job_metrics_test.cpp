@@ -30,6 +30,7 @@ JobUsage usage_of(const std::string& id) {
                                                .loss = 0.5,
                                                .section = "data",
                                                .in_section = 9s,
+                                               .slow_in = "data",
                                                .spent = {{"data", 30s}}}},
                      {.rank = 5, .ended = "exit code 1"}};
   usage.ranks = {
@@ -81,6 +82,7 @@ TEST_CASE("job_metrics: what is known of a job and its ranks", "[metrics]") {
       {"acc_rank_collectives train-1 4 host", 0},
       {"acc_rank_section_seconds train-1 4 host data", 30},
       {"acc_rank_current_section_seconds train-1 4 host data", 9},
+      {"acc_rank_slow train-1 4 host", 1},
       // Of a rank that has ended nothing else is known.
       {"acc_rank_up train-1 5 host", 0},
   };
