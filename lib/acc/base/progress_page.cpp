@@ -25,14 +25,14 @@ namespace {
 constexpr std::size_t kMagic = 0, kPid = 1, kStart = 2, kSequence = 3, kSteps = 4, kStepEnded = 5,
                       kStepDuration = 6, kSamples = 7, kTokens = 8, kLoss = 9, kSection = 10,
                       kSectionBegan = 11, kSpent = 12, kCollectives = 28, kCollectiveBegan = 29,
-                      kCollective = 30, kStepScope = 34;
+                      kCollective = 30, kStepScope = 34, kBackwards = 35;
 constexpr std::size_t kNameWords = 4;
 static_assert(kSpent + kSections.size() <= kCollectives);
 static_assert(kCollective + kNameWords <= kStepScope);
 
 constexpr std::uint64_t kNoLoss = 0x7FF8'ACC0'0000'0000;
 
-using Words = std::array<std::uint64_t, kStepScope + 1>;
+using Words = std::array<std::uint64_t, kBackwards + 1>;
 
 constexpr std::uint64_t kVersion =
     std::bit_cast<std::uint64_t>(std::array{'A', 'C', 'C', 'P', 'A', 'G', 'E', '1'});
@@ -137,6 +137,7 @@ std::optional<Progress> progress_in(const Words& words) {
   progress.process_start = words[kStart];
   progress.steps = static_cast<std::int64_t>(words[kSteps]);
   progress.step_scope = kStepScopes[words[kStepScope]];
+  progress.backwards = static_cast<std::int64_t>(words[kBackwards]);
   progress.step_ended = time_of(words[kStepEnded]);
   progress.step_duration = time_of(words[kStepDuration]);
   progress.samples = static_cast<std::int64_t>(words[kSamples]);

@@ -52,6 +52,8 @@ struct Progress {
   /// Optimizer steps; 0 before the first one has ended.
   std::int64_t steps = 0;
   StepScope step_scope = StepScope::process;
+  /// Backwards that have ended well, of a process whose steps nobody may count: of `--watch`; else 0.
+  std::int64_t backwards = 0;
   std::chrono::nanoseconds step_ended = {};
   /// Of the last step, from the end of the one before; zero for the first.
   std::chrono::nanoseconds step_duration = {};
@@ -80,7 +82,7 @@ struct Progress {
 ///     4 steps        5 end of the last 6 its duration           7 samples             8 tokens
 ///     9 loss, as a double            10 section               11 when it began
 ///    12..27 time in each section      28 collectives           29 when the present one began, 0: in none
-///    30..33 its name, ended by zeros   34 what the steps count (StepScope)
+///    30..33 its name, ended by zeros   34 what the steps count (StepScope)   35 backwards
 ///
 /// A page that says no more than that the rank is followed has pid 0 and start 1: it is free for the first
 /// process that writes. No loss is the NaN 0x7FF8ACC000000000, which no operation of a processor gives.

@@ -33,6 +33,11 @@ constexpr std::array kCompared = {acc::Section::data, acc::Section::forward, acc
                                   acc::Section::other};
 constexpr std::array kWaits = {acc::Section::backward, acc::Section::communication, acc::Section::other};
 
+/// Of a rank whose page cannot be read for so many looks the process has ended, or stands still.
+constexpr int kMaxMissed = 3;
+/// Between two warnings of one rank and section: one that is slow now and then would fill the log.
+constexpr std::chrono::minutes kMinPause{10};
+
 // Of a normal distribution: a standard deviation by the median distance from the median, and by that of two
 // values; and how much less the median of few values tells than their mean.
 constexpr double kByMedianDistance = 1.4826;
@@ -90,10 +95,11 @@ double threshold(const std::vector<std::vector<double>>& losses, const std::vect
   return std::max({kMinLoss, kMinErrors * error, kMinDeviations * spread});
 }
 
+// Where the others wait for a rank that is slow in this section. What has no name may be a wait itself, for a
+// rank whose backward is slow: there only the time in collectives tells who waits.
 std::vector<acc::Section> waits_beside(acc::Section section) {
-  std::vector<acc::Section> waits(kWaits.begin(), kWaits.end());
-  std::erase(waits, section);
-  return waits;
+  if (section == acc::Section::other) return {acc::Section::communication};
+  return {kWaits.begin(), kWaits.end()};
 }
 
 std::chrono::nanoseconds duration_of(double seconds) {
@@ -124,7 +130,9 @@ std::vector<StepComparison::Straggler> StepComparison::observe(
     present.push_back(*pages[i]);
   }
   // A page cannot be read while its process stands within a write.
-  if (ranks != ranks_ && std::ranges::includes(ranks_, ranks)) return {};
+  const bool misses_some = ranks != ranks_ && std::ranges::includes(ranks_, ranks);
+  missed_ = misses_some ? missed_ + 1 : 0;
+  if (misses_some && missed_ < kMaxMissed) return {};
   if (ranks != ranks_ || !is_continued(present)) {
     begin(std::move(ranks), std::move(present), now);
     return {};
@@ -165,6 +173,7 @@ void StepComparison::begin(std::vector<std::size_t> ranks, std::vector<Progress>
   ranks_ = std::move(ranks);
   first_ = std::move(pages);
   began_ = now;
+  missed_ = 0;
   warming_up_ = true;
   windows_.clear();
 }
@@ -184,6 +193,9 @@ std::vector<StepComparison::Straggler> StepComparison::judge(TimePoint now) {
       if (!waits) waits = losses(waits_beside(section));
       if (-median_of_newest((*waits)[i]) < kWaitPart * newest[i]) continue;
       slow_.insert(key);
+      const auto told = told_.find(key);
+      if (told != told_.end() && now - told->second < kMinPause) continue;
+      told_.insert_or_assign(key, now);
       stragglers.push_back({.rank = ranks_[i], .slow = describe(i, section, now)});
       if (ranks_.size() == 2) stragglers.back().other = ranks_[1 - i];
     }

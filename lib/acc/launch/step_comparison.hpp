@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -46,7 +47,7 @@ class StepComparison {
   };
 
   /// Takes the pages of all ranks, in the same order each time. Returns the ranks that have become slow: each
-  /// once for a section, and again only after it was even in between.
+  /// once for a section, and again only after it was even in between, and ten minutes at the earliest.
   std::vector<Straggler> observe(const std::vector<std::optional<Progress>>& pages, TimePoint now);
 
   /// The section in which the rank is slow now.
@@ -74,7 +75,11 @@ class StepComparison {
   TimePoint began_ = {};
   bool warming_up_ = true;
   std::deque<Window> windows_ = {};
+  /// How often in a row a page of those could not be read.
+  int missed_ = 0;
   std::set<std::pair<std::size_t, acc::Section>> slow_ = {};
+  /// When that was said last.
+  std::map<std::pair<std::size_t, acc::Section>, TimePoint> told_ = {};
 };
 
 }  // namespace acc::launcher

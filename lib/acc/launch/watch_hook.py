@@ -126,6 +126,7 @@ class Hooks:
         def wrapper(tensors, *args, **kwargs):
             backward(tensors, *args, **kwargs)
             if not self.is_compiling():
+                quietly(self.progress.count_backward)
                 quietly(self.show_loss, tensors)
 
         autograd.backward = wrapper

@@ -23,13 +23,19 @@ std::string reason_of(const Stall& stall) {
 }  // namespace
 
 StepsReached steps_reached(std::span<const Progress> ranks) {
+  // Who says the steps of the training knows better than those of whom only this process's are known.
+  const bool any_says =
+      std::ranges::any_of(ranks, [](const Progress& rank) { return rank.step_scope == StepScope::training; });
   StepsReached all;
   for (const Progress& rank : ranks) {
     const bool another = rank.step_scope == StepScope::another_training;
-    const bool counts_from_zero = rank.step_scope == StepScope::process && rank.steps > 0;
+    const bool is_process = rank.step_scope == StepScope::process;
+    // A step that is taken by hand is counted by nobody; several backwards tell that there are some.
+    const bool has_trained = is_process && (rank.steps > 0 || rank.backwards > 1);
+    if (any_says && is_process) continue;
     // A training that came after another one may not have ended a step yet, but this process has.
-    const std::int64_t steps = another ? std::max<std::int64_t>(rank.steps, 1) : rank.steps;
-    all = furthest(all, {.known = true, .steps = steps, .over_restarts = !another && !counts_from_zero});
+    const std::int64_t steps = another || has_trained ? std::max<std::int64_t>(rank.steps, 1) : rank.steps;
+    all = furthest(all, {.known = true, .steps = steps, .over_restarts = !another && !has_trained});
   }
   return all;
 }

@@ -17,6 +17,7 @@ PID, START, SEQUENCE, STEPS, STEP_ENDED, STEP_DURATION, SAMPLES, TOKENS, LOSS, S
 COLLECTIVES, COLLECTIVE_BEGAN, COLLECTIVE_NAME = range(28, 31)
 NAME_WORDS = 4
 STEP_SCOPE = 34
+BACKWARDS = 35
 OF_PROCESS, OF_TRAINING, OF_ANOTHER_TRAINING = range(3)
 VERSION = struct.unpack("=Q", b"ACCPAGE1")[0]
 NO_LOSS = 0x7FF8ACC000000000
@@ -136,7 +137,8 @@ def step(*, global_step=None, samples=0, tokens=0, loss=None):
     if words is None:
         return
     loss = None if loss is None or getattr(loss, "is_cuda", False) else float(loss)
-    global_step = None if global_step is None else int(global_step)
+    global_step = None if global_step is None else max(0, int(global_step))
+    samples, tokens = max(0, int(samples)), max(0, int(tokens))
     words[SEQUENCE] |= 1  # an odd number, also after an exception here, until the next one has been written
     if not page.has_own_steps:
         page.has_own_steps = True
@@ -225,6 +227,15 @@ def count_step():
     words[SEQUENCE] |= 1
     page.add_step(words)
     words[SEQUENCE] += 1
+
+
+def count_backward():
+    """A backward has ended well: a script whose steps nobody counts trains nevertheless."""
+    words = _own_page().for_writing()
+    if words is not None:
+        words[SEQUENCE] |= 1
+        words[BACKWARDS] += 1
+        words[SEQUENCE] += 1
 
 
 def show_loss(loss):

@@ -82,7 +82,13 @@ TEST_CASE("stall: the rank that got furthest counts", "[rendezvous]") {
   const Progress another = {.step_scope = StepScope::another_training};
   CHECK(steps_reached(std::vector{none}) == step(0));
   CHECK(steps_reached(std::vector{third, fifth, none}) == step(5));
-  CHECK(steps_reached(std::vector{third, counted}) == step_of_process(3));
+  CHECK(steps_reached(std::vector{counted, none}) == step_of_process(2));
+  // Rank 0 alone says the steps of the training, and the others are followed.
+  CHECK(steps_reached(std::vector{third, counted}) == step(3));
+  CHECK(steps_reached(std::vector{third, another}) == step_of_process(3));
+  // A step that is taken by hand, and a backward that runs out of memory in each attempt.
+  CHECK(steps_reached(std::vector{Progress{.backwards = 2}}) == step_of_process(1));
+  CHECK(steps_reached(std::vector{Progress{.backwards = 1}}) == step(0));
   CHECK(steps_reached(std::vector{another}) == step_of_process(1));
   CHECK(furthest(step(3), {}) == step(3));
   CHECK(furthest({}, step_of_process(3)) == step_of_process(3));
