@@ -195,9 +195,7 @@ bool Coordinator::may_stay_spare() const {
 
 void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
   if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
-  RoundOver over = message.failure;
-  if (over.again) over.reason = stall_.on_failure(over.reached);
-  over.again = over.again && over.reason.empty();
+  const RoundOver over = decide(message.failure, stall_);
   if (!over.again) return end_job(over);
   ++restarts_;
   end_round(over);

@@ -36,6 +36,12 @@ struct RoundOver {
 
   bool operator==(const RoundOver&) const = default;
 };
+/// The end of a round as the count decides it: not again after too many restarts without progress.
+inline RoundOver decide(RoundOver failure, StallCount& count) {
+  if (failure.again) failure.reason = count.on_failure(failure.reached);
+  failure.again = failure.again && failure.reason.empty();
+  return failure;
+}
 /// Every worker of every node has succeeded.
 struct JobDone {};
 /// A message for the user while nodes wait for each other.

@@ -24,9 +24,7 @@ void SingleNode::join() {
 }
 
 void SingleNode::fail(const RoundOver& failure) {
-  RoundOver over = failure;
-  if (over.again) over.reason = stall_.on_failure(over.reached);
-  over.again = over.again && over.reason.empty();
+  const RoundOver over = decide(failure, stall_);
   if (over.again) ++restarts_;
   emit(over);
 }
