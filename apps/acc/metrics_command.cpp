@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -19,6 +18,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/control/control_client.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/metrics/job_metrics.hpp"
@@ -51,12 +51,6 @@ FoundJobs jobs_of_machine() {
   return find_jobs(folders);
 }
 
-std::string node_name() {
-  std::array<char, 256> name = {};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::vector<Metric> read_metrics() {
   const FoundJobs found = jobs_of_machine();
   const ProcessTable processes = ProcessTable::read();
@@ -67,7 +61,7 @@ std::vector<Metric> read_metrics() {
     for (const RankView& rank : job.view.ranks)
       of_job.ranks.push_back(rank_usage(rank, {}, processes, {}, gpus));
   }
-  return job_metrics(usage, found.silent.size(), node_name());
+  return job_metrics(usage, found.silent.size(), host_name());
 }
 
 // Several clients that ask at once get one answer: a job that does not answer takes seconds.
