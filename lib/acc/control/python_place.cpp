@@ -133,11 +133,8 @@ std::string shorten_python_stacks(std::string_view dump) {
   return text;
 }
 
-Stragglers find_stragglers(const std::map<int, PythonPlace>& places,
-                           const std::map<int, std::string>& ended) {
-  std::map<int, RankStanding> standing;
-  for (const auto& [rank, place] : places) standing[rank] = {.waits = place.waits, .where = to_string(place)};
-  return find_stragglers(standing, ended);
+RankStanding standing_of(const PythonPlace& place) {
+  return {.waits = place.waits, .where = to_string(place)};
 }
 
 }  // namespace acc::launcher

@@ -35,9 +35,7 @@ std::string to_string(const PythonPlace& place);
 /// The dump with the names of library files as Python imports them: `torch/_tensor.py`.
 std::string shorten_python_stacks(std::string_view dump);
 
-/// Says in one line where the ranks stand, those first that the others wait for: `rank 1 is at train.py:6;
-/// ranks 0, 2, 3 wait in all_reduce at train.py:4`. `ended` has the ranks that have ended, and how. Empty if
-/// no rank waits or stands anywhere.
-Stragglers find_stragglers(const std::map<int, PythonPlace>& places, const std::map<int, std::string>& ended);
+/// The same for find_stragglers().
+RankStanding standing_of(const PythonPlace& place);
 
 }  // namespace acc::launcher

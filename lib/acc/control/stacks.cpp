@@ -16,6 +16,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/flight_record.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/control/python_place.hpp"
@@ -115,6 +116,8 @@ constexpr unsigned kMaxParallel = 8;
 constexpr std::string_view kMaxFrames = "64";
 // The kernel counts CPU time in steps of 10 ms.
 constexpr auto kSampleInterval = std::chrono::milliseconds(200);
+// A worker that cannot run Python, since its main thread does not let it, is not waited for longer.
+constexpr auto kRecordTime = std::chrono::seconds(2);
 
 std::string program_of(pid_t pid) {
   std::error_code ignored;
@@ -193,6 +196,8 @@ struct Snapshot {
     const RankView* view = nullptr;
     RankState state = {};
     std::vector<const ProcessStat*> tree = {};
+    /// As torch says, of a rank that `--watch` follows: what has not ended.
+    std::optional<CollectiveCall> pending = {};
   };
 
   std::vector<Rank> ranks = {};
@@ -292,25 +297,57 @@ std::string left_out_text(const StackOptions& options) {
                      static_cast<double>(options.all_ranks.count()) / 1000);
 }
 
-// The lines of the script say more than what the kernel waits for.
-Stragglers compare(const Snapshot& snapshot, const std::map<int, PythonReport>& reports) {
-  std::map<int, PythonPlace> places;
-  std::map<int, RankStanding> standing;
-  for (const auto& [rank, report] : reports) {
-    if (report.place) places[rank] = *report.place;
+// The lines of the script say more than its page.
+std::map<int, RankStanding> standings(const Snapshot& snapshot, const std::map<int, PythonReport>& reports) {
+  std::map<int, RankStanding> by_line;
+  std::map<int, RankStanding> by_page;
+  for (const Snapshot::Rank& rank : snapshot.ranks) {
+    const int number = rank.view->rank;
+    const auto report = reports.find(number);
+    if (report != reports.end() && report->second.place) by_line[number] = standing_of(*report->second.place);
+    if (rank.view->ended.empty() && rank.view->progress) by_page[number] = standing_of(*rank.view->progress);
   }
+  std::map<int, RankStanding> standing = by_line.empty() ? by_page : by_line;
+  for (const Snapshot::Rank& rank : snapshot.ranks) {
+    const auto known = standing.find(rank.view->rank);
+    if (rank.pending && known != standing.end())
+      known->second.where = with_pending(known->second.where, *rank.pending);
+  }
+  return standing;
+}
+
+// Both say more than what the kernel waits for.
+Stragglers compare(const Snapshot& snapshot, const std::map<int, PythonReport>& reports) {
   std::map<int, std::string> ended;
   std::vector<RankState> states;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
     states.push_back(rank.state);
-    if (!rank.view->ended.empty()) {
-      ended[rank.view->rank] = rank.view->ended;
-    } else if (rank.view->progress) {
-      standing[rank.view->rank] = standing_of(*rank.view->progress);
-    }
+    if (!rank.view->ended.empty()) ended[rank.view->rank] = rank.view->ended;
   }
-  if (!places.empty()) return find_stragglers(places, ended);
+  const std::map<int, RankStanding> standing = standings(snapshot, reports);
   return standing.empty() ? find_stragglers(states) : find_stragglers(standing, ended);
+}
+
+std::map<int, std::vector<CollectiveCall>> calls_of_ranks(const JobView& job,
+                                                          const std::string& page_prefix) {
+  if (page_prefix.empty()) return {};
+  std::map<int, std::string> sockets;
+  for (const RankView& rank : job.ranks)
+    sockets[rank.rank] = flight_record_socket(page_prefix + std::to_string(rank.local_rank));
+  return read_flight_records(sockets, std::chrono::steady_clock::now() + kRecordTime);
+}
+
+std::optional<CollectiveCall> pending_of(int rank, const std::map<int, std::vector<CollectiveCall>>& calls) {
+  const auto of_rank = calls.find(rank);
+  const CollectiveCall* pending = of_rank == calls.end() ? nullptr : pending_call(of_rank->second);
+  return pending == nullptr ? std::nullopt : std::optional(*pending);
+}
+
+std::string state_line(const Snapshot::Rank& rank) {
+  std::string line = fmt::format("rank {}: {}", rank.view->rank, to_string(rank.state));
+  if (rank.view->progress && rank.view->ended.empty()) line += "; " + to_string(*rank.view->progress);
+  if (rank.pending) line += "; " + to_string(*rank.pending) + " under way";
+  return line + "\n";
 }
 
 }  // namespace
@@ -350,7 +387,7 @@ fs::path find_flight_record(int rank, const Environment& environment) {
 // The last debugger of each kind may be started at the deadline, and the first of the ranks after one that
 // was started then for what imports.
 std::chrono::milliseconds max_time(const StackOptions& options) {
-  return kSampleInterval + 2 * options.all_ranks + 3 * options.limits.time;
+  return kSampleInterval + kRecordTime + 2 * options.all_ranks + 3 * options.limits.time;
 }
 
 void write_stacks(const JobView& job, const StackOptions& given,
@@ -361,14 +398,13 @@ void write_stacks(const JobView& job, const StackOptions& given,
   const ProcessTable before = ProcessTable::read();
   std::this_thread::sleep_for(kSampleInterval);
   const ProcessTable table = ProcessTable::read();
+  const std::map<int, std::vector<CollectiveCall>> calls = calls_of_ranks(job, options.page_prefix);
   Snapshot snapshot{.options = options};
   std::string states;
   for (const RankView& rank : job.ranks) {
-    const RankState state = state_of(rank, before, table, kSampleInterval);
-    const std::string progress =
-        rank.progress && rank.ended.empty() ? "; " + to_string(*rank.progress) : std::string();
-    states += fmt::format("rank {}: {}{}\n", rank.rank, to_string(state), progress);
-    snapshot.ranks.push_back({&rank, state, table.tree(rank.own_pid())});
+    snapshot.ranks.push_back({&rank, state_of(rank, before, table, kSampleInterval),
+                              table.tree(rank.own_pid()), pending_of(rank.rank, calls)});
+    states += state_line(snapshot.ranks.back());
   }
   const auto deadline = [&] { return std::chrono::steady_clock::now() + options.all_ranks; };
   const TimePoint python_deadline = deadline();
@@ -381,7 +417,10 @@ void write_stacks(const JobView& job, const StackOptions& given,
       snapshot, python_deadline, python_report_of_rank,
       [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
   const Stragglers stragglers = compare(snapshot, reports);
-  write(stragglers.text + (stragglers.text.empty() ? "" : "\n") + states);
+  std::string comparison;
+  for (const std::string& line : {stragglers.text, differing_calls(calls)})
+    comparison += line.empty() ? std::string() : line + "\n";
+  write(comparison + states);
   std::ranges::stable_partition(snapshot.ranks, [&](const Snapshot::Rank& rank) {
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
   });

@@ -24,6 +24,8 @@ struct StackOptions {
   /// The workers' environment: it names the flight recorder's files, and the PATH of the tools.
   Environment environment = {};
   CommandLimits limits = {};
+  /// The page of a rank is this path and its local rank (ACC_PROGRESS); empty: it has none.
+  std::string page_prefix = {};
   /// For so long further debuggers are started for the Python stacks, and again for the native ones.
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };

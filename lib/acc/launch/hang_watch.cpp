@@ -13,7 +13,6 @@
 #include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/control/process_table.hpp"
-#include "acc/control/stacks.hpp"
 #include "acc/launch/relay.hpp"
 
 namespace acc::launcher {
@@ -159,7 +158,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     states_sent = false;
     Channel channel = make_pipe();
     stacks.assign(channel.ours.release());
-    const StackOptions options{.environment = parts.environment};
+    const StackOptions options = parts.stack_options();
     run_in_child(std::move(channel.workers), [&](int to) {
       bool first = true;
       write_stacks(parts.view(), options, [&](std::string_view text) {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "acc/base/environment.hpp"
 #include "acc/base/progress_page.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/control/job_view.hpp"
+#include "acc/control/stacks.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -74,8 +74,8 @@ struct HangWatchParts {
   /// The number of bytes that the worker has written, as far as known.
   std::function<std::uint64_t(int local_rank)> written = {};
   std::function<void(AgentEvent)> send = {};
-  /// The environment of the workers.
-  Environment environment = {};
+  /// For the report.
+  std::function<StackOptions()> stack_options = {};
 };
 
 /// Watches on the event loop whether the ranks of a job make progress. When all are idle for the plan's

@@ -64,9 +64,9 @@ std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const
 }
 
 // In a child, since debuggers take seconds and the job must not wait for them.
-void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
+void show_stacks(const StackOptions& options, const JobView& job, Descriptor to) {
   run_in_child(std::move(to), [&](int connection) {
-    write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
+    write_stacks(job, options, [&](std::string_view text) {
       if (!write_all(connection, text)) ::_exit(1);
     });
   });
@@ -261,16 +261,15 @@ LaunchReport run_agent(const Job& job) {
                   [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
   }
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
-  const auto page_of = [&](int local_rank) {
-    return read_page(job.left.logs.page_prefix(status.view().attempt), local_rank);
-  };
+  const auto page_prefix = [&] { return job.left.logs.page_prefix(status.view().attempt); };
+  const auto page_of = [&](int local_rank) { return read_page(page_prefix(), local_rank); };
   StragglerWatch straggler(job.loop, plan.nproc_per_node,
                            {.job = [&]() -> const JobView& { return status.view(); },
                             .progress = page_of,
                             .send = [&](AgentEvent event) { processes.post(std::move(event)); }});
   const auto view = [&] {
     JobView shown = status.view();
-    read_progress(shown, job.left.logs.page_prefix(shown.attempt));
+    read_progress(shown, page_prefix());
     straggler.mark(shown);
     shown.rendezvous = rendezvous->state();
     if (fork_server) shown.importing = fork_server->importing();
@@ -280,12 +279,15 @@ LaunchReport run_agent(const Job& job) {
     }
     return shown;
   };
+  const auto stack_options = [&] {
+    return StackOptions{.environment = plan.inherited, .page_prefix = page_prefix()};
+  };
   ControlServer control(
       job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
       {.view = view,
        .stop = [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now}); },
        .output = [&](int rank) { return output.ring(rank); },
-       .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
+       .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
   HangWatch hang(job.loop, plan.hang,
@@ -294,7 +296,7 @@ LaunchReport run_agent(const Job& job) {
                   .progress = page_of,
                   .written = [&](int rank) { return output.written(rank); },
                   .send = [&](AgentEvent event) { processes.post(std::move(event)); },
-                  .environment = plan.inherited});
+                  .stack_options = stack_options});
   Reporters reporters;
   reporters.add(job.reporters);
   reporters.add(status);

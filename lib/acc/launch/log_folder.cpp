@@ -14,6 +14,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/control/flight_record.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -118,8 +119,10 @@ void LogFolder::make_attempt(int number, int workers) const {
   // Also those of this number: workers that start again because a node joins or leaves have the same.
   remove_pages();
   if (const std::string before = page_prefix(number - 1); number > 0 && !before.empty()) {
-    for (int local_rank = 0; local_rank < workers; ++local_rank)
-      ::unlink((before + std::to_string(local_rank)).c_str());
+    for (int local_rank = 0; local_rank < workers; ++local_rank) {
+      const std::string page = before + std::to_string(local_rank);
+      if (::unlink(page.c_str()) == 0) ::unlink(flight_record_socket(page).c_str());
+    }
   }
   if (run_folder_.empty()) return;
   const fs::path folder = attempt(number);

@@ -4,6 +4,7 @@ loaders and collectives, and writes them to the worker's page (acc.progress). Th
 have loaded without it. No fault in it ends a training.
 """
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -62,12 +63,13 @@ class Hooks:
         self.others = weakref.WeakSet()
         # How many steps have begun of which a step is made, as one of a subclass is made of its base's.
         self.depth = 0
+        self.answering = False
         self.number_types = {torch.float32: ctypes.c_float, torch.float64: ctypes.c_double}
         compiler = getattr(torch, "compiler", None)
         self.is_compiling = getattr(compiler, "is_compiling", bool)
 
     def install(self):
-        for hook in self.hook_steps, self.hook_backward, self.hook_data, self.hook_collectives:
+        for hook in self.hook_steps, self.hook_backward, self.hook_data, self.hook_collectives, self.hook_process_groups:
             quietly(hook)
 
     def within(self, function, begin, end, argument=None):
@@ -175,6 +177,71 @@ class Hooks:
         if self.progress.is_unclaimed() and not is_main_thread():
             return None
         return self.progress.begin_collective(name)
+
+    def hook_process_groups(self):
+        """From then on torch records collectives, also those that no function of Python calls, as DDP's are."""
+        from torch import distributed
+
+        if not distributed.is_available():
+            return
+        function = distributed.init_process_group
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            result = function(*args, **kwargs)
+            quietly(self.answer)
+            return result
+
+        distributed.init_process_group = distributed.distributed_c10d.init_process_group = wrapper
+
+    def answer(self):
+        if self.answering or not self.progress.is_worker():
+            return
+        self.answering = True
+        serve_flight_record(os.environ["ACC_PROGRESS"] + ".calls", self.torch._C._distributed_c10d)
+
+
+def flight_record(c10d):
+    """The records of torch as one line of JSON: of process groups on CPUs, and of NCCL's; of each the newest entries, and those
+    that have not ended."""
+    import json
+
+    dumps = (getattr(c10d, name, None) for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json"))
+    records = [json.loads(dump()) for dump in dumps if dump is not None]
+    for record in records:
+        entries = record.get("entries", [])
+        record["entries"] = [entry for entry in entries[:-64] if not entry.get("retired")][-64:] + entries[-64:]
+    return json.dumps({"records": records}) + "\n"
+
+
+def serve_flight_record(path, c10d):
+    """Answers whoever connects; acc does (control/flight_record)."""
+    import socket
+
+    server = socket.socket(socket.AF_UNIX)
+    unfinished = f"{path}.{os.getpid()}"
+    # An address has 107 bytes, which the path may exceed.
+    folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        server.bind(f"/proc/self/fd/{folder}/{os.path.basename(unfinished)}")
+    finally:
+        os.close(folder)
+    server.listen()
+    os.rename(unfinished, path)
+    # A fork has the socket, but nobody who answers.
+    os.register_at_fork(after_in_child=server.close)
+
+    def answer():
+        connection = server.accept()[0]
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(flight_record(c10d).encode())
+        return True
+
+    def serve():
+        while quietly(answer):
+            pass
+
+    threading.Thread(target=serve, name="acc-watch", daemon=True).start()
 
 
 def install():

@@ -197,6 +197,11 @@ def leave(section):
         page.enter(words, OTHER)
 
 
+def is_worker():
+    """Whether this process owns its rank's page."""
+    return _own_page().words is not None
+
+
 def is_unclaimed():
     """Whether no thread has written yet."""
     return _own_page().writer is None

@@ -65,22 +65,33 @@ TEST_CASE("python_place: library files are shown as they are imported", "[contro
         "    g (/home/me/train.py:5)");
 }
 
+namespace {
+
+Stragglers stragglers_at(const std::map<int, PythonPlace>& places,
+                         const std::map<int, std::string>& ended = {}) {
+  std::map<int, RankStanding> standing;
+  for (const auto& [rank, place] : places) standing[rank] = standing_of(place);
+  return find_stragglers(standing, ended);
+}
+
+}  // namespace
+
 TEST_CASE("python_place: the rank that did not call is named first, with two ranks too", "[control]") {
   const PythonPlace waits = {.line = "train.py:4", .call = "all_reduce", .waits = true};
   const PythonPlace away = {.line = "train.py:6"};
-  const Stragglers four = find_stragglers({{0, waits}, {1, away}, {2, waits}, {3, waits}}, {});
+  const Stragglers four = stragglers_at({{0, waits}, {1, away}, {2, waits}, {3, waits}});
   CHECK(four.text == "rank 1 is at train.py:6; ranks 0, 2, 3 wait in all_reduce at train.py:4");
   CHECK(four.ranks == std::vector{1});
   // Also where only one did call.
-  const Stragglers one = find_stragglers({{0, waits}, {1, away}, {2, away}, {3, away}}, {});
+  const Stragglers one = stragglers_at({{0, waits}, {1, away}, {2, away}, {3, away}});
   CHECK(one.text == "ranks 1-3 are at train.py:6; rank 0 waits in all_reduce at train.py:4");
   CHECK(one.ranks == std::vector{1, 2, 3});
-  CHECK(find_stragglers({{0, waits}, {1, away}}, {}).ranks == std::vector{1});
-  CHECK(find_stragglers({{0, waits}, {1, waits}}, {}).text == "ranks 0, 1 wait in all_reduce at train.py:4");
-  CHECK(find_stragglers({{0, waits}, {1, waits}}, {}).ranks.empty());
-  CHECK(find_stragglers({{0, waits}}, {{1, "exit code 0"}}).text ==
+  CHECK(stragglers_at({{0, waits}, {1, away}}).ranks == std::vector{1});
+  CHECK(stragglers_at({{0, waits}, {1, waits}}).text == "ranks 0, 1 wait in all_reduce at train.py:4");
+  CHECK(stragglers_at({{0, waits}, {1, waits}}).ranks.empty());
+  CHECK(stragglers_at({{0, waits}}, {{1, "exit code 0"}}).text ==
         "rank 1 has ended with exit code 0; rank 0 waits in all_reduce at train.py:4");
-  CHECK(find_stragglers(std::map<int, PythonPlace>(), {{1, "exit code 0"}}).text.empty());
+  CHECK(stragglers_at({}, {{1, "exit code 0"}}).text.empty());
 }
 
 TEST_CASE("python_place: names of another program move no cursor", "[control]") {
@@ -96,7 +107,7 @@ TEST_CASE("python_place: names of another program move no cursor", "[control]") 
 TEST_CASE("python_place: of ranks in different calls the fewest are first", "[control]") {
   const PythonPlace sum = {.line = "train.py:4", .call = "all_reduce", .waits = true};
   const PythonPlace copy = {.line = "train.py:8", .call = "broadcast", .waits = true};
-  const Stragglers found = find_stragglers({{0, sum}, {1, sum}, {2, copy}}, {});
+  const Stragglers found = stragglers_at({{0, sum}, {1, sum}, {2, copy}});
   CHECK(found.text == "rank 2 waits in broadcast at train.py:8; ranks 0, 1 wait in all_reduce at train.py:4");
   CHECK(found.ranks == std::vector{2});
 }

@@ -44,7 +44,7 @@ struct Watched {
                          if (const auto* more = std::get_if<HangStacks>(&found)) stacks += more->text;
                          if (std::holds_alternative<HangExamined>(found)) watch.report(Finished{});
                        },
-                   .environment = {{"PATH", ""}}}};
+                   .stack_options = [] { return StackOptions{.environment = {{"PATH", ""}}}; }}};
 };
 
 }  // namespace
