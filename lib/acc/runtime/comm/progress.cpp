@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <set>
 
 #include "acc/base/environment.hpp"
 
@@ -33,12 +34,35 @@ Thread::~Thread() {
 
 // The program, or a Trainer, says which step it is.
 std::atomic<bool> steps_are_said = false;
+// A Trainer's training is over: steps after it are those of another one.
+std::atomic<bool> training_is_over = false;
+
+// The optimizer whose steps count; 0: none.
+std::atomic<std::uint64_t> counted_optimizer = 0;
+// Those that have stepped since its last step. Only the thread that writes the page uses it.
+std::set<std::uint64_t> other_optimizers = {};  // NOLINT(cert-err58-cpp)
+
+// Whether a step of this optimizer is one of the training's.
+bool counts(std::uint64_t optimizer) {
+  if (counted_optimizer == 0 || other_optimizers.contains(optimizer)) counted_optimizer = optimizer;
+  if (counted_optimizer != optimizer) {
+    other_optimizers.insert(optimizer);
+    return false;
+  }
+  if (!other_optimizers.empty()) other_optimizers.clear();
+  return true;
+}
+
+void begin_other_training(ProgressPage& page) {
+  if (training_is_over.exchange(false)) page.restart_steps(0);
+}
 
 // A fork has a rank's page, but is not the rank's process. A worker that was forked opens its own.
 void forget_page() {
   own_page = nullptr;
   writer = nullptr;
   writer_trains = false;
+  counted_optimizer = 0;
 }
 
 // It lives until the process ends: threads and destructors may write to the last.
@@ -107,6 +131,7 @@ void report_step(const StepProgress& progress) noexcept {
   ProgressPage* page = page_to_write(true);
   if (page == nullptr) return;
   steps_are_said = true;
+  begin_other_training(*page);
   progress.global_step ? page->set_global_step(*progress.global_step) : page->add_step();
   if (progress.samples != 0) page->add_samples(progress.samples);
   if (progress.tokens != 0) page->add_tokens(progress.tokens);
@@ -115,18 +140,40 @@ void report_step(const StepProgress& progress) noexcept {
 
 namespace detail {
 
-void report_optimizer_steps(std::int64_t steps) noexcept {
+namespace {
+
+std::uint64_t next_optimizer() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+OptimizerSteps::OptimizerSteps() noexcept : id_(next_optimizer()) {}
+
+OptimizerSteps::~OptimizerSteps() {
+  std::uint64_t own = id_;
+  counted_optimizer.compare_exchange_strong(own, 0);
+}
+
+void OptimizerSteps::report() const noexcept try {
   if (steps_are_said) return;
-  if (ProgressPage* page = page_to_write(true)) page->set_steps(steps);
+  ProgressPage* page = page_to_write(true);
+  if (page == nullptr || !counts(id_)) return;
+  begin_other_training(*page);
+  page->add_step();
+} catch (const std::exception&) {  // NOLINT: nobody sees this step
 }
 
 ProgressTraining::ProgressTraining(std::int64_t steps) noexcept {
   steps_are_said = true;
+  training_is_over = false;
   if (ProgressPage* page = page_to_write(true)) page->restart_steps(steps);
 }
 
 ProgressTraining::~ProgressTraining() {
   steps_are_said = false;
+  training_is_over = true;
 }
 
 void report_training_steps(std::int64_t steps) noexcept {

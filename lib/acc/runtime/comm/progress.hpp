@@ -42,9 +42,23 @@ void report_step(const StepProgress& progress = {}) noexcept;
 
 namespace detail {
 
-/// An optimizer has made so many steps. Of several optimizers the one that has made most counts, unless the
-/// program or a Trainer says which step it is.
-void report_optimizer_steps(std::int64_t steps) noexcept;
+/// The steps of one optimizer. They count as those of the training, unless the program or a Trainer says
+/// which step it is. Of several optimizers that step once each in a training step the first counts, until it
+/// is gone or another one steps twice without it.
+class OptimizerSteps {
+ public:
+  OptimizerSteps() noexcept;
+  ~OptimizerSteps();
+  OptimizerSteps(const OptimizerSteps&) = delete;
+  OptimizerSteps& operator=(const OptimizerSteps&) = delete;
+
+  /// One more has ended.
+  void report() const noexcept;
+
+ private:
+  std::uint64_t id_;
+};
+
 void report_loss(double loss) noexcept;
 
 /// While it exists, a training counts its own steps, beginning after `steps`.

@@ -85,6 +85,7 @@ struct Optimizer::State {
   std::shared_ptr<GradScaler> scaler = {};
   std::shared_ptr<const detail::StepChecks> checks = {};
   std::int64_t steps = 0;
+  std::unique_ptr<const detail::OptimizerSteps> progress = std::make_unique<detail::OptimizerSteps>();
   // How many parameters it had when they were checked: groups may be added between steps.
   std::size_t checked = 0;
   bool step_was_skipped = false;
@@ -132,7 +133,8 @@ at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
   const ProgressSection section(Section::optimizer);
   at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
-  detail::report_optimizer_steps(++state_->steps);
+  ++state_->steps;
+  state_->progress->report();
   return loss;
 }
 

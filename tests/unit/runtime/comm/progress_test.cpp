@@ -15,6 +15,7 @@
 namespace progress_test {
 
 using namespace acc;
+using acc::detail::OptimizerSteps;
 
 namespace {
 
@@ -37,6 +38,10 @@ Progress left_by(Function function) {
   ::waitpid(process, &status, 0);
   CHECK(status == 0);
   return left;
+}
+
+void report_steps(const OptimizerSteps& optimizer, int steps) {
+  for (; steps > 0; --steps) optimizer.report();
 }
 
 void require(bool condition) {
@@ -100,19 +105,50 @@ TEST_CASE("progress: a loop of one's own says what it has done", "[runtime]") {
 
 TEST_CASE("progress: several optimizers that step once each in a step are one step", "[runtime]") {
   const Progress left = left_by([](const auto&) {
-    for (std::int64_t step = 1; step <= 3; ++step) {
-      acc::detail::report_optimizer_steps(step);
-      acc::detail::report_optimizer_steps(step);
+    const OptimizerSteps generator;
+    const OptimizerSteps discriminator;
+    for (int step = 0; step < 3; ++step) {
+      generator.report();
+      discriminator.report();
     }
   });
   CHECK(left.steps == 3);
+}
+
+TEST_CASE("progress: the steps of a second training are counted after those of the first", "[runtime]") {
+  SECTION("its optimizer comes when the first one is gone") {
+    const Progress left = left_by([](const auto&) {
+      for (int training = 0; training < 2; ++training) report_steps(OptimizerSteps(), 4);
+    });
+    CHECK(left.steps == 8);
+  }
+  SECTION("the first optimizer lives on: a step shows that it is over, and counts for none") {
+    const Progress left = left_by([](const auto&) {
+      const OptimizerSteps first;
+      const OptimizerSteps second;
+      report_steps(first, 4);
+      report_steps(second, 4);
+    });
+    CHECK(left.steps == 7);
+  }
+  SECTION("after a Trainer: it is another training, whose steps begin at 0") {
+    const Progress left = left_by([](const auto&) {
+      {
+        const acc::detail::ProgressTraining training(100);
+        acc::detail::report_training_steps(101);
+      }
+      report_steps(OptimizerSteps(), 4);
+    });
+    CHECK(left.steps == 4);
+    CHECK(left.step_scope == StepScope::another_training);
+  }
 }
 
 TEST_CASE("progress: whoever counts its steps itself is not counted again", "[runtime]") {
   SECTION("a loop") {
     const Progress left = left_by([](const auto&) {
       report_step();
-      acc::detail::report_optimizer_steps(50);
+      report_steps(OptimizerSteps(), 50);
     });
     CHECK(left.steps == 1);
   }
@@ -120,12 +156,12 @@ TEST_CASE("progress: whoever counts its steps itself is not counted again", "[ru
     const Progress left = left_by([](const auto& now) {
       {
         const acc::detail::ProgressTraining first(100);
-        acc::detail::report_optimizer_steps(1);
+        report_steps(OptimizerSteps(), 1);
         acc::detail::report_training_steps(101);
         require(now().steps == 101);
       }
       const acc::detail::ProgressTraining second(0);
-      acc::detail::report_optimizer_steps(2);
+      report_steps(OptimizerSteps(), 1);
       acc::detail::report_training_steps(1);
     });
     CHECK(left.steps == 1);
@@ -149,10 +185,10 @@ TEST_CASE("progress: a program that says which step it is counts over restarts",
 
 TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]") {
   const Progress left = left_by([](const auto& now) {
-    acc::detail::report_optimizer_steps(1);
+    report_steps(OptimizerSteps(), 1);
     std::thread([&] {
       const ProgressSection saving(Section::saving);
-      acc::detail::report_optimizer_steps(50);
+      report_steps(OptimizerSteps(), 50);
       require(now().section == Section::other);
     }).join();
   });
@@ -181,7 +217,7 @@ TEST_CASE("progress: a thread that trains counts, also after one that only read 
       other.join();
       require(now().section == Section::forward);
     }
-    acc::detail::report_optimizer_steps(1);
+    report_steps(OptimizerSteps(), 1);
   });
   CHECK(left.steps == 1);
   CHECK(left.section == Section::other);
@@ -189,18 +225,18 @@ TEST_CASE("progress: a thread that trains counts, also after one that only read 
 
 TEST_CASE("progress: after a thread that has trained and ended the next one counts", "[runtime]") {
   const Progress left = left_by([](const auto&) {
-    std::thread([] { acc::detail::report_optimizer_steps(1); }).join();
-    acc::detail::report_optimizer_steps(2);
+    std::thread([] { report_steps(OptimizerSteps(), 1); }).join();
+    report_steps(OptimizerSteps(), 1);
   });
   CHECK(left.steps == 2);
 }
 
 TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
   const Progress left = left_by([](const auto&) {
-    acc::detail::report_optimizer_steps(1);
+    report_steps(OptimizerSteps(), 1);
     const pid_t fork = ::fork();
     if (fork == 0) {
-      acc::detail::report_optimizer_steps(50);
+      report_steps(OptimizerSteps(), 50);
       ::_exit(0);
     }
     ::waitpid(fork, nullptr, 0);
