@@ -52,4 +52,37 @@ TEST_CASE("cli: the event log of a job that restarts and fails is valid by its s
   CHECK(lines.back()["cause"]["last_words"] == "lost\n");
 }
 
+TEST_CASE("cli: the event log says what a job was asked for, and how far its ranks got", "[cli]") {
+  const acc::test::TemporaryFolder folder;
+  folder.write(
+      "train.py",
+      "import acc, os, sys\n"
+      "with acc.section('data'):\n"
+      "  acc.step(samples=8, loss=0.5, global_step=int(os.environ['TORCHELASTIC_RESTART_COUNT']) + 3)\n"
+      "sys.exit(5)\n");
+  acc::Environment environment = acc::test::clean_environment(folder.path().string());
+  environment.set("PYTHONPATH", ACC_TESTS_FOLDER "/../scripts/package");
+  environment.set("PYTHONDONTWRITEBYTECODE", "1");
+  const acc::test::Run run = acc::test::run({"acc", "run", "--nproc-per-node=1", "--max-restarts=1",
+                                             "--event-log=events.jsonl", "train.py", "--api-key", "abc"},
+                                            environment, "", folder.path().string());
+  CHECK(run.code == 5);
+  const std::vector<json> lines = lines_of(folder.read("events.jsonl"));
+  const acc::test::JsonSchema schema(json::parse(acc::read_file(ACC_SAMPLE_CONFIGS "/events.schema.json")));
+  std::vector<json> progress;
+  for (const json& line : lines) {
+    CHECK(schema.violation(line).empty());
+    if (line["event"] == "progress") progress.push_back(line);
+  }
+  CHECK(lines[0]["event"] == "job_started");
+  CHECK(lines[0]["command"].back() == "***");
+  CHECK(lines[0]["settings"]["max_restarts"] == json({{"value", 1}, {"origin", "--max-restarts"}}));
+  REQUIRE(progress.size() >= 2);
+  CHECK(progress.front()["steps"] == json({3}));
+  CHECK(progress.back()["attempt"] == 1);
+  CHECK(progress.back()["steps"] == json({4}));
+  CHECK(progress.back()["counts_over_restarts"] == json({true}));
+  CHECK(progress.back()["samples"] == json({8}));
+}
+
 }  // namespace events_test

@@ -28,12 +28,6 @@ std::optional<Seconds> seconds_from_json(const json& in) {
   return in.is_null() ? std::nullopt : std::optional(Seconds(in.get<double>()));
 }
 
-// JSON has no NaN and no infinity: `"nan"`, `"inf"`, `"-inf"`.
-json loss_to_json(const std::optional<double>& loss) {
-  if (!loss) return nullptr;
-  return std::isfinite(*loss) ? json(*loss) : json(fmt::format("{}", *loss));
-}
-
 std::optional<double> loss_from_json(const json& in) {
   if (in.is_null()) return std::nullopt;
   if (in.is_number()) return in.get<double>();
@@ -62,6 +56,11 @@ ProgressView view_of(const Progress& progress, std::chrono::nanoseconds now) {
     view.spent[std::string(name_of(kSections[i]))] = spent;
   }
   return view;
+}
+
+json loss_to_json(const std::optional<double>& loss) {
+  if (!loss) return nullptr;
+  return std::isfinite(*loss) ? json(*loss) : json(fmt::format("{}", *loss));
 }
 
 json to_json(const std::optional<ProgressView>& progress) {

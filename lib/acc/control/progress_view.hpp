@@ -42,6 +42,9 @@ struct ProgressView {
 /// `now`: progress_now() when the page was read.
 ProgressView view_of(const Progress& progress, std::chrono::nanoseconds now);
 
+/// null where there is none. JSON has no NaN and no infinity: `"nan"`, `"inf"`, `"-inf"`.
+nlohmann::json loss_to_json(const std::optional<double>& loss);
+
 /// The field `progress` of a rank; nullptr (null) where a rank says nothing.
 nlohmann::json to_json(const std::optional<ProgressView>& progress);
 

@@ -31,6 +31,15 @@ std::optional<Progress> read_page(const std::string& page_prefix, int local_rank
   return ProgressPage::read(page_prefix + std::to_string(local_rank));
 }
 
+std::optional<Progress> read_last_page(const std::string& page_prefix, int local_rank) {
+  if (page_prefix.empty()) return std::nullopt;
+  const std::string page = page_prefix + std::to_string(local_rank);
+  if (auto running = ProgressPage::read(page)) return running;
+  auto last = ProgressPage::read_last(page);
+  // A free page says no more than that the rank is followed.
+  return last && last->pid != 0 ? last : std::nullopt;
+}
+
 void read_progress(JobView& job, const std::string& page_prefix) {
   for (RankView& rank : job.ranks) {
     const auto page = read_page(page_prefix, rank.local_rank);

@@ -38,7 +38,10 @@ class JobStatus : public Reporter {
 /// What a worker says in its page, `page_prefix` followed by the local rank; an empty prefix: it has none.
 std::optional<Progress> read_page(const std::string& page_prefix, int local_rank);
 
-/// The same for all of them, into the view.
+/// The same, or what it has said before it ended.
+std::optional<Progress> read_last_page(const std::string& page_prefix, int local_rank);
+
+/// What the running ones say, into the view.
 void read_progress(JobView& job, const std::string& page_prefix);
 
 /// The view of a job whose workers have not started.

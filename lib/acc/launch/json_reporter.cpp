@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "acc/preflight/xid_json.hpp"
@@ -40,7 +41,31 @@ OrderedJson to_json(const WorkerFailure& failure) {
   return object;
 }
 
+// To the millisecond: a day of many ranks is long enough.
+OrderedJson rounded(std::optional<std::chrono::duration<double>> duration) {
+  if (!duration) return nullptr;
+  return std::round(duration->count() * 1000) / 1000;
+}
+
+// A column of a table: the value of each rank that says how far it is, else null.
+template <class Of>
+OrderedJson column(const ProgressNoted& event, Of of) {
+  OrderedJson values = OrderedJson::array();
+  for (const ProgressNoted::Rank& rank : event.ranks)
+    values.push_back(rank.progress ? OrderedJson(of(*rank.progress)) : OrderedJson());
+  return values;
+}
+
 // Each adds the event's fields and returns its name.
+std::string add(OrderedJson& line, const JobStarted& event) {
+  line["workers"] = event.workers;
+  line["command"] = event.command;
+  OrderedJson& settings = line["settings"] = OrderedJson::object();
+  for (const auto& [name, setting] : event.settings)
+    settings[name] = {{"value", setting.value}, {"origin", setting.origin}};
+  return "job_started";
+}
+
 std::string add(OrderedJson& line, const AttemptStarted& event) {
   line["nodes"] = event.round.num_machines;
   line["first_rank"] = event.round.first_rank;
@@ -135,6 +160,32 @@ std::string add(OrderedJson& line, const StragglerFound& event) {
                {"step_seconds", to_seconds(slow.step)},
                {"for_s", to_seconds(slow.duration)}});
   return "straggler_found";
+}
+
+std::string add(OrderedJson& line, const ProgressNoted& event) {
+  const auto of_all = [&](auto of) {
+    OrderedJson values = OrderedJson::array();
+    for (const ProgressNoted::Rank& rank : event.ranks) values.push_back(of(rank));
+    return values;
+  };
+  line["ranks"] = of_all([](const auto& rank) { return rank.rank; });
+  line["steps"] = column(event, [](const ProgressView& one) { return one.steps; });
+  line["counts_over_restarts"] = of_all([](const auto& rank) { return rank.counts_over_restarts; });
+  line["step_seconds"] = column(event, [](const ProgressView& one) { return rounded(one.step_time); });
+  line["since_step_seconds"] = column(event, [](const ProgressView& one) { return rounded(one.since_step); });
+  line["samples"] = column(event, [](const ProgressView& one) { return one.samples; });
+  line["tokens"] = column(event, [](const ProgressView& one) { return one.tokens; });
+  line["loss"] = column(event, [](const ProgressView& one) { return loss_to_json(one.loss); });
+  line["section"] = column(event, [](const ProgressView& one) { return one.section; });
+  OrderedJson& spent = line["spent_seconds"] = OrderedJson::object();
+  for (const acc::Section section : kSections) {
+    const std::string name(name_of(section));
+    spent[name] = column(event, [&](const ProgressView& one) { return rounded(one.spent.at(name)); });
+  }
+  line["cpu_seconds"] = of_all([](const auto& rank) { return rounded(rank.cpu_time); });
+  line["memory_bytes"] = of_all(
+      [](const auto& rank) { return rank.memory_bytes ? OrderedJson(*rank.memory_bytes) : OrderedJson(); });
+  return "progress";
 }
 
 std::string add(OrderedJson& line, const Warning& event) {

@@ -35,7 +35,9 @@
 #include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/log_file.hpp"
+#include "acc/launch/masked_words.hpp"
 #include "acc/launch/process_tree.hpp"
+#include "acc/launch/progress_watch.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/launch/straggler_watch.hpp"
 #include "acc/launch/terminal_loan.hpp"
@@ -164,6 +166,19 @@ void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Repo
   });
   reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                [file](std::string_view line) { file->write(line); }));
+}
+
+bool logs_events(const LaunchPlan& plan) {
+  return plan.events_on_console || !plan.event_log.empty();
+}
+
+JobStarted started_job(const LaunchPlan& plan) {
+  JobStarted event = {.command = masked_words(plan.worker_command), .workers = plan.nproc_per_node};
+  for (const auto& [name, setting] : plan.settings.all()) {
+    if (setting.origin == "default") continue;
+    event.settings[std::string(name)] = {masked_value(name, setting.value), setting.origin};
+  }
+  return event;
 }
 
 struct Supervisor {
@@ -302,6 +317,18 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(status);
   reporters.add(hang);
   reporters.add(straggler);
+  std::optional<ProgressWatch> progress;
+  if (logs_events(plan)) {
+    const auto last_page_of = [&](int local_rank) {
+      return read_last_page(job.left.logs.page_prefix(status.view().attempt), local_rank);
+    };
+    progress.emplace(job.loop, ProgressWatchParts{
+                                   .job = [&]() -> const JobView& { return status.view(); },
+                                   .progress = last_page_of,
+                                   .processes = [] { return ProcessTable::read(); },
+                                   .note = [&](const ProgressNoted& event) { job.reporters.report(event); }});
+    reporters.add(*progress);
+  }
   std::optional<NodeCheck> preflight;
   if (plan.preflight != Preflight::none) preflight.emplace(job.loop);
   const auto check_nodes = [&](const Round& round, int attempt) {
@@ -334,6 +361,7 @@ int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
 LaunchReport finish(const Job& job) {
   const LaunchPlan& plan = job.plan;
   add_reporters(plan, job.program != nullptr, job.output, job.reporters);
+  if (logs_events(plan)) job.reporters.report(started_job(plan));
   LaunchReport report = run_agent(job);
   if (report.first_failure)
     or_warn(job.reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });

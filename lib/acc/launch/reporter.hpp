@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "acc/control/progress_view.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/step_comparison.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -18,6 +21,14 @@
 namespace acc::launcher {
 
 /// The events of a job, in order.
+
+/// What this node was asked for, before it meets others. Values that look like secrets are masked.
+struct JobStarted {
+  std::vector<std::string> command = {};
+  int workers = 1;
+  /// By name, those that are not the default.
+  std::map<std::string, Setting> settings = {};
+};
 struct AttemptStarted {
   int attempt = 0;
   Round round = {};
@@ -99,6 +110,20 @@ struct StragglerFound {
   std::optional<int> other = {};
   SlowSection slow = {};
 };
+/// How far ranks of this node are, and what they use.
+struct ProgressNoted {
+  struct Rank {
+    int rank = 0;
+    /// Absent where it does not say.
+    std::optional<ProgressView> progress = {};
+    /// Its steps are those of its training, over all restarts.
+    bool counts_over_restarts = false;
+    /// Of the rank and its descendants; absent when it has ended.
+    std::optional<std::chrono::milliseconds> cpu_time = {};
+    std::optional<std::uint64_t> memory_bytes = {};
+  };
+  std::vector<Rank> ranks = {};
+};
 /// A problem that does not end the job, such as a full disk.
 struct Warning {
   std::string text = {};
@@ -111,9 +136,10 @@ struct Failed {
 struct Finished {
   LaunchReport report = {};
 };
-using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
-                           Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged,
-                           HangFound, HangStacksFound, StragglerFound, Warning, Failed, Finished>;
+using Event =
+    std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
+                 Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
+                 HangStacksFound, StragglerFound, ProgressNoted, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

@@ -270,6 +270,14 @@ std::string text_of(const GroupChanged& event) {
   return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
 }
 
+// For programs alone.
+std::string text_of(const JobStarted&) {
+  return {};
+}
+std::string text_of(const ProgressNoted&) {
+  return {};
+}
+
 std::string text_of(const Suspended&) {
   return {};
 }

@@ -2,6 +2,7 @@
 #include "acc/launch/json_reporter.hpp"
 
 #include <csignal>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/files.hpp"
@@ -39,11 +40,38 @@ WorkerFailure failure() {
           .stderr_tail = "bad \xff byte"};
 }
 
+// A rank that says how far it is, one that says nothing, and one that has ended.
+ProgressNoted progress() {
+  Progress page = {.steps = 8, .step_ended = 3s, .step_duration = 1234567us, .section_began = 4s};
+  page.loss = std::numeric_limits<double>::quiet_NaN();
+  page.section = acc::Section::data;
+  page.spent[1] = 2s;
+  return {{{.rank = 4, .progress = view_of(page, 5s), .cpu_time = 1500ms, .memory_bytes = 77},
+           {.rank = 5, .cpu_time = 0ms, .memory_bytes = 0},
+           {.rank = 6, .progress = view_of({}, 0s), .counts_over_restarts = true}}};
+}
+
 }  // namespace
+
+TEST_CASE("event_json: progress is a table by columns, in milliseconds", "[launch]") {
+  const json line = line_of(progress());
+  CHECK(line["ranks"] == json({4, 5, 6}));
+  CHECK(line["steps"] == json({8, nullptr, 0}));
+  CHECK(line["counts_over_restarts"] == json({false, false, true}));
+  CHECK(line["step_seconds"] == json({1.235, nullptr, nullptr}));
+  CHECK(line["since_step_seconds"] == json({2.0, nullptr, nullptr}));
+  CHECK(line["loss"] == json({"nan", nullptr, nullptr}));
+  CHECK(line["section"] == json({"data", nullptr, "other"}));
+  CHECK(line["spent_seconds"]["data"] == json({3.0, nullptr, 0.0}));
+  CHECK(line["cpu_seconds"] == json({1.5, 0.0, nullptr}));
+  CHECK(line["memory_bytes"] == json({77, 0, nullptr}));
+}
 
 TEST_CASE("event_json: every event has the form that the schema promises", "[launch]") {
   const test::JsonSchema schema(json::parse(read_file(ACC_SAMPLE_CONFIGS "/events.schema.json")));
   const std::vector<Event> events = {
+      JobStarted{{"train.py", "--token", "***"}, 2, {{"num_processes", {2, "--num_processes"}}}},
+      progress(),
       AttemptStarted{1, {.num_machines = 2, .master_port = 4321}},
       WorkerStarted{3, 1, 12},
       WorkerFinished{3, 1, 12, Exited{0}},
