@@ -50,8 +50,18 @@ void ClusterNode::finish() {
 }
 
 void ClusterNode::announce_end(int signal) {
-  if (!state_->host() && node_.last_round.coordinator().protocol < kProtocol) return;
+  if (!state_->host() && node_.last_round.coordinator().protocol < kProtocolOfEndNotice) return;
   state_->send(EndNotice{.signal = signal, .host = node_.ports.own().host_name});
+}
+
+bool ClusterNode::tell_progress(const std::vector<RankProgress>& ranks) {
+  if (state_->host() || node_.last_round.coordinator().protocol < kProtocolOfProgress) return false;
+  state_->send(NodeProgress{.round = node_.last_round.number(), .ranks = ranks});
+  return true;
+}
+
+void ClusterNode::tell_slow(const std::vector<SlowRank>& ranks) {
+  if (state_->host()) state_->send(SlowRanks{node_.last_round.number(), ranks});
 }
 
 void ClusterNode::leave(const std::string& why, int code) {
@@ -228,6 +238,9 @@ void ClusterNode::on_message(const NodeMessage& message) {
     emit(Notice{waiting->text});
   }
   if (const auto* notice = std::get_if<EndNotice>(&message)) emit(*notice);
+  if (const auto* progress = std::get_if<NodeProgress>(&message)) ranks().progress(*progress);
+  if (const auto* slow = std::get_if<SlowRanks>(&message); slow && slow->round == node_.last_round.number())
+    ranks().slow(slow->ranks);
   if (std::holds_alternative<JobEnds>(message)) {
     log::debug("rendezvous: all workers of all nodes have succeeded");
     node_.over = true;

@@ -38,6 +38,8 @@ class ClusterNode : public Rendezvous {
   void fail(const RoundOver& failure) override;
   void finish() override;
   void announce_end(int signal) override;
+  bool tell_progress(const std::vector<RankProgress>& ranks) override;
+  void tell_slow(const std::vector<SlowRank>& ranks) override;
   void leave(const std::string& why, int code) override;
   std::string state() const override { return state_->name(); }
 

@@ -146,6 +146,8 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (const auto* success = std::get_if<WorkersDone>(&message)) on_workers_done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) on_leave(id, *leave);
   if (const auto* notice = std::get_if<EndNotice>(&message)) on_end_notice(id, *notice);
+  if (const auto* progress = std::get_if<NodeProgress>(&message)) on_progress(id, *progress);
+  if (const auto* slow = std::get_if<SlowRanks>(&message)) on_slow_ranks(id, *slow);
 }
 
 void Coordinator::on_join(NodeId id, const Join& request) {
@@ -216,7 +218,23 @@ void Coordinator::on_leave(NodeId id, const Leave& message) {
 // A node of an older acc would take a message that it does not know for an error.
 void Coordinator::on_end_notice(NodeId id, const EndNotice& notice) {
   for (const auto& [other, node] : nodes_) {
-    if (other != id && node.info.protocol >= kProtocol) send_(other, notice);
+    if (other != id && node.info.protocol >= kProtocolOfEndNotice) send_(other, notice);
+  }
+}
+
+// Node 0 compares the ranks of all.
+void Coordinator::on_progress(NodeId id, NodeProgress progress) {
+  const Node& node = nodes_.at(id);
+  if (phase_ != Phase::running || progress.round != rounds_ || !node.in_round) return;
+  progress.node = id;
+  progress.host = node.info.host;
+  send_(0, progress);
+}
+
+void Coordinator::on_slow_ranks(NodeId id, const SlowRanks& slow) {
+  if (id != 0) return;
+  for (const auto& [other, node] : nodes_) {
+    if (other != id && node.in_round && node.info.protocol >= kProtocolOfProgress) send_(other, slow);
   }
 }
 

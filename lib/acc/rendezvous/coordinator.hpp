@@ -110,6 +110,8 @@ class Coordinator {
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
   void on_end_notice(NodeId id, const EndNotice& notice);
+  void on_progress(NodeId id, NodeProgress progress);
+  void on_slow_ranks(NodeId id, const SlowRanks& slow);
   void on_round(Rounds rounds);
   void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/node_message.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <vector>
 
 #include "acc/base/error.hpp"
 
@@ -98,6 +101,16 @@ constexpr auto kFields<Waiting> = std::tuple(
 template <>
 constexpr auto kFields<EndNotice> =
     std::tuple(Field{"signal", &EndNotice::signal}, Field{"host", &EndNotice::host});
+// The node and its host are the coordinator's to say.
+template <>
+constexpr auto kFields<NodeProgress> =
+    std::tuple(Field{"round", &NodeProgress::round}, Field{"ranks", &NodeProgress::ranks});
+template <>
+constexpr auto kFields<SlowRank> =
+    std::tuple(Field{"rank", &SlowRank::rank}, Field{"section", &SlowRank::section});
+template <>
+constexpr auto kFields<SlowRanks> =
+    std::tuple(Field{"round", &SlowRanks::round}, Field{"ranks", &SlowRanks::ranks});
 template <>
 constexpr auto kFields<Heartbeat> = std::tuple();
 
@@ -118,6 +131,36 @@ void from_json(const Json& json, Type& value) {
         ((value.*field.member = json.value(field.name, value.*field.member)), ...);
       },
       kFields<Type>);
+}
+
+// Times in whole microseconds, to be short: a coordinator gets those of all ranks.
+std::int64_t to_microseconds(std::chrono::nanoseconds time) {
+  return std::chrono::floor<std::chrono::microseconds>(time).count();
+}
+
+void to_json(Json& json, const RankProgress& rank) {
+  const Progress& progress = rank.progress;
+  std::vector<std::int64_t> spent;
+  for (const std::chrono::nanoseconds time : progress.spent) spent.push_back(to_microseconds(time));
+  json = {{"rank", rank.rank},
+          {"pid", progress.pid},
+          {"start", progress.process_start},
+          {"steps", progress.steps},
+          {"ended", to_microseconds(progress.step_ended)},
+          {"spent", std::move(spent)}};
+}
+
+// A node of another acc may know other sections at the end.
+void from_json(const Json& json, RankProgress& rank) {
+  Progress& progress = rank.progress;
+  rank.rank = json.at("rank");
+  progress.pid = json.at("pid");
+  progress.process_start = json.at("start");
+  progress.steps = json.at("steps");
+  progress.step_ended = std::chrono::microseconds(json.at("ended").get<std::int64_t>());
+  const auto spent = json.at("spent").get<std::vector<std::int64_t>>();
+  for (std::size_t i = 0; i < std::min(spent.size(), progress.spent.size()); ++i)
+    progress.spent[i] = std::chrono::microseconds(spent[i]);
 }
 
 namespace {
@@ -154,6 +197,10 @@ template <>
 constexpr std::string_view kName<Waiting> = "waiting";
 template <>
 constexpr std::string_view kName<EndNotice> = "end_notice";
+template <>
+constexpr std::string_view kName<NodeProgress> = "progress";
+template <>
+constexpr std::string_view kName<SlowRanks> = "slow_ranks";
 template <>
 constexpr std::string_view kName<Heartbeat> = "beat";
 

@@ -25,7 +25,7 @@ struct NodeInfo {
   /// Ports where it would serve the store of the next round's workers, and where nodes would connect to it.
   std::uint16_t store_port = 0;
   std::uint16_t node_port = 0;
-  /// What it understands: 2 is EndNotice.
+  /// What it understands: see kProtocol.
   int protocol = 1;
   /// Numeric addresses of its network interfaces, without loopback; its workers connect from one of them.
   std::vector<std::string> addresses = {};
@@ -144,16 +144,27 @@ struct Waiting {
   bool operator==(const Waiting&) const = default;
 };
 
-/// The version of NodeInfo::protocol that this acc speaks.
-constexpr int kProtocol = 2;
+/// From the coordinator to a node: all ranks that are slow now.
+struct SlowRanks {
+  int round = 0;
+  std::vector<SlowRank> ranks = {};
+  bool operator==(const SlowRanks&) const = default;
+};
+
+/// Versions of NodeInfo::protocol: since when a node understands EndNotice, and since when NodeProgress and
+/// SlowRanks. The newest is what this acc speaks.
+constexpr int kProtocolOfEndNotice = 2;
+constexpr int kProtocolOfProgress = 3;
+constexpr int kProtocol = kProtocolOfProgress;
 
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
-                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, Heartbeat>;
+using NodeMessage =
+    std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins, RoundEnds,
+                 Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress, SlowRanks, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

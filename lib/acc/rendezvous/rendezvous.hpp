@@ -5,8 +5,10 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/rank_progress.hpp"
 #include "acc/rendezvous/stall.hpp"
 
 namespace acc::launcher {
@@ -60,6 +62,14 @@ struct EndNotice {
 struct Left {};
 using NodeEvent = std::variant<RoundReady, RoundOver, JobDone, Notice, EndNotice, Left>;
 
+/// Handlers of what nodes say of their ranks while a round runs.
+struct RankHandlers {
+  /// On the node that leads the job: how far the ranks of another one are.
+  std::function<void(const NodeProgress&)> progress = [](const NodeProgress&) {};
+  /// On the others: all ranks of the job that are slow now.
+  std::function<void(const std::vector<SlowRank>&)> slow = [](const std::vector<SlowRank>&) {};
+};
+
 /// How the nodes of a job find each other and stay together. It answers by events, during the call or later
 /// from the event loop.
 class Rendezvous {
@@ -73,6 +83,7 @@ class Rendezvous {
 
   /// Sets the handler of events; must be called first.
   void on_event(Sink sink) { sink_ = std::move(sink); }
+  void on_ranks(RankHandlers handlers) { ranks_ = std::move(handlers); }
 
   /// This node has no worker and wants a round: RoundReady follows, or RoundOver when that cannot be. Throws
   /// Error when this machine cannot take part.
@@ -84,6 +95,11 @@ class Rendezvous {
   virtual void finish() = 0;
   /// This node got a signal that announces the end of the job: EndNotice follows on the others that run acc.
   virtual void announce_end(int /*signal*/) {}
+  /// How far the ranks of this node are, for the node that leads the job. Returns false if no other node
+  /// takes it: this one leads, or that one runs an older acc.
+  virtual bool tell_progress(const std::vector<RankProgress>& /*ranks*/) { return false; }
+  /// On the node that leads: which ranks of the job are slow now, for the others that run acc.
+  virtual void tell_slow(const std::vector<SlowRank>& /*ranks*/) {}
   /// This node leaves, because of `why`; only Left follows. `code` is the job's exit code, if it cannot go on
   /// without this node.
   virtual void leave(const std::string& why, int code) = 0;
@@ -93,9 +109,11 @@ class Rendezvous {
 
  protected:
   void emit(NodeEvent event) const { sink_(std::move(event)); }
+  const RankHandlers& ranks() const { return ranks_; }
 
  private:
   Sink sink_ = [](const NodeEvent&) {};
+  RankHandlers ranks_ = {};
 };
 
 }  // namespace acc::launcher

@@ -13,6 +13,8 @@
 #include "acc/rendezvous/connected.hpp"
 #include "acc/rendezvous/coordinator_lost.hpp"
 #include "acc/rendezvous/hosting.hpp"
+#include "acc/rendezvous/job_secret.hpp"
+#include "acc/rendezvous/node_listener.hpp"
 #include "acc/rendezvous/node_ports.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/rendezvous/searching.hpp"
@@ -156,6 +158,77 @@ TEST_CASE("cluster_node: a notice of the end on one node, whichever it is, reach
   CHECK_FALSE(cluster[from].events.has<EndNotice>());
   CHECK(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().signal == SIGUSR1);
   CHECK_FALSE(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().host.empty());
+}
+
+TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and says which are slow",
+          "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  std::vector<NodeProgress> progress;
+  std::array<std::vector<SlowRank>, 3> slow;
+  for (std::size_t i = 0; i < 3; ++i)
+    cluster[i].rendezvous->on_ranks(
+        {.progress = [&](const NodeProgress& node) { progress.push_back(node); },
+         .slow = [&, i](const std::vector<SlowRank>& ranks) { slow.at(i) = ranks; }});
+  const std::vector<RankProgress> ranks = {{4, {.pid = 7, .steps = 812}}};
+  CHECK_FALSE(cluster[0].rendezvous->tell_progress(ranks));
+  CHECK(cluster[1].rendezvous->tell_progress(ranks));
+  cluster.until([&] { return !progress.empty(); });
+  CHECK(progress[0].ranks == ranks);
+  CHECK(progress[0].node > 0);
+  CHECK_FALSE(progress[0].host.empty());
+  const std::vector<SlowRank> one = {{4, acc::Section::data}};
+  cluster[0].rendezvous->tell_slow(one);
+  cluster.until([&] { return slow[1] == one && slow[2] == one; });
+  CHECK(slow[0].empty());
+}
+
+namespace {
+
+// A coordinator of an older acc, which takes a message that it does not know for an error. It begins a round
+// as soon as a node asks for one.
+struct OlderHost {
+  explicit OlderHost(Cluster& cluster)
+      : store(cluster.loop, {.port = cluster.port.port()}),
+        listener(cluster.loop, {"127.0.0.1"}, "job7", job_secret(cluster.plan.rendezvous), 10s,
+                 [this](const std::shared_ptr<Member>& member) { on_member(member); }) {
+    store.set(coordinator_key("job7"), std::to_string(listener.port()));
+    store.serve({.others = StoreClients::Others::strangers});
+  }
+
+  void on_member(const std::shared_ptr<Member>& member) {
+    node = member->connection;
+    node->set_handlers([this](const NodeMessage& message) { on_message(message); },
+                       [](const ConnectionLoss&) {});
+    for (const NodeMessage& message : member->messages) on_message(message);
+  }
+  void on_message(const NodeMessage& message) {
+    messages.push_back(message);
+    if (std::holds_alternative<Join>(message))
+      node->send(
+          RoundBegins{.number = 1, .coordinator = {.host = "older", .protocol = kProtocolOfEndNotice}});
+  }
+
+  StoreServer store;
+  NodeListener listener;
+  std::shared_ptr<NodeConnection> node = {};
+  std::vector<NodeMessage> messages = {};
+};
+
+}  // namespace
+
+TEST_CASE("cluster_node: a coordinator of an older acc is told nothing of ranks", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
+  const OlderHost host(cluster);
+  cluster.plan.rendezvous.is_host = false;
+  Node& node = cluster.add();
+  cluster.until([&] { return node.ready(); });
+  CHECK_FALSE(node.rendezvous->tell_progress({{0, {.steps = 1}}}));
+  node.rendezvous->tell_slow({{0, acc::Section::data}});
+  node.rendezvous->finish();
+  cluster.until([&] { return host.messages.size() > 1; });
+  CHECK(host.messages[1] == NodeMessage(WorkersDone{1}));
 }
 
 TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {
@@ -823,6 +896,7 @@ TEST_CASE("cluster_node: in a file: nodes meet without a host, and end together"
   CHECK(cluster[0].round().world_size == 4);
   CHECK(cluster[0].round().master_port == cluster[1].round().master_port);
   CHECK(cluster[0].round().machine_rank != cluster[1].round().machine_rank);
+  for (const auto& node : cluster.nodes) CHECK_FALSE(node->rendezvous->tell_progress({}));  // nobody leads
   cluster.forget_events();
   cluster[1].rendezvous->fail({.again = true, .text = "a worker failed"});
   cluster[1].rendezvous->join();

@@ -494,6 +494,42 @@ TEST_CASE("coordinator: a notice of the end reaches all other nodes that underst
   for (const int node : {1, 3}) CHECK(job.sent_to<EndNotice>(node).empty());
 }
 
+TEST_CASE("coordinator: its own node is told how far the ranks of the others are", "[rendezvous]") {
+  Job job(2, 0, 1);
+  const NodeProgress progress = {.round = 1, .ranks = {{3, {.steps = 812}}}};
+  job.arrive(0);
+  job.coordinator->on_message(1, progress);  // before it is a node of the job
+  job.arrive(1);
+  job.coordinator->on_message(1, progress);
+  REQUIRE(job.sent_to<NodeProgress>(0).size() == 1);
+  const NodeProgress told = job.sent_to<NodeProgress>(0)[0];
+  CHECK(told.ranks == progress.ranks);
+  CHECK(told.node == 1);
+  CHECK(told.host == "node1");
+  job.coordinator->on_message(1, NodeProgress{.round = 7});
+  job.coordinator->on_message(1, WorkerFailed{1, {.again = true}});
+  job.coordinator->on_message(1, progress);  // the round is over
+  CHECK(job.sent_to<NodeProgress>(0).size() == 1);
+}
+
+TEST_CASE("coordinator: which ranks are slow its own node tells all others that understand it",
+          "[rendezvous]") {
+  Job job(4);
+  for (const int node : {0, 1, 2, 3}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = 100 + node,
+                                     .node_rank = node,
+                                     .protocol = node == 3 ? kProtocolOfEndNotice : kProtocol});
+    job.join(node);
+  }
+  const SlowRanks slow = {.round = 1, .ranks = {{5, acc::Section::data}}};
+  job.coordinator->on_message(0, slow);
+  job.coordinator->on_message(1, SlowRanks{.round = 1});
+  for (const int node : {1, 2}) CHECK(job.sent_to<SlowRanks>(node) == std::vector<SlowRanks>{slow});
+  for (const int node : {0, 3}) CHECK(job.sent_to<SlowRanks>(node).empty());
+}
+
 TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   Job job(2, 1);
   job.arrive(0);

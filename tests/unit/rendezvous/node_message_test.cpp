@@ -8,6 +8,7 @@ namespace node_message_test {
 
 using namespace acc;
 using namespace acc::launcher;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -20,6 +21,12 @@ const NodeInfo kNode = {.host = "node1",
                         .store_port = 4000,
                         .node_port = 4001,
                         .protocol = 2};
+
+const Progress kProgress = {.pid = 7,
+                            .process_start = 1234567,
+                            .steps = 812,
+                            .step_ended = 3'600'000'001us,
+                            .spent = {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us}};
 
 }  // namespace
 
@@ -67,6 +74,8 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       JobEnds{},
       Waiting{"for node 1", {kNode}},
       EndNotice{10, "node1"},
+      NodeProgress{.round = 2, .ranks = {{5, kProgress}, {6, {}}}},
+      SlowRanks{2, {{5, acc::Section::data}}},
       Heartbeat{}};
   for (const NodeMessage& message : messages) {
     const std::string line = encode(message);
@@ -77,6 +86,28 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
 
 TEST_CASE("node_message: unknown fields are ignored", "[rendezvous]") {
   CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(WorkersDone{2}));
+}
+
+TEST_CASE("node_message: sections that a node of another acc does not know, or knows beside ours, do no harm",
+          "[rendezvous]") {
+  const auto spent_of = [](const std::string& spent) {
+    const std::string rank = R"({"rank":5,"pid":7,"start":1,"steps":812,"ended":9,"spent":)" + spent + "}";
+    const auto message = decode(R"({"message":"progress","round":2,"ranks":[)" + rank + "]}");
+    return std::get<NodeProgress>(message).ranks.at(0).progress.spent;
+  };
+  CHECK(spent_of("[1,2]") == decltype(Progress::spent){1us, 2us});
+  CHECK(spent_of("[1,2,3,4,5,6,7,8,9]") == kProgress.spent);
+}
+
+TEST_CASE("node_message: the progress of a node of 64 ranks after weeks is a short message", "[rendezvous]") {
+  NodeProgress node{.round = 10};
+  for (int rank = 8'000; rank < 8'064; ++rank) {
+    Progress progress{.pid = 4'000'000, .process_start = 1'000'000'000, .steps = 100'000'000};
+    progress.step_ended = 2'000h;
+    progress.spent.fill(300h);
+    node.ranks.push_back({rank, progress});
+  }
+  CHECK(encode(node).size() < 16'384);
 }
 
 TEST_CASE("node_message: a node of an older acc speaks protocol 1", "[rendezvous]") {
