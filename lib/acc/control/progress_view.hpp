@@ -31,7 +31,7 @@ struct ProgressView {
   Seconds in_collective = {};
   /// How many have begun.
   std::int64_t collectives = 0;
-  /// The section in which the others of its node wait for it; empty: it is as fast as they are.
+  /// The section in which the others wait for it; empty: it is as fast as they are.
   std::string slow_in = {};
   /// In each section until now.
   std::map<std::string, Seconds> spent = {};

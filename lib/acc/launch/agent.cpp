@@ -522,7 +522,7 @@ void Agent::on_reader_lost() {
 // The report may arrive when the attempt has ended already.
 void Agent::on_straggler(const Straggler& straggler) {
   if (is_running(straggler.attempt))
-    parts_.reporter.report(StragglerFound{straggler.rank, straggler.other, straggler.slow});
+    parts_.reporter.report(StragglerFound{straggler.rank, straggler.other, straggler.slow, straggler.host});
 }
 
 bool Agent::is_running(int attempt) const {

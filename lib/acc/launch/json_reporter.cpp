@@ -153,6 +153,7 @@ std::string add(OrderedJson& line, const HangStacksFound& event) {
 std::string add(OrderedJson& line, const StragglerFound& event) {
   const SlowSection& slow = event.slow;
   line.update({{"rank", event.rank},
+               {"rank_host", event.host.empty() ? line["host"] : OrderedJson(event.host)},
                {"section", name_of(slow.section)},
                {"seconds", to_seconds(slow.spent)},
                {"reference_seconds", to_seconds(slow.reference)},

@@ -278,10 +278,16 @@ LaunchReport run_agent(const Job& job) {
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
   const auto page_prefix = [&] { return job.left.logs.page_prefix(status.view().attempt); };
   const auto page_of = [&](int local_rank) { return read_page(page_prefix(), local_rank); };
-  StragglerWatch straggler(job.loop, plan.nproc_per_node,
-                           {.job = [&]() -> const JobView& { return status.view(); },
-                            .progress = page_of,
-                            .send = [&](AgentEvent event) { processes.post(std::move(event)); }});
+  StragglerWatch straggler(
+      job.loop, plan.nproc_per_node,
+      {.job = [&]() -> const JobView& { return status.view(); },
+       .progress = page_of,
+       .send = [&](AgentEvent event) { processes.post(std::move(event)); },
+       .tell_progress = [&](const auto& ranks) { return rendezvous->tell_progress(ranks); },
+       .tell_slow = [&](const auto& ranks) { rendezvous->tell_slow(ranks); },
+       .host = host_name()});
+  rendezvous->on_ranks({.progress = [&](const NodeProgress& node) { straggler.on_progress(node); },
+                        .slow = [&](const auto& ranks) { straggler.on_slow(ranks); }});
   const auto view = [&] {
     JobView shown = status.view();
     read_progress(shown, page_prefix());

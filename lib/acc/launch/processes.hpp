@@ -94,13 +94,16 @@ struct HangStacks {
 struct HangExamined {
   int attempt = 0;
 };
-/// A rank has become slow in a section of its steps, beside the other ranks of this node.
+/// A rank has become slow in a section of its steps, beside the other ranks of this node or, where this node
+/// leads a job of several, of all nodes.
 struct Straggler {
   int attempt = 0;
   int rank = 0;
   /// The only other rank; nullopt: there are several.
   std::optional<int> other = {};
   SlowSection slow = {};
+  /// The machine of the rank; empty: ranks of this node were compared.
+  std::string host = {};
 };
 /// The nodes of the round have been checked.
 struct NodesChecked {

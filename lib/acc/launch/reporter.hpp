@@ -103,12 +103,14 @@ struct HangStacksFound {
   /// Whole lines for a person.
   std::string text = {};
 };
-/// A rank is slow in a section of its steps, and the other ranks of this node wait for it.
+/// A rank is slow in a section of its steps, and the others with which it was compared wait for it.
 struct StragglerFound {
   int rank = 0;
   /// The only other rank; nullopt: there are several.
   std::optional<int> other = {};
   SlowSection slow = {};
+  /// The machine of the rank; empty: it is this one, as are those of the others.
+  std::string host = {};
 };
 /// How far ranks of this node are, and what they use.
 struct ProgressNoted {

@@ -56,8 +56,9 @@ double median(std::vector<double> values) {
 }
 
 // What each value is compared with: the median of all or, of two, the other one.
-double reference_of(const std::vector<double>& values, std::size_t one) {
-  return values.size() == 2 ? values[1 - one] : median(values);
+std::vector<double> references_of(const std::vector<double>& values) {
+  if (values.size() == 2) return {values[1], values[0]};
+  return std::vector<double>(values.size(), median(values));
 }
 
 // The standard deviation of what varies from window to window: neither one change nor a few long steps add
@@ -155,9 +156,13 @@ std::vector<StepComparison::Straggler> StepComparison::observe(
   return windows_.size() < kJudgedWindows ? std::vector<Straggler>() : judge(now);
 }
 
-std::optional<acc::Section> StepComparison::slow_in(std::size_t rank) const {
-  const auto found = std::ranges::find(slow_, rank, &std::pair<std::size_t, acc::Section>::first);
-  return found == slow_.end() ? std::nullopt : std::optional(found->second);
+std::vector<SlowRank> StepComparison::slow() const {
+  std::vector<SlowRank> ranks;
+  for (const auto& [index, section] : slow_) {
+    const int rank = static_cast<int>(index);
+    if (ranks.empty() || ranks.back().rank != rank) ranks.push_back({rank, section});
+  }
+  return ranks;
 }
 
 bool StepComparison::is_continued(const std::vector<Progress>& pages) const {
@@ -213,7 +218,7 @@ SlowSection StepComparison::describe(std::size_t index, acc::Section section, Ti
       steps.push_back(step_of(times));
     }
     spent.push_back(values[index]);
-    reference.push_back(reference_of(values, index));
+    reference.push_back(references_of(values)[index]);
     step.push_back(median(std::move(steps)));
   }
   return {.section = section,
@@ -234,7 +239,8 @@ std::vector<double> StepComparison::losses(const Window& window,
   const double step = median(std::move(steps));
   std::vector<double> losses(times.size());
   if (step <= 0) return losses;
-  for (std::size_t i = 0; i < times.size(); ++i) losses[i] = (times[i] - reference_of(times, i)) / step;
+  const std::vector<double> references = references_of(times);
+  for (std::size_t i = 0; i < times.size(); ++i) losses[i] = (times[i] - references[i]) / step;
   return losses;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "acc/base/progress_page.hpp"
+#include "acc/rendezvous/rank_progress.hpp"
 
 namespace acc::launcher {
 
@@ -46,12 +47,14 @@ class StepComparison {
     bool operator==(const Straggler&) const = default;
   };
 
-  /// Takes the pages of all ranks, in the same order each time. Returns the ranks that have become slow: each
-  /// once for a section, and again only after it was even in between, and ten minutes at the earliest.
+  /// Takes the newest page of each rank, in the same order each time. Pages of several machines need not be
+  /// of the same moment: a window of a rank goes from one of its pages to another. Returns the ranks that
+  /// have become slow: each once for a section, and again only after it was even in between, and ten minutes
+  /// at the earliest.
   std::vector<Straggler> observe(const std::vector<std::optional<Progress>>& pages, TimePoint now);
 
-  /// The section in which the rank is slow now.
-  std::optional<acc::Section> slow_in(std::size_t rank) const;
+  /// The ranks that are slow now, each once, in order.
+  std::vector<SlowRank> slow() const;
 
  private:
   using Times = std::array<double, kSections.size()>;

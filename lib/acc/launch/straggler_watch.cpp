@@ -11,6 +11,12 @@ namespace {
 
 /// While no rank says anything.
 constexpr int kLongestPause = 16;
+/// The messages that the node that leads gets in a period, at most.
+constexpr int kMaxMessages = 20;
+
+int periods_between_messages(int nodes) {
+  return (nodes + kMaxMessages - 1) / kMaxMessages;
+}
 
 }  // namespace
 
@@ -19,8 +25,8 @@ StragglerWatch::StragglerWatch(boost::asio::io_context& loop, int workers, Strag
     : workers_(workers), parts_(std::move(parts)), period_(period), timer_(loop) {}
 
 void StragglerWatch::report(const Event& event) {
-  if (workers_ < 2) return;
-  if (std::holds_alternative<AttemptStarted>(event)) comparison_ = std::make_shared<StepComparison>();
+  if (const auto* attempt = std::get_if<AttemptStarted>(&event)) begin(attempt->round);
+  if (workers_ < 2 && round_.num_machines < 2) return;
   // When all workers have been started: a timer takes a system call.
   const auto* started = std::get_if<WorkerStarted>(&event);
   const bool begins = started != nullptr && started->local_rank == workers_ - 1;
@@ -37,10 +43,18 @@ void StragglerWatch::report(const Event& event) {
   }
 }
 
+void StragglerWatch::begin(const Round& round) {
+  round_ = round;
+  comparison_ = std::make_shared<StepComparison>();
+  is_followed_ = false;
+  nodes_.clear();
+  slow_.clear();
+}
+
 void StragglerWatch::mark(JobView& job) const {
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    const auto section = comparison_->slow_in(i);
-    if (section && job.ranks[i].progress) job.ranks[i].progress->slow_in = name_of(*section);
+  for (RankView& rank : job.ranks) {
+    const auto slow = std::ranges::find(slow_, rank.rank, &SlowRank::rank);
+    if (slow != slow_.end() && rank.progress) rank.progress->slow_in = name_of(slow->section);
   }
 }
 
@@ -49,23 +63,58 @@ void StragglerWatch::wait() {
   timer_.async_wait([this, alive = std::weak_ptr(comparison_)](boost::system::error_code error) {
     // The handler of an expired timer cannot be cancelled any more.
     if (error || alive.expired() || !watching_) return;
-    compare();
+    look();
     wait();
   });
 }
 
-void StragglerWatch::compare() {
-  const JobView& job = parts_.job();
-  std::vector<std::optional<Progress>> pages;
-  for (const RankView& rank : job.ranks)
-    pages.push_back(rank.ended.empty() ? parts_.progress(rank.local_rank) : std::nullopt);
-  const bool any = std::ranges::any_of(pages, [](const auto& page) { return page.has_value(); });
-  pause_ = any ? period_ : std::min(2 * pause_, kLongestPause * period_);
-  for (const auto& [index, other, slow] : comparison_->observe(pages, std::chrono::steady_clock::now())) {
-    Straggler found{.attempt = job.attempt, .rank = job.ranks[index].rank, .slow = slow};
-    if (other) found.other = job.ranks[*other].rank;
-    parts_.send(std::move(found));
+void StragglerWatch::look() {
+  const std::vector<RankProgress> own = read_pages();
+  is_followed_ = is_followed_ || !own.empty();
+  const bool is_told = is_followed_ && parts_.tell_progress(own);
+  const bool is_of_several = is_told || !nodes_.empty();
+  const auto period = period_ * (is_of_several ? periods_between_messages(round_.num_machines) : 1);
+  pause_ = !own.empty() || !nodes_.empty() ? period : std::min(2 * pause_, kLongestPause * period);
+  if (!is_told) compare(own);
+}
+
+std::vector<RankProgress> StragglerWatch::read_pages() const {
+  std::vector<RankProgress> ranks;
+  for (const RankView& rank : parts_.job().ranks) {
+    const auto page = rank.ended.empty() ? parts_.progress(rank.local_rank) : std::nullopt;
+    if (page) ranks.push_back({rank.rank, *page});
   }
+  return ranks;
+}
+
+std::vector<std::optional<Progress>> StragglerWatch::all_pages(const std::vector<RankProgress>& own) const {
+  std::vector<std::optional<Progress>> pages(static_cast<std::size_t>(round_.world_size));
+  const auto add = [&](const std::vector<RankProgress>& ranks) {
+    for (const auto& [rank, progress] : ranks)
+      if (rank >= 0 && rank < round_.world_size) pages[static_cast<std::size_t>(rank)] = progress;
+  };
+  add(own);
+  for (const auto& [id, node] : nodes_) add(node.ranks);
+  return pages;
+}
+
+void StragglerWatch::compare(const std::vector<RankProgress>& own) {
+  for (const auto& [index, other, slow] :
+       comparison_->observe(all_pages(own), std::chrono::steady_clock::now())) {
+    const int rank = static_cast<int>(index);
+    Straggler straggler{.attempt = parts_.job().attempt, .rank = rank, .slow = slow, .host = host_of(rank)};
+    if (other) straggler.other = static_cast<int>(*other);
+    parts_.send(std::move(straggler));
+  }
+  const std::vector<SlowRank> slow = comparison_->slow();
+  if (std::exchange(slow_, slow) != slow && !nodes_.empty()) parts_.tell_slow(slow);
+}
+
+std::string StragglerWatch::host_of(int rank) const {
+  if (nodes_.empty()) return {};
+  for (const auto& [id, node] : nodes_)
+    if (std::ranges::find(node.ranks, rank, &RankProgress::rank) != node.ranks.end()) return node.host;
+  return parts_.host;
 }
 
 }  // namespace acc::launcher

@@ -230,7 +230,8 @@ std::string text_of(const StragglerFound& event) {
   const SlowSection& slow = event.slow;
   const std::string where = slow.section == acc::Section::other ? "outside of all sections"
                                                                 : "in " + std::string(name_of(slow.section));
-  return fmt::format("acc: warning: rank {} has been {} {} for {} ({} a step, {} {})\n", event.rank,
+  const std::string on = event.host.empty() ? "" : " on host " + event.host;
+  return fmt::format("acc: warning: rank {}{} has been {} {} for {} ({} a step, {} {})\n", event.rank, on,
                      slower_text(slow), where, short_time(slow.duration), short_time(slow.spent),
                      event.other ? fmt::format("rank {} takes", *event.other) : "the median is",
                      short_time(slow.reference));

@@ -971,7 +971,7 @@ TEST_CASE("agent: a hang is reported, and the job continues", "[launch]") {
 TEST_CASE("agent: a straggler is reported once it is found, unless its attempt is over", "[launch]") {
   Job job;
   const SlowSection slow{.section = acc::Section::data};
-  job.processes.finds(Straggler{.attempt = 0, .rank = 1, .other = 0, .slow = slow}, 1s);
+  job.processes.finds(Straggler{.attempt = 0, .rank = 1, .other = 0, .slow = slow, .host = "b"}, 1s);
   job.processes.finds(Straggler{.attempt = 7, .rank = 0, .slow = slow}, 2s);
   job.processes.will_end(0, Exited{0}, 5s);
   job.processes.will_end(1, Exited{0}, 5s);
@@ -980,6 +980,7 @@ TEST_CASE("agent: a straggler is reported once it is found, unless its attempt i
   CHECK(job.reporter.all<StragglerFound>()[0].rank == 1);
   CHECK(job.reporter.all<StragglerFound>()[0].other == 0);
   CHECK(job.reporter.all<StragglerFound>()[0].slow == slow);
+  CHECK(job.reporter.all<StragglerFound>()[0].host == "b");
 }
 
 TEST_CASE("agent: a hung job is stopped if requested", "[launch]") {

@@ -85,7 +85,7 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       HangFound{60s, "rank 0: asleep\n", OnHang::kill},
       HangStacksFound{"#0 wait\n"},
       StragglerFound{.rank = 5, .slow = {.section = acc::Section::data, .spent = 31ms, .reference = 26ms}},
-      StragglerFound{.rank = 0, .other = 1, .slow = {.section = acc::Section::other}},
+      StragglerFound{.rank = 0, .other = 1, .slow = {.section = acc::Section::other}, .host = "node1"},
       PreflightFinished{{.json = R"({"schema":1,"passed":true})"}},
       PreflightFinished{{.passed = false}},
       Warning{"a full disk"},

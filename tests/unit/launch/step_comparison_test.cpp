@@ -25,8 +25,8 @@ struct Training {
   explicit Training(std::size_t ranks, double noise_of_sections = 0, unsigned seed = 0)
       : pages(ranks, Progress{.pid = 1}), noise(noise_of_sections), random(seed) {}
 
-  /// One step; then the pages are read.
-  Stragglers step() {
+  /// One step.
+  void advance() {
     std::vector<Seconds> own(pages.size());
     for (std::size_t i = 0; i < pages.size(); ++i) {
       for (const auto& [section, time] : kEven) own[i] += spend(i, section, time * factor());
@@ -39,6 +39,11 @@ struct Training {
       pages[i]->step_ended += std::chrono::duration_cast<nanoseconds>(longest);
     }
     now += std::chrono::duration_cast<nanoseconds>(longest);
+  }
+
+  /// The same; then the pages are read.
+  Stragglers step() {
+    advance();
     auto seen = pages;
     if (ended) seen[*ended].reset();
     return comparison.observe(seen, now);
@@ -68,6 +73,12 @@ struct Training {
     return time;
   }
 
+  std::optional<acc::Section> slow_in(std::size_t rank) const {
+    const std::vector<SlowRank> slow = comparison.slow();
+    const auto one = std::ranges::find(slow, static_cast<int>(rank), &SlowRank::rank);
+    return one == slow.end() ? std::nullopt : std::optional(one->section);
+  }
+
   double factor() { return std::max(0.0, 1 + noise * normal(random)); }
 
   static constexpr std::array kEven = {
@@ -90,6 +101,53 @@ struct Training {
   StepComparison comparison = {};
 };
 
+/// What a page says `time` after a step has begun that made it `end` from `begin`.
+Progress during_step(const Progress& begin, const Progress& end, nanoseconds time) {
+  Progress page = begin;
+  for (std::size_t i = 0; i < page.spent.size(); ++i) {
+    time -= end.spent[i] - begin.spent[i];
+    if (time < 0ns) break;
+    page.spent[i] = end.spent[i];
+  }
+  return page;
+}
+
+/// A training over nodes of four ranks. Each reads its pages once in `period`, at its own moments, and the
+/// first one compares what all have read.
+struct NodesTraining : Training {
+  NodesTraining(std::size_t nodes, nanoseconds the_period, double noise_of_sections, unsigned seed)
+      : Training(4 * nodes, noise_of_sections, seed), period(the_period), seen(pages.size()) {
+    for (std::size_t i = 0; i < nodes; ++i)
+      due.push_back(now + period * static_cast<int>(random() % 1000) / 1000);
+  }
+
+  /// One step, during which some nodes read their pages.
+  Stragglers step() {
+    const auto before = pages;
+    const auto began = now;
+    advance();
+    Stragglers found;
+    for (std::size_t node = 0; node < due.size(); ++node) {
+      for (; due[node] < now; due[node] += period + nanoseconds(random() % 5'000'000)) {
+        for (std::size_t i = 4 * node; i < 4 * node + 4; ++i)
+          seen[i] = during_step(*before[i], *pages[i], due[node] - began);
+        if (node == 0) std::ranges::copy(comparison.observe(seen, now), std::back_inserter(found));
+      }
+    }
+    return found;
+  }
+
+  Stragglers steps(int count) {
+    Stragglers all;
+    for (int i = 0; i < count; ++i) std::ranges::copy(step(), std::back_inserter(all));
+    return all;
+  }
+
+  nanoseconds period;
+  std::vector<StepComparison::TimePoint> due = {};
+  std::vector<std::optional<Progress>> seen;
+};
+
 }  // namespace
 
 TEST_CASE("step_comparison: says in which section a rank is slow, how slow, and for how long", "[launch]") {
@@ -106,8 +164,8 @@ TEST_CASE("step_comparison: says in which section a rank is slow, how slow, and 
   CHECK(slow.reference == 20ms);
   CHECK(std::chrono::round<std::chrono::milliseconds>(slow.step) == 110ms);
   CHECK(slow.duration >= 20 * 110ms);
-  CHECK(training.comparison.slow_in(2) == acc::Section::data);
-  CHECK(training.comparison.slow_in(1) == std::nullopt);
+  CHECK(training.slow_in(2) == acc::Section::data);
+  CHECK(training.slow_in(1) == std::nullopt);
 }
 
 TEST_CASE("step_comparison: a rank that is slow by 10 % of a step is found within 30 steps", "[launch]") {
@@ -133,6 +191,30 @@ TEST_CASE("step_comparison: even ranks are not slow, however their steps vary", 
     CAPTURE(noise, ranks, seed);
     CHECK(Training(ranks, noise, seed).steps(1000).empty());
   }
+}
+
+TEST_CASE("step_comparison: even ranks of several nodes are not slow, though read at different moments",
+          "[launch]") {
+  const auto period = GENERATE(50ms, 250ms, 1000ms);  // half a step, some steps, many
+  const std::size_t nodes = GENERATE(2U, 8U);
+  const double noise = GENERATE(0.0, 0.1, 0.4);
+  NodesTraining training(nodes, period, noise, 0);
+  CAPTURE(period.count(), nodes, noise);
+  CHECK(training.steps(1000).empty());
+}
+
+TEST_CASE("step_comparison: a slow rank of another node is found", "[launch]") {
+  const auto period = GENERATE(50ms, 250ms);
+  const std::size_t nodes = GENERATE(2U, 8U);
+  NodesTraining training(nodes, period, 0.1, 0);
+  CAPTURE(period.count(), nodes);
+  CHECK(training.steps(100).empty());
+  training.slow_rank = 5;
+  training.delay = 14ms;
+  const Stragglers found = training.steps(50);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 5);
+  CHECK(found[0].slow.section == acc::Section::data);
 }
 
 TEST_CASE("step_comparison: a long step now and then makes no slow rank", "[launch]") {
@@ -181,10 +263,10 @@ TEST_CASE("step_comparison: is said once, and again only after the rank was even
   CHECK(first[0].other == 1U);
   training.delay = 0s;
   CHECK(training.steps(100).empty());
-  CHECK(training.comparison.slow_in(0) == std::nullopt);
+  CHECK(training.slow_in(0) == std::nullopt);
   training.delay = 20ms;
   CHECK(training.steps(100).empty());  // the last warning is not ten minutes old
-  CHECK(training.comparison.slow_in(0) == acc::Section::data);
+  CHECK(training.slow_in(0) == acc::Section::data);
   training.delay = 0s;
   CHECK(training.steps(100).empty());
   training.now += 10min;
@@ -220,7 +302,7 @@ TEST_CASE("step_comparison: when a rank has ended, the others are compared", "[l
   training.ended = 3;
   training.delay = 0s;
   CHECK(training.steps(3).empty());
-  CHECK(training.comparison.slow_in(1) == std::nullopt);
+  CHECK(training.slow_in(1) == std::nullopt);
   training.slow_rank = 2;
   training.delay = 20ms;
   const Stragglers found = training.steps(100);

@@ -146,6 +146,11 @@ TEST_CASE("text_reporter: a rank that is slow, where, and beside what", "[launch
   CHECK(text_of(StragglerFound{.rank = 1, .other = 0, .slow = slow}) ==
         "acc: warning: rank 1 has been slower outside of all sections for 6.4 s (1.5 s a step, rank 0 takes "
         "0 ms)\n");
+  slow = {.section = acc::Section::data, .spent = 31ms, .reference = 26ms, .duration = 40s};
+  CHECK(
+      text_of(StragglerFound{.rank = 5, .slow = slow, .host = "b"}) ==
+      "acc: warning: rank 5 on host b has been 19 % slower in data for 40 s (31 ms a step, the median is 26 "
+      "ms)\n");
 }
 
 TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows", "[launch]") {
