@@ -36,6 +36,14 @@ for number in range(3):
     acc.step(samples=8, tokens=100, loss=0.5 + number)
 acc.step(loss=OnGpu())
 
+# Since a section that is not of a step, the time in each section is not what it was at the end of the last one.
+from acc import progress
+words = progress._page.words
+assert words[36:44] == words[12:20]
+with acc.section("data"):
+    pass
+assert words[36:44] != words[12:20]
+
 # Neither another thread nor a fork is the worker.
 thread = threading.Thread(target=acc.step)
 thread.start()

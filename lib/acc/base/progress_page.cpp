@@ -25,14 +25,14 @@ namespace {
 constexpr std::size_t kMagic = 0, kPid = 1, kStart = 2, kSequence = 3, kSteps = 4, kStepEnded = 5,
                       kStepDuration = 6, kSamples = 7, kTokens = 8, kLoss = 9, kSection = 10,
                       kSectionBegan = 11, kSpent = 12, kCollectives = 28, kCollectiveBegan = 29,
-                      kCollective = 30, kStepScope = 34, kBackwards = 35;
-constexpr std::size_t kNameWords = 4;
-static_assert(kSpent + kSections.size() <= kCollectives);
+                      kCollective = 30, kStepScope = 34, kBackwards = 35, kSpentInSteps = 36;
+constexpr std::size_t kNameWords = 4, kSectionWords = 16;
+static_assert(kSections.size() <= kSectionWords && kSpent + kSectionWords == kCollectives);
 static_assert(kCollective + kNameWords <= kStepScope);
 
 constexpr std::uint64_t kNoLoss = 0x7FF8'ACC0'0000'0000;
 
-using Words = std::array<std::uint64_t, kBackwards + 1>;
+using Words = std::array<std::uint64_t, kSpentInSteps + kSectionWords>;
 
 constexpr std::uint64_t kVersion =
     std::bit_cast<std::uint64_t>(std::array{'A', 'C', 'C', 'P', 'A', 'G', 'E', '1'});
@@ -145,7 +145,10 @@ std::optional<Progress> progress_in(const Words& words) {
   if (words[kLoss] != kNoLoss) progress.loss = std::bit_cast<double>(words[kLoss]);
   progress.section = kSections[words[kSection]];
   progress.section_began = time_of(words[kSectionBegan]);
-  for (std::size_t i = 0; i < kSections.size(); ++i) progress.spent[i] = time_of(words[kSpent + i]);
+  for (std::size_t i = 0; i < kSections.size(); ++i) {
+    progress.spent[i] = time_of(words[kSpent + i]);
+    progress.spent_in_steps[i] = time_of(words[kSpentInSteps + i]);
+  }
   progress.collectives = static_cast<std::int64_t>(words[kCollectives]);
   progress.collective_began = time_of(words[kCollectiveBegan]);
   if (progress.collective_began.count() != 0)
@@ -202,6 +205,7 @@ class ProgressPage::Write {
     set(kSteps, static_cast<std::uint64_t>(steps));
     set(kStepDuration, before == 0 ? 0 : now - before);
     set(kStepEnded, now);
+    for (std::size_t i = 0; i < kSections.size(); ++i) set(kSpentInSteps + i, get(kSpent + i));
   }
 
   // Before these steps are set. A training that is behind is another one.

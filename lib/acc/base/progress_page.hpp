@@ -65,6 +65,8 @@ struct Progress {
   std::chrono::nanoseconds section_began = {};
   /// The time in each section before the present one began.
   std::array<std::chrono::nanoseconds, kSections.size()> spent = {};
+  /// The same when the last step ended, so that whole steps can be compared; all zero: it does not say so.
+  std::array<std::chrono::nanoseconds, kSections.size()> spent_in_steps = {};
   /// How many collectives have begun, the name of the one that the worker is in, and when that began; an
   /// empty name: in none.
   std::int64_t collectives = 0;
@@ -83,6 +85,7 @@ struct Progress {
 ///     9 loss, as a double            10 section               11 when it began
 ///    12..27 time in each section      28 collectives           29 when the present one began, 0: in none
 ///    30..33 its name, ended by zeros   34 what the steps count (StepScope)   35 backwards
+///    36..51 words 12..27 at the end of the last step
 ///
 /// A page that says no more than that the rank is followed has pid 0 and start 1: it is free for the first
 /// process that writes. No loss is the NaN 0x7FF8ACC000000000, which no operation of a processor gives.

@@ -144,7 +144,7 @@ std::vector<StepComparison::Straggler> StepComparison::observe(
     if (steps < (warming_up_ ? kWarmUpSteps : kWindowSteps)) return {};
     Times& times = window.ranks.emplace_back();
     for (std::size_t section = 0; section < times.size(); ++section) {
-      const Seconds spent = present[i].spent[section] - first_[i].spent[section];
+      const Seconds spent = times_of_steps(present[i])[section] - times_of_steps(first_[i])[section];
       times[section] = spent.count() / static_cast<double>(steps);
     }
   }

@@ -141,7 +141,7 @@ std::int64_t to_microseconds(std::chrono::nanoseconds time) {
 void to_json(Json& json, const RankProgress& rank) {
   const Progress& progress = rank.progress;
   std::vector<std::int64_t> spent;
-  for (const std::chrono::nanoseconds time : progress.spent) spent.push_back(to_microseconds(time));
+  for (const std::chrono::nanoseconds time : times_of_steps(progress)) spent.push_back(to_microseconds(time));
   json = {{"rank", rank.rank},
           {"pid", progress.pid},
           {"start", progress.process_start},

@@ -8,9 +8,15 @@
 
 namespace acc::launcher {
 
+/// The time in each section in all steps of a rank: in whole ones, if its page says so.
+inline const decltype(Progress::spent)& times_of_steps(const Progress& progress) {
+  const bool is_said = progress.spent_in_steps != decltype(Progress::spent_in_steps){};
+  return is_said ? progress.spent_in_steps : progress.spent;
+}
+
 /// How far a rank is, as its page says. Of another node's rank only what the comparison of ranks needs is
-/// known: its process, its steps, and the time in each section. The end of its last step is by the clock of
-/// its machine.
+/// known: its process, its steps, and the time in each section in them. The end of its last step is by the
+/// clock of its machine.
 struct RankProgress {
   int rank = 0;
   Progress progress = {};

@@ -18,6 +18,7 @@ COLLECTIVES, COLLECTIVE_BEGAN, COLLECTIVE_NAME = range(28, 31)
 NAME_WORDS = 4
 STEP_SCOPE = 34
 BACKWARDS = 35
+SPENT_IN_STEPS = 36
 OF_PROCESS, OF_TRAINING, OF_ANOTHER_TRAINING = range(3)
 VERSION = struct.unpack("=Q", b"ACCPAGE1")[0]
 NO_LOSS = 0x7FF8ACC000000000
@@ -99,6 +100,7 @@ class _Page:
             words[STEPS] = global_step
         words[STEP_DURATION] = now - words[STEP_ENDED] if words[STEP_ENDED] else 0
         words[STEP_ENDED] = now
+        words[SPENT_IN_STEPS : SPENT_IN_STEPS + len(SECTIONS)] = words[SPENT : SPENT + len(SECTIONS)]
 
 
 _page = None

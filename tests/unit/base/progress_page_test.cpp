@@ -128,6 +128,18 @@ TEST_CASE("progress_page: is read as it was written", "[base]") {
     for (const auto spent : read->spent) all += spent;
     CHECK(all == read->section_began - start);
   }
+  SECTION("the time in each section until the end of the last step") {
+    for (const Section section : kSections) page.enter(section);
+    CHECK(ProgressPage::read(file)->spent_in_steps == decltype(Progress::spent){});
+    page.add_step();
+    const auto read = ProgressPage::read(file);
+    CHECK(read->spent_in_steps == read->spent);
+    page.enter(Section::data);
+    CHECK(ProgressPage::read(file)->spent_in_steps == read->spent);
+    CHECK(ProgressPage::read(file)->spent != read->spent);
+    page.set_global_step(9);
+    CHECK(ProgressPage::read(file)->spent_in_steps == ProgressPage::read(file)->spent);
+  }
   SECTION("the collective that it waits in, and how many there were") {
     page.begin_collective("all_reduce");
     auto read = ProgressPage::read(file);

@@ -37,6 +37,7 @@ struct Training {
       if (in_step) spend(i, acc::Section::backward, longest - own[i] + kBackward);
       ++pages[i]->steps;
       pages[i]->step_ended += std::chrono::duration_cast<nanoseconds>(longest);
+      if (says_whole_steps) pages[i]->spent_in_steps = pages[i]->spent;
     }
     now += std::chrono::duration_cast<nanoseconds>(longest);
   }
@@ -97,6 +98,7 @@ struct Training {
   std::optional<std::size_t> ended = {};
   /// Whether they wait for each other in each step.
   bool in_step = true;
+  bool says_whole_steps = true;
   StepComparison::TimePoint now = {};
   StepComparison comparison = {};
 };
@@ -199,22 +201,37 @@ TEST_CASE("step_comparison: even ranks of several nodes are not slow, though rea
   const std::size_t nodes = GENERATE(2U, 8U);
   const double noise = GENERATE(0.0, 0.1, 0.4);
   NodesTraining training(nodes, period, noise, 0);
-  CAPTURE(period.count(), nodes, noise);
+  training.says_whole_steps = GENERATE(true, false);
+  CAPTURE(period.count(), nodes, noise, training.says_whole_steps);
   CHECK(training.steps(1000).empty());
 }
 
-TEST_CASE("step_comparison: a slow rank of another node is found", "[launch]") {
-  const auto period = GENERATE(50ms, 250ms);
+TEST_CASE("step_comparison: a rank of another node that is slow by 10 % of a step is found as soon",
+          "[launch]") {
+  const auto period = GENERATE(50ms, 100ms);  // half a step, and a whole one
   const std::size_t nodes = GENERATE(2U, 8U);
-  NodesTraining training(nodes, period, 0.1, 0);
-  CAPTURE(period.count(), nodes);
+  const acc::Section section = GENERATE(acc::Section::data, acc::Section::forward, acc::Section::optimizer);
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    NodesTraining training(nodes, period, 0.1, seed);
+    CAPTURE(period.count(), nodes, name_of(section), seed);
+    CHECK(training.steps(100).empty());
+    training.slow_rank = 5;
+    training.slow_section = section;
+    training.delay = 14ms;
+    const Stragglers found = training.steps(30);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].rank == 5);
+    CHECK(found[0].slow.section == section);
+  }
+}
+
+TEST_CASE("step_comparison: a program that tells no whole steps is compared, too", "[launch]") {
+  NodesTraining training(2, 50ms, 0.1, 0);
+  training.says_whole_steps = false;
   CHECK(training.steps(100).empty());
   training.slow_rank = 5;
-  training.delay = 14ms;
-  const Stragglers found = training.steps(50);
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].rank == 5);
-  CHECK(found[0].slow.section == acc::Section::data);
+  training.delay = 30ms;
+  CHECK(training.steps(100).size() == 1);
 }
 
 TEST_CASE("step_comparison: a long step now and then makes no slow rank", "[launch]") {

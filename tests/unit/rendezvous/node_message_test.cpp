@@ -99,6 +99,13 @@ TEST_CASE("node_message: sections that a node of another acc does not know, or k
   CHECK(spent_of("[1,2,3,4,5,6,7,8,9]") == kProgress.spent);
 }
 
+TEST_CASE("node_message: of a rank that says it the time in whole steps is told", "[rendezvous]") {
+  Progress progress = kProgress;
+  progress.spent_in_steps = {1us, 1us};
+  const auto told = std::get<NodeProgress>(decode(encode(NodeProgress{.ranks = {{5, progress}}})));
+  CHECK(times_of_steps(told.ranks.at(0).progress) == progress.spent_in_steps);
+}
+
 TEST_CASE("node_message: the progress of a node of 64 ranks after weeks is a short message", "[rendezvous]") {
   NodeProgress node{.round = 10};
   for (int rank = 8'000; rank < 8'064; ++rank) {
