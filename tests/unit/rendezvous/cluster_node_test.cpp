@@ -273,6 +273,15 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   cluster.until_all_ready();
   CHECK(cluster[1].round().num_machines == 3);
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
+  // The new one learns how far the ranks are, as the lost one did.
+  std::vector<NodeProgress> progress;
+  int told = 0;
+  for (std::size_t i = 1; i < 4; ++i) {
+    cluster[i].rendezvous->on_ranks({.progress = [&](const auto& node) { progress.push_back(node); }});
+    if (cluster[i].rendezvous->tell_progress({{cluster[i].round().first_rank, {}}})) ++told;
+  }
+  CHECK(told == 2);
+  cluster.until([&] { return progress.size() == 2; });
 }
 
 TEST_CASE("cluster_node: restarts without progress are counted over all nodes, also by a new host",
