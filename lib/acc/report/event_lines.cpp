@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/event_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "acc/base/files.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxNotes = 3;
+// Beyond are no clocks, and doubles of seconds lose their microseconds.
+constexpr double kMaxTime = 1e11;
+
+const json& field_of(const json& object, const char* field) {
+  static const json kNull;
+  const auto found = object.find(field);
+  return found == object.end() ? kNull : *found;
+}
+
+const json& at(const json& array, std::size_t index) {
+  static const json kNull;
+  return index < array.size() ? array[index] : kNull;
+}
+
+std::array<float, kSections.size()> spent_in(const json& fields, std::size_t i) {
+  std::array<float, kSections.size()> spent = {};
+  const json& columns = field_of(fields, "spent_seconds");
+  for (std::size_t section = 0; section < spent.size() && columns.is_object(); ++section) {
+    const json& column = array_in(columns, std::string(name_of(kSections[section])));
+    spent[section] = static_cast<float>(number_of(at(column, i)).value_or(0));
+  }
+  return spent;
+}
+
+// Of the rank in row `i` of the table.
+RankSample sample_of(const json& fields, double time, std::size_t i) {
+  const auto value = [&](const char* field) -> const json& { return at(array_in(fields, field), i); };
+  RankSample sample = {.time = time,
+                       .cpu_seconds = number_of(value("cpu_seconds")),
+                       .memory_bytes = number_of(value("memory_bytes"))};
+  sample.steps = integer_of(value("steps"));
+  if (!sample.steps) return sample;
+  sample.counts_over_restarts = value("counts_over_restarts") == true;
+  if (const auto since = number_of(value("since_step_seconds"))) sample.step_ended = time - *since;
+  if (const auto loss = number_of(value("loss"))) sample.loss = static_cast<float>(*loss);
+  sample.spent = spent_in(fields, i);
+  return sample;
+}
+
+std::vector<std::pair<int, RankSample>> samples_in(const json& fields, double time) {
+  std::vector<std::pair<int, RankSample>> samples;
+  const json& ranks = array_in(fields, "ranks");
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = integer_of(ranks[i]);
+    if (rank && *rank >= 0 && *rank < kMaxRanks)
+      samples.emplace_back(static_cast<int>(*rank), sample_of(fields, time, i));
+  }
+  return samples;
+}
+
+// Notes the first lines that are no events, then their number.
+class LineReader {
+ public:
+  LineReader(EventLines& to, std::string name) : to_(to), name_(std::move(name)) {}
+
+  void add(std::string_view text) {
+    ++number_;
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    if (auto line = parse_event_line(text)) {
+      to_.lines.push_back(std::move(*line));
+    } else if (++refused_ <= kMaxNotes) {
+      to_.notes.push_back(fmt::format("{}:{}: is not an event; passed over", name_, number_));
+    }
+  }
+
+  void finish() const {
+    if (refused_ > kMaxNotes)
+      to_.notes.push_back(fmt::format("{}: {} more lines are not events", name_, refused_ - kMaxNotes));
+  }
+
+ private:
+  EventLines& to_;
+  std::string name_;
+  int number_ = 0;
+  int refused_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> integer_of(const json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return number <= kMax ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
+  }
+  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
+std::optional<double> number_of(const json& value) {
+  if (!value.is_number()) return std::nullopt;
+  const auto number = value.get<double>();
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> integer_in(const json& object, const char* field) {
+  return integer_of(field_of(object, field));
+}
+
+std::optional<double> number_in(const json& object, const char* field) {
+  return number_of(field_of(object, field));
+}
+
+const json& array_in(const json& object, const std::string& field) {
+  static const json kEmpty = json::array();
+  const auto found = object.find(field);
+  return found != object.end() && found->is_array() ? *found : kEmpty;
+}
+
+std::string text_in(const json& object, const char* field) {
+  const json& value = field_of(object, field);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::optional<EventLine> parse_event_line(std::string_view text) {
+  json fields = json::parse(text, nullptr, false);
+  if (!fields.is_object() || integer_in(fields, "schema") != 1) return std::nullopt;
+  const auto time = integer_in(fields, "time_ns");
+  EventLine line = {.event = text_in(fields, "event"),
+                    .time = static_cast<double>(time.value_or(0)) / 1e9,
+                    .run_id = text_in(fields, "run_id"),
+                    .host = text_in(fields, "host")};
+  if (line.event.empty() || line.time <= 0 || line.time > kMaxTime) return std::nullopt;
+  const auto small = [&](const char* field) {
+    const std::int64_t number = integer_in(fields, field).value_or(0);
+    return number >= 0 && number <= std::numeric_limits<int>::max() ? static_cast<int>(number) : 0;
+  };
+  line.node_rank = small("node_rank");
+  line.attempt = small("attempt");
+  if (line.event == "progress") {
+    line.samples = samples_in(fields, line.time);
+  } else {
+    line.fields = std::move(fields);
+  }
+  return line;
+}
+
+void move_back(EventLine& line, double seconds) {
+  line.time -= seconds;
+  for (auto& [rank, sample] : line.samples) {
+    sample.time -= seconds;
+    if (sample.step_ended > 0) sample.step_ended -= seconds;
+  }
+}
+
+void add_event_lines(EventLines& to, std::string_view text, const std::string& name) {
+  LineReader reader(to, name);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    reader.add(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  reader.finish();
+}
+
+EventLines read_event_logs(const std::vector<std::filesystem::path>& files) {
+  EventLines lines;
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error)) throw_errno(file, "cannot be read", EISDIR);
+    std::ifstream in(file);
+    if (!in) throw_errno(file, "cannot be read", errno);
+    LineReader reader(lines, file.filename().string());
+    for (std::string text; std::getline(in, text);) reader.add(text);
+    reader.finish();
+  }
+  return lines;
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/goodput.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace acc::launcher {
+namespace {
+
+using Spent = std::array<double, kSections.size()>;
+
+double of(const Spent& spent, Section section) {
+  return spent[static_cast<std::size_t>(section)];
+}
+
+/// The highest step of each rank before an attempt.
+using Reached = std::map<int, std::int64_t>;
+
+// How the time of one rank in one attempt was spent.
+class RankTime {
+ public:
+  RankTime(const AttemptRecord& attempt, std::int64_t reached, const std::vector<TimeSpan>& standstills)
+      : attempt_(attempt), reached_(reached), standstills_(standstills) {}
+
+  void add(const RankSample& sample) {
+    if (!sample.steps) return;
+    if (last_ && last_->step_ended > 0) {
+      for (std::size_t i = 0; i < spent_.size(); ++i)
+        spent_[i] +=
+            std::max(0.0, static_cast<double>(sample.spent[i]) - static_cast<double>(last_->spent[i]));
+      if (sample.step_ended > last_->step_ended) add_steps(*last_, sample);
+    } else if (sample.step_ended > 0) {
+      first_ended_ = std::clamp(sample.step_ended, attempt_.time.begin, attempt_.time.end);
+    }
+    last_ = sample;
+  }
+
+  // The parts add up to the length of the attempt.
+  TimeShares finish(bool is_first, bool is_last) {
+    double TimeShares::* head = is_first ? &TimeShares::starting : &TimeShares::restarting;
+    double TimeShares::* tail = is_last ? &TimeShares::ending : &TimeShares::restarting;
+    if (!first_ended_) {
+      shares_.*head += attempt_.time.length();
+      return shares_;
+    }
+    shares_.*head += *first_ended_ - attempt_.time.begin;
+    const double end = std::clamp(last_->step_ended, *first_ended_, attempt_.time.end);
+    add_lost({end, attempt_.time.end}, tail);
+    return shares_;
+  }
+
+ private:
+  void add_steps(const RankSample& from, const RankSample& to) {
+    const TimeSpan span = {std::clamp(from.step_ended, attempt_.time.begin, attempt_.time.end),
+                           std::clamp(to.step_ended, attempt_.time.begin, attempt_.time.end)};
+    const std::int64_t before = *from.steps;
+    const std::int64_t steps = std::max<std::int64_t>(*to.steps - before, 0);
+    const std::int64_t again =
+        to.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - before, 0, steps) : 0;
+    const double work = add_lost(span, nullptr);
+    const double counted = steps == 0 ? 0 : static_cast<double>(steps - again) / static_cast<double>(steps);
+    shares_.counted += work * counted;
+    shares_.repeated += work * (1 - counted);
+  }
+
+  // Gives the sections that are no work, and standstills, their part of the time, and `rest` what is left.
+  // Returns that.
+  double add_lost(const TimeSpan& span, double TimeShares::* rest) {
+    double left = span.length();
+    const auto take = [&](double& share, double time) {
+      const double taken = std::min(left, time);
+      share += taken;
+      left -= taken;
+    };
+    for (const TimeSpan& standstill : standstills_) take(shares_.waiting, overlap(span, standstill));
+    take(shares_.data, of(spent_, Section::data));
+    take(shares_.saving, of(spent_, Section::saving));
+    take(shares_.evaluation, of(spent_, Section::evaluation));
+    spent_ = {};
+    if (rest != nullptr) shares_.*rest += left;
+    return left;
+  }
+
+  const AttemptRecord& attempt_;
+  std::int64_t reached_;
+  const std::vector<TimeSpan>& standstills_;
+  std::optional<RankSample> last_ = {};
+  std::optional<double> first_ended_ = {};
+  /// In the sections, since the step that ended last.
+  Spent spent_ = {};
+  TimeShares shares_ = {};
+};
+
+void add_to(TimeShares& to, const TimeShares& shares, double factor) {
+  for (double TimeShares::* share :
+       {&TimeShares::counted, &TimeShares::repeated, &TimeShares::data, &TimeShares::saving,
+        &TimeShares::evaluation, &TimeShares::waiting, &TimeShares::starting, &TimeShares::restarting,
+        &TimeShares::ending, &TimeShares::unknown})
+    to.*share += factor * shares.*share;
+}
+
+bool says_steps(const std::vector<RankSample>& samples) {
+  return std::ranges::any_of(samples, [](const RankSample& sample) { return sample.steps.has_value(); });
+}
+
+bool says_steps(const AttemptRecord& attempt) {
+  return std::ranges::any_of(attempt.ranks, [](const auto& rank) { return says_steps(rank.second); });
+}
+
+class Accounts {
+ public:
+  explicit Accounts(const JobHistory& history) : history_(history) {}
+
+  Goodput run() {
+    is_followed_ =
+        std::ranges::any_of(history_.attempts, [](const auto& attempt) { return says_steps(attempt); });
+    double end = history_.time.begin;
+    for (const AttemptRecord& attempt : history_.attempts) {
+      const bool is_first = &attempt == &history_.attempts.front();
+      (is_first ? goodput_.shares.waiting : goodput_.shares.restarting) +=
+          std::max(0.0, attempt.time.begin - end);
+      add_attempt(attempt);
+      end = std::max(end, attempt.time.end);
+    }
+    goodput_.shares.ending += std::max(0.0, history_.time.end - end);
+    for (const auto& [rank, step] : reached_) goodput_.steps = std::max(goodput_.steps, step);
+    goodput_.steps += process_steps_;
+    return goodput_;
+  }
+
+ private:
+  void add_attempt(const AttemptRecord& attempt) {
+    const bool is_first = &attempt == &history_.attempts.front();
+    const bool is_last = &attempt == &history_.attempts.back();
+    TimeShares sum;
+    double ranks = 0;
+    std::int64_t steps = 0;
+    Reached reached = reached_;
+    for (const auto& [rank, samples] : attempt.ranks) {
+      if (!says_steps(samples)) continue;
+      RankTime time(attempt, reached_of(rank), history_.standstills);
+      for (const RankSample& sample : samples) {
+        time.add(sample);
+        note_steps(rank, sample, is_first, reached, steps);
+      }
+      add_to(sum, time.finish(is_first, is_last), 1);
+      ++ranks;
+    }
+    reached_ = std::move(reached);
+    process_steps_ += steps;
+    if (ranks > 0) return add_to(goodput_.shares, sum, 1 / ranks);
+    double& share = !is_followed_ ? goodput_.shares.unknown
+                    : is_first    ? goodput_.shares.starting
+                    : is_last     ? goodput_.shares.ending
+                                  : goodput_.shares.restarting;
+    share += attempt.time.length();
+  }
+
+  void note_steps(int rank, const RankSample& sample, bool is_first, Reached& reached, std::int64_t& steps) {
+    if (!sample.steps) return;
+    if (sample.counts_over_restarts) {
+      reached[rank] = std::max(reached[rank], *sample.steps);
+    } else if (*sample.steps > 0) {
+      steps = std::max(steps, *sample.steps);
+      goodput_.repeated_is_known = goodput_.repeated_is_known && is_first;
+    }
+  }
+
+  // A rank that is new has repeated what others had ended.
+  std::int64_t reached_of(int rank) const {
+    const auto known = reached_.find(rank);
+    if (known != reached_.end()) return known->second;
+    std::int64_t highest = 0;
+    for (const auto& [other, step] : reached_) highest = std::max(highest, step);
+    return highest;
+  }
+
+  const JobHistory& history_;
+  Goodput goodput_ = {};
+  bool is_followed_ = false;
+  Reached reached_ = {};
+  std::int64_t process_steps_ = 0;
+};
+
+}  // namespace
+
+Goodput goodput_of(const JobHistory& history) {
+  return Accounts(history).run();
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace acc::launcher {
+
+/// Foreign text for HTML and the values of attributes in quotes: nothing in it is markup, and control
+/// characters are written as `\x1b`.
+std::string html_text(std::string_view text);
+
+/// `61 ms`, `9.1 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`.
+std::string duration_text(double seconds);
+
+/// `71 234`: groups of three, with narrow spaces.
+std::string count_text(std::int64_t number);
+
+/// `74.2 %`
+std::string percent_text(double ratio);
+
+/// `210 MiB`
+std::string bytes_text(double bytes);
+
+/// `2026-11-27 18:58:33 UTC`
+std::string date_text(double time);
+
+}  // namespace acc::launcher

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/job_history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using nlohmann::json;
+
+// Nodes notice the same event within this time, if their clocks are right.
+constexpr double kMinClockOffset = 1;
+std::string status_text(const json& failure) {
+  const std::string signal = text_in(failure, "signal");
+  std::string text =
+      !signal.empty() ? signal : fmt::format("exit code {}", integer_in(failure, "exit_code").value_or(1));
+  const auto memory = failure.find("out_of_memory");
+  if (memory != failure.end() && *memory == true) text += ", out of memory";
+  return text;
+}
+
+// --- Which lines ---
+
+void choose_run(EventLines& lines, std::string run_id) {
+  std::map<std::string, double> runs;
+  for (const EventLine& line : lines.lines) runs[line.run_id] = std::max(runs[line.run_id], line.time);
+  if (run_id.empty() && !runs.empty())
+    run_id = std::ranges::max_element(runs, {}, [](const auto& run) { return run.second; })->first;
+  if (!runs.contains(run_id) && !runs.empty()) {
+    std::vector<std::string> known;
+    for (const auto& [name, last] : runs) known.push_back(name);
+    throw Error({.what = fmt::format("the logs have no run '{}'", run_id),
+                 .where = "--run-id",
+                 .hint = "they have " + shorten(join(known, ", "), 200)});
+  }
+  if (runs.size() > 1)
+    lines.notes.push_back(
+        fmt::format("The logs have {} runs; this is {} (--run-id chooses another).", runs.size(), run_id));
+  std::erase_if(lines.lines, [&](const EventLine& line) { return line.run_id != run_id; });
+}
+
+// A log to which several jobs with one run id were appended: a node that starts again after the end.
+void choose_start(EventLines& lines) {
+  std::set<std::string> nodes;
+  bool ended = false;
+  std::size_t begin = 0;
+  int starts = 1;
+  for (std::size_t i = 0; i < lines.lines.size(); ++i) {
+    const EventLine& line = lines.lines[i];
+    ended = ended || line.event == "finished" || line.event == "failed";
+    if (line.event != "job_started") continue;
+    if (ended && nodes.contains(line.node())) {
+      begin = i;
+      ++starts;
+      ended = false;
+      nodes.clear();
+    }
+    nodes.insert(line.node());
+  }
+  if (starts == 1) return;
+  lines.notes.push_back(fmt::format("The logs have {} starts of this run; this is the last one.", starts));
+  lines.lines.erase(lines.lines.begin(), lines.lines.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
+// What all nodes notice at once, by attempt: the first on each host.
+using SharedMoments = std::map<std::string, std::map<std::pair<std::string, int>, double>>;
+
+SharedMoments shared_moments(const std::vector<EventLine>& lines) {
+  SharedMoments moments;
+  for (const EventLine& line : lines) {
+    if (line.event == "attempt_started" || line.event == "restarting" || line.event == "finished")
+      moments[line.host].try_emplace({line.event, line.attempt}, line.time);
+  }
+  return moments;
+}
+
+// How much later it is by the clock of `host` than by that of `reference`.
+double clock_offset(const SharedMoments& moments, const std::string& reference, const std::string& host) {
+  const auto known = moments.find(host);
+  const auto base = moments.find(reference);
+  if (known == moments.end() || base == moments.end()) return 0;
+  std::vector<double> offsets;
+  for (const auto& [event, time] : known->second) {
+    const auto same = base->second.find(event);
+    if (same != base->second.end()) offsets.push_back(time - same->second);
+  }
+  if (offsets.empty()) return 0;
+  std::ranges::sort(offsets);
+  return offsets[offsets.size() / 2];
+}
+
+std::string reference_host(const std::vector<EventLine>& lines) {
+  const auto first = std::ranges::min_element(lines, {}, [](const EventLine& line) {
+    return std::pair(line.event != "attempt_started" || line.node_rank != 0, line.time);
+  });
+  return first == lines.end() ? "" : first->host;
+}
+
+void correct_clocks(EventLines& lines) {
+  const SharedMoments moments = shared_moments(lines.lines);
+  const std::string reference = reference_host(lines.lines);
+  for (const auto& [host, times] : moments) {
+    const double offset = clock_offset(moments, reference, host);
+    if (std::abs(offset) < kMinClockOffset) continue;
+    lines.notes.push_back(fmt::format("The clock of {} is {:.1f} s {} that of {}; its times are corrected.",
+                                      host, std::abs(offset), offset > 0 ? "ahead of" : "behind", reference));
+    for (EventLine& line : lines.lines) {
+      if (line.host == host) move_back(line, offset);
+    }
+  }
+}
+
+void sort_lines(EventLines& lines) {
+  std::ranges::stable_sort(lines.lines, {}, &EventLine::time);
+}
+
+// --- What they tell ---
+
+class HistoryBuilder {
+ public:
+  explicit HistoryBuilder(EventLines lines) : lines_(std::move(lines)) {}
+
+  JobHistory build() {
+    history_.notes = std::move(lines_.notes);
+    if (lines_.lines.empty()) return std::move(history_);
+    history_.run_id = lines_.lines.front().run_id;
+    history_.time = {lines_.lines.front().time, lines_.lines.back().time};
+    for (EventLine& line : lines_.lines) {
+      history_.hosts.insert(line.host);
+      add(line);
+    }
+    end_attempts();
+    end_hangs();
+    return std::move(history_);
+  }
+
+ private:
+  void add(EventLine& line) {
+    const std::string& event = line.event;
+    if (event == "progress") return add_progress(line);
+    if (event == "worker_finished") return add_worker_end(line);
+    if (event == "attempt_started") return add_attempt(line);
+    if (event == "job_started") return add_job(line);
+    if (event == "restarting") return add_restart(line);
+    if (event == "finished") return add_end(line);
+    if (event == "suspended" || event == "resumed") return add_suspension(line);
+    add_moment(line);
+  }
+
+  void add_job(const EventLine& line) {
+    if (!history_.command.empty()) return;
+    for (const json& word : array_in(line.fields, "command")) {
+      if (word.is_string()) history_.command.push_back(word.get<std::string>());
+    }
+    const auto settings = line.fields.find("settings");
+    if (settings == line.fields.end() || !settings->is_object()) return;
+    for (const auto& [name, setting] : settings->items()) {
+      if (!setting.is_object() || !setting.contains("value")) continue;
+      const json& value = setting["value"];
+      history_.settings.push_back(
+          {name, value.is_string() ? value.get<std::string>() : value.dump(), text_in(setting, "origin")});
+    }
+  }
+
+  // Each node says that it begins. The number of an attempt is also that of one in which nodes joined or
+  // left.
+  void add_attempt(const EventLine& line) {
+    const bool is_new = history_.attempts.empty() || history_.attempts.back().number != line.attempt ||
+                        !nodes_.insert(line.node()).second;
+    if (is_new) {
+      nodes_ = {line.node()};
+      history_.attempts.push_back({.number = line.attempt, .time = {line.time, 0}});
+    }
+    AttemptRecord& attempt = history_.attempts.back();
+    const auto count = [&](const char* field) {
+      return static_cast<int>(
+          std::clamp<std::int64_t>(integer_in(line.fields, field).value_or(1), 1, kMaxRanks));
+    };
+    attempt.nodes = count("nodes");
+    attempt.world_size = count("world_size");
+  }
+
+  AttemptRecord* attempt_of(const EventLine& line) {
+    const auto found =
+        std::find_if(history_.attempts.rbegin(), history_.attempts.rend(),
+                     [&](const AttemptRecord& attempt) { return attempt.number == line.attempt; });
+    return found == history_.attempts.rend() ? nullptr : &*found;
+  }
+
+  void add_worker_end(const EventLine& line) {
+    if (AttemptRecord* attempt = attempt_of(line)) attempt->time.end = std::max(attempt->time.end, line.time);
+  }
+
+  void add_progress(EventLine& line) {
+    AttemptRecord* attempt = attempt_of(line);
+    if (attempt == nullptr) return;
+    for (auto& [rank, sample] : line.samples) {
+      std::vector<RankSample>& samples = attempt->ranks[rank];
+      // The clock of a host may have been set.
+      if (samples.empty() || samples.back().time <= sample.time) samples.push_back(std::move(sample));
+    }
+    line.samples = {};
+  }
+
+  void add_failure(const EventLine& line) {
+    const auto cause = line.fields.find("cause");
+    if (cause == line.fields.end() || !cause->is_object()) return;
+    FailureRecord failure = {
+        .time = line.time,
+        .attempt = static_cast<int>(integer_in(*cause, "attempt").value_or(line.attempt) % kMaxRanks),
+        .rank = static_cast<int>(integer_in(*cause, "rank").value_or(0) % kMaxRanks),
+        .host = text_in(*cause, "host"),
+        .status = status_text(*cause),
+        .message = text_in(*cause, "message"),
+        .last_words = text_in(*cause, "last_words")};
+    // Each node tells it.
+    const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& known) {
+      return known.attempt == failure.attempt && known.rank == failure.rank;
+    });
+    if (AttemptRecord* attempt = attempt_of(line); attempt != nullptr && attempt->problem.empty())
+      attempt->problem = fmt::format("rank {} failed with {}", failure.rank, failure.status);
+    if (!is_known) history_.failures.push_back(std::move(failure));
+  }
+
+  void add_restart(const EventLine& line) {
+    add_failure(line);
+    AttemptRecord* attempt = attempt_of(line);
+    if (attempt != nullptr && attempt->problem.empty()) attempt->problem = "all ranks hung";
+    const auto restart = static_cast<int>(
+        std::clamp<std::int64_t>(integer_in(line.fields, "restart").value_or(1), 0, kMaxRanks));
+    history_.restarts = std::max(history_.restarts, restart);
+    note(Moment::Kind::restart, line,
+         fmt::format("restart {}: {}", restart, attempt == nullptr ? "" : attempt->problem));
+  }
+
+  void add_end(const EventLine& line) {
+    add_failure(line);
+    const auto code = static_cast<int>(integer_in(line.fields, "exit_code").value_or(0) % 256);
+    if (!history_.exit_code || *history_.exit_code == 0) history_.exit_code = code;
+    const auto restarts =
+        std::clamp<std::int64_t>(integer_in(line.fields, "restarts").value_or(0), 0, kMaxRanks);
+    history_.restarts = std::max(history_.restarts, static_cast<int>(restarts));
+    if (history_.stop_signal.empty()) history_.stop_signal = text_in(line.fields, "stop_signal");
+  }
+
+  void add_suspension(const EventLine& line) {
+    const bool begins = line.event == "suspended";
+    if (begins && !suspended_) suspended_ = line.time;
+    if (!begins && suspended_)
+      history_.standstills.push_back({*std::exchange(suspended_, std::nullopt), line.time});
+    note(Moment::Kind::signal, line, begins ? "the workers were suspended" : "the workers go on");
+  }
+
+  void add_moment(const EventLine& line) {
+    const json& fields = line.fields;
+    const std::string& event = line.event;
+    const std::string text = text_in(fields, "text");
+    if (event == "hang_found") {
+      const double idle = std::max(0.0, number_in(fields, "idle_s").value_or(0));
+      hangs_.push_back({line.time - idle, line.time});
+      if (AttemptRecord* attempt = attempt_of(line);
+          attempt != nullptr && text_in(fields, "then") != "report")
+        attempt->problem = "all ranks hung";
+      note(Moment::Kind::hang, line, fmt::format("no rank has done anything for {:.3g} s", idle));
+    } else if (event == "straggler_found") {
+      note_straggler(line);
+    } else if (event == "group_changed") {
+      if (AttemptRecord* attempt = attempt_of(line); attempt != nullptr && attempt->problem.empty())
+        attempt->problem = text;
+      note(Moment::Kind::nodes, line, text);
+    } else if (event == "waiting_for_nodes") {
+      note(Moment::Kind::nodes, line, text);
+    } else if (event == "stopping") {
+      note(Moment::Kind::signal, line, text_in(fields, "signal") + " asked the job to end");
+    } else if (event == "signal_passed_on") {
+      note(Moment::Kind::signal, line, text_in(fields, "signal") + " announced the end of the job");
+    } else if (event == "killed") {
+      note(Moment::Kind::signal, line, "workers were killed that did not end in time");
+    } else if (event == "warning") {
+      note(Moment::Kind::warning, line, text);
+    } else if (event == "failed") {
+      if (history_.failed.empty()) history_.failed = text;
+      if (!history_.exit_code || *history_.exit_code == 0)
+        history_.exit_code = static_cast<int>(integer_in(fields, "exit_code").value_or(1) % 256);
+    }
+  }
+
+  void note_straggler(const EventLine& line) {
+    const json& fields = line.fields;
+    const auto milliseconds = [&](const char* field) { return number_in(fields, field).value_or(0) * 1000; };
+    const std::string host = text_in(fields, "rank_host");
+    note(Moment::Kind::straggler, line,
+         fmt::format("rank {}{} was slow in {}: {:.3g} ms a step, others {:.3g} ms",
+                     integer_in(fields, "rank").value_or(0), host.empty() ? "" : " on " + host,
+                     text_in(fields, "section"), milliseconds("seconds"), milliseconds("reference_seconds")));
+  }
+
+  // All nodes tell what concerns all.
+  void note(Moment::Kind kind, const EventLine& line, const std::string& text) {
+    if (!told_.insert({kind, line.attempt, text}).second) return;
+    history_.moments.push_back({.kind = kind, .time = line.time, .host = line.host, .text = text});
+  }
+
+  // Of one without an end the log is cut, or its agent was killed.
+  void end_attempts() {
+    double next = history_.time.end;
+    for (auto attempt = history_.attempts.rbegin(); attempt != history_.attempts.rend(); ++attempt) {
+      if (attempt->time.end == 0 || attempt->time.end > next) attempt->time.end = next;
+      attempt->time.end = std::max(attempt->time.end, attempt->time.begin);
+      next = attempt->time.begin;
+    }
+  }
+
+  // A hang lasts until a step ends, or the attempt.
+  void end_hangs() {
+    for (const TimeSpan& hang : hangs_) {
+      double end = history_.time.end;
+      for (const AttemptRecord& attempt : history_.attempts) {
+        if (attempt.time.begin > hang.end || attempt.time.end < hang.end) continue;
+        end = attempt.time.end;
+        for (const auto& [rank, samples] : attempt.ranks) {
+          for (const RankSample& sample : samples) {
+            if (sample.step_ended > hang.end) end = std::min(end, sample.step_ended);
+          }
+        }
+      }
+      history_.standstills.push_back({hang.begin, std::max(end, hang.end)});
+    }
+    if (suspended_) history_.standstills.push_back({*suspended_, history_.time.end});
+    merge_standstills();
+  }
+
+  void merge_standstills() {
+    std::vector<TimeSpan>& spans = history_.standstills;
+    std::ranges::sort(spans, {}, &TimeSpan::begin);
+    std::vector<TimeSpan> merged;
+    for (const TimeSpan& span : spans) {
+      if (!merged.empty() && span.begin <= merged.back().end) {
+        merged.back().end = std::max(merged.back().end, span.end);
+      } else {
+        merged.push_back(span);
+      }
+    }
+    spans = std::move(merged);
+  }
+
+  EventLines lines_;
+  JobHistory history_ = {};
+  /// Those that take part in the last attempt.
+  std::set<std::string> nodes_ = {};
+  std::set<std::tuple<Moment::Kind, int, std::string>> told_ = {};
+  std::vector<TimeSpan> hangs_ = {};
+  std::optional<double> suspended_ = {};
+};
+
+}  // namespace
+
+double overlap(const TimeSpan& one, const TimeSpan& other) {
+  return std::max(0.0, std::min(one.end, other.end) - std::max(one.begin, other.begin));
+}
+
+JobHistory job_history(EventLines lines, const std::string& run_id) {
+  choose_run(lines, run_id);
+  sort_lines(lines);
+  choose_start(lines);
+  correct_clocks(lines);
+  sort_lines(lines);
+  return HistoryBuilder(std::move(lines)).build();
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/chart.hpp"
+
+#include "support/catch.hpp"
+
+namespace chart_test {
+
+using namespace acc::launcher;
+using Catch::Contains;
+
+TEST_CASE("chart: a bar is where its time is, as a part of the width, and says what it is", "[report]") {
+  const std::string svg =
+      lane_svg({100, 200}, {{{125, 150}, "saving", "a < b"}, {{200, 200}, "restart", "end"}});
+  CHECK_THAT(
+      svg, Contains(R"(<rect x="25.00%" width="24.90%" height="18" class="saving"><title>a &lt; b</title>)"));
+  CHECK_THAT(svg, Contains(R"(<rect x="99.70%" width="0.30%")"));
+}
+
+TEST_CASE("chart: an axis has at most seven times, in units that people count in", "[report]") {
+  CHECK_THAT(axis_svg({5, 5 + 3600}), Contains(">10 min<") && Contains(">1 h<"));
+  CHECK_THAT(axis_svg({0, 10}), Contains(">2 s<"));
+  CHECK_THAT(axis_svg({0, 86400 * 100.0}), Contains(">17 d<"));
+  CHECK_THAT(axis_svg({5, 5}), Contains(">0 s<"));
+}
+
+TEST_CASE("chart: equal cells in a row are one line", "[report]") {
+  const std::string svg = heat_svg(3, {"rank 0", "rank 1"}, {"a", "a", "b", "", "a", "a"});
+  CHECK_THAT(svg, Contains(R"(<path class="a" d="M0 0.5h2M1 1.5h2"/>)"));
+  CHECK_THAT(svg, Contains(R"(<path class="b" d="M2 0.5h1"/>)"));
+  CHECK_THAT(svg, Contains("<title>rank 1</title>"));
+}
+
+TEST_CASE("chart: a line is drawn from the bottom", "[report]") {
+  CHECK_THAT(line_svg({0, 10}, 4, {{.style = "x", .points = {{0, 0}, {5, 1}, {10, 4}}}}, "loss"),
+             Contains(R"(points="0.00,100.0 50.00,75.0 100.00,0.0 ")"));
+}
+
+}  // namespace chart_test

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/event_lines.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/event_log.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace event_lines_test {
+
+using namespace acc;
+using namespace acc::launcher;
+
+namespace {
+
+EventLines read(const std::string& text) {
+  EventLines lines;
+  add_event_lines(lines, text, "a.jsonl");
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("event_lines: a line that was cut, and what is no event, is named and passed over", "[report]") {
+  const std::string whole = test::EventLogText().add(5, "attempt_started").text();
+  const EventLines lines = read("[1,2]\n" + whole + "\n{\"foreign\":1}\n" + whole.substr(0, 50));
+  REQUIRE(lines.lines.size() == 1);
+  CHECK(lines.lines[0].event == "attempt_started");
+  CHECK(lines.lines[0].time == 5);
+  CHECK(lines.notes == std::vector<std::string>{"a.jsonl:1: is not an event; passed over",
+                                                "a.jsonl:4: is not an event; passed over",
+                                                "a.jsonl:5: is not an event; passed over"});
+}
+
+TEST_CASE("event_lines: of many lines that are no events the first are named", "[report]") {
+  const EventLines lines = read("a\nb\nc\nd\ne\n\n");
+  REQUIRE(lines.notes.size() == 4);
+  CHECK(lines.notes[3] == "a.jsonl: 2 more lines are not events");
+}
+
+TEST_CASE("event_lines: events of a later acc are read, those of another schema are not", "[report]") {
+  CHECK(parse_event_line(R"({"schema":1,"event":"teleported","time_ns":7,"beam":[]})"));
+  CHECK_FALSE(parse_event_line(R"({"schema":2,"event":"finished","time_ns":7})"));
+}
+
+TEST_CASE("event_lines: numbers that are too large for what they count are none", "[report]") {
+  CHECK_FALSE(parse_event_line(R"({"schema":1,"event":"finished","time_ns":99999999999999999999})"));
+  CHECK_FALSE(parse_event_line(R"({"schema":1,"event":"finished","time_ns":-7})"));
+  CHECK_FALSE(parse_event_line(R"({"schema":1,"event":"finished","time_ns":1e999})"));
+  const auto line = parse_event_line(
+      R"({"schema":1,"event":"progress","time_ns":7,"attempt":99999999999,)"
+      R"("ranks":[-1,4294967296,1e300,"0",3],"steps":[1,1,1,1,1e300],"memory_bytes":[0,0,0,0,1e300]})");
+  REQUIRE(line);
+  CHECK(line->attempt == 0);
+  REQUIRE(line->samples.size() == 1);
+  CHECK(line->samples[0].first == 3);
+  CHECK_FALSE(line->samples[0].second.steps);
+}
+
+TEST_CASE("event_lines: progress is taken apart by ranks", "[report]") {
+  const auto line = parse_event_line(
+      R"({"schema":1,"event":"progress","time_ns":10000000000,"ranks":[4,5],"steps":[8,null],)"
+      R"("counts_over_restarts":[true,false],"since_step_seconds":[2.5,null],"loss":["nan",null],)"
+      R"("spent_seconds":{"data":[1.5,null]},"cpu_seconds":[3,4],"memory_bytes":[5,null]})");
+  REQUIRE(line);
+  REQUIRE(line->samples.size() == 2);
+  const RankSample& first = line->samples[0].second;
+  CHECK(first.steps == 8);
+  CHECK(first.counts_over_restarts);
+  CHECK(first.step_ended == 7.5);
+  CHECK_FALSE(first.loss);
+  CHECK(first.spent[1] == 1.5F);
+  CHECK(first.memory_bytes == 5);
+  CHECK_FALSE(line->samples[1].second.steps);
+  CHECK(line->samples[1].second.cpu_seconds == 4);
+}
+
+TEST_CASE("event_lines: a file that cannot be read is named", "[report]") {
+  const test::TemporaryFolder folder;
+  folder.write("a.jsonl", test::EventLogText().add(5, "finished").text() + "x");
+  const EventLines lines = read_event_logs({folder.path() / "a.jsonl"});
+  CHECK(lines.lines.size() == 1);
+  CHECK(lines.notes.size() == 1);
+  CHECK_THROWS_WITH(read_event_logs({folder.path() / "none"}), Catch::Contains("No such file"));
+  CHECK_THROWS_WITH(read_event_logs({folder.path()}), Catch::Contains("Is a directory"));
+}
+
+}  // namespace event_lines_test

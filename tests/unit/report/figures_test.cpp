@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/figures.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/event_log.hpp"
+
+namespace figures_test {
+
+using namespace acc::launcher;
+
+TEST_CASE("outcome_text: how a job ended is one sentence", "[report]") {
+  JobHistory history = {.time = {10, 100}};
+  CHECK(outcome_text(history) == "No end in these logs; they reach over 1 min 30 s.");
+  history.exit_code = 0;
+  CHECK(outcome_text(history) == "Succeeded after 1 min 30 s.");
+  history.restarts = 2;
+  CHECK(outcome_text(history) == "Succeeded after 1 min 30 s, with 2 restarts.");
+  history.exit_code = 7;
+  CHECK(outcome_text(history) == "Failed with exit code 7 after 1 min 30 s, with 2 restarts.");
+  history.failures = {{.rank = 3, .host = "node1", .status = "SIGSEGV"}};
+  CHECK(outcome_text(history) ==
+        "Failed after 1 min 30 s, with 2 restarts: rank 3 on node1 ended with SIGSEGV.");
+  history.stop_signal = "SIGINT";
+  CHECK(outcome_text(history) == "Stopped by SIGINT after 1 min 30 s, with 2 restarts.");
+}
+
+TEST_CASE("job_title: the script, not its interpreter", "[report]") {
+  CHECK(job_title({.command = {"/usr/bin/python3.11", "-u", "/data/train.py", "--epochs"}}) == "train.py");
+  CHECK(job_title({.command = {"./mnist"}}) == "mnist");
+  CHECK(job_title({}) == "job");
+}
+
+TEST_CASE("figures_json: has what the page shows", "[report]") {
+  acc::test::EventLogText log;
+  log.add(10, "attempt_started", 0, R"("nodes":1,"world_size":2)")
+      .progress(20, 0, 0, 1, 0)
+      .progress(30, 0, 0, 6, 0);
+  log.add(30, "worker_finished").add(30, "finished", 0, R"("exit_code":0)");
+  const auto figures = nlohmann::json::parse(figures_json(history_of(log)));
+  CHECK(figures["schema"] == 1);
+  CHECK(figures["goodput"] == 0.5);
+  CHECK(figures["seconds"]["starting"] == 10);
+  CHECK(figures["steps"] == 6);
+  CHECK(figures["world_size"] == 2);
+  CHECK(figures["exit_code"] == 0);
+  CHECK(figures["attempts"][0]["end_s"] == 20);
+}
+
+}  // namespace figures_test

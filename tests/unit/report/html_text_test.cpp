@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/html_text.hpp"
+
+#include "support/catch.hpp"
+
+namespace html_text_test {
+
+using namespace acc::launcher;
+
+TEST_CASE("html_text: nothing is markup, and no control character is left", "[report]") {
+  CHECK(html_text("<a href=\"x\">'&'</a>") == "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  CHECK(html_text("\x1b[31mred\xff") == "\\x1b[31mred\\xff");
+}
+
+TEST_CASE("duration_text: two units at most", "[report]") {
+  CHECK(duration_text(0) == "0 s");
+  CHECK(duration_text(0.0614) == "61.4 ms");
+  CHECK(duration_text(9.1) == "9.1 s");
+  CHECK(duration_text(59.97) == "1 min");
+  CHECK(duration_text(250) == "4 min 10 s");
+  CHECK(duration_text(3599.7) == "1 h");
+  CHECK(duration_text(7500) == "2 h 5 min");
+  CHECK(duration_text(86399) == "1 d");
+  CHECK(duration_text(4.0 * 86400 + 3 * 3600) == "4 d 3 h");
+}
+
+TEST_CASE("html_text: numbers as people read them", "[report]") {
+  CHECK(count_text(7) == "7");
+  CHECK(count_text(71234) == "71\u202f234");
+  CHECK(count_text(-123456) == "-123\u202f456");
+  CHECK(percent_text(0.742) == "74.2 %");
+  CHECK(bytes_text(220'200'960) == "210 MiB");
+  CHECK(date_text(1795805913.9) == "2026-11-27 18:58:33 UTC");
+}
+
+}  // namespace html_text_test

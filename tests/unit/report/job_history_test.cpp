@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/job_history.hpp"
+
+#include "support/catch.hpp"
+#include "support/event_log.hpp"
+
+namespace job_history_test {
+
+using namespace acc;
+using namespace acc::launcher;
+using test::EventLogText;
+using test::history_of;
+
+namespace {
+
+const std::string kCause =
+    R"("restart":1,"cause":{"rank":3,"host":"node1","attempt":0,"exit_code":null,"signal":"SIGKILL",)"
+    R"("out_of_memory":true,"message":null,"last_words":"lost"})";
+
+}  // namespace
+
+TEST_CASE("job_history: logs of several nodes are one job, whose failure is told once", "[report]") {
+  const auto node = [](const std::string& host, int rank) {
+    EventLogText log(host, rank);
+    log.add(100, "job_started", 0,
+            R"("workers":2,"command":["train"],"settings":{"cpu":{"value":true,"origin":"--cpu"}})");
+    log.add(101, "attempt_started", 0, R"("nodes":2,"world_size":4)");
+    log.progress(110, 0, rank * 2, 5, 1);
+    log.add(120 + rank, "worker_finished").add(122, "restarting", 0, kCause);
+    log.add(130, "attempt_started", 1, R"("nodes":2,"world_size":4)");
+    log.add(140, "worker_finished", 1).add(141, "finished", 1, R"("exit_code":0,"restarts":1)");
+    return log;
+  };
+  const JobHistory history = history_of(node("node0", 0), node("node1", 1));
+  CHECK(history.run_id == "job7");
+  CHECK(history.time.length() == 41);
+  CHECK(history.hosts == std::set<std::string>{"node0", "node1"});
+  CHECK(history.exit_code == 0);
+  CHECK(history.restarts == 1);
+  REQUIRE(history.attempts.size() == 2);
+  CHECK(history.attempts[0].world_size == 4);
+  CHECK(history.attempts[0].time.length() == 20);
+  CHECK(history.attempts[0].problem == "rank 3 failed with SIGKILL, out of memory");
+  CHECK(history.attempts[0].ranks.size() == 2);
+  REQUIRE(history.failures.size() == 1);
+  CHECK(history.failures[0].last_words == "lost");
+  REQUIRE(history.moments.size() == 1);
+  CHECK(history.moments[0].text == "restart 1: rank 3 failed with SIGKILL, out of memory");
+  REQUIRE(history.settings.size() == 1);
+  CHECK(history.settings[0].origin == "--cpu");
+  CHECK(history.notes.empty());
+}
+
+TEST_CASE("job_history: the clock of another node is corrected, and the correction is told", "[report]") {
+  EventLogText first("node0");
+  first.add(100, "attempt_started").progress(110, 0, 0, 5, 1).add(120, "finished", 0, R"("exit_code":0)");
+  EventLogText late("node1", 1);
+  late.add(400, "attempt_started").progress(410, 0, 1, 5, 1).add(420, "finished", 0, R"("exit_code":0)");
+  const JobHistory history = history_of(first, late);
+  CHECK(history.time.length() == 20);
+  CHECK(history.attempts.at(0).ranks.at(1).at(0).time == 110);
+  CHECK(history.attempts.at(0).ranks.at(1).at(0).step_ended == 109);
+  CHECK(history.notes ==
+        std::vector<std::string>{
+            "The clock of node1 is 300.0 s ahead of that of node0; its times are corrected."});
+}
+
+TEST_CASE("job_history: of several runs, and of several starts of one, the last is shown", "[report]") {
+  const auto run = [](double time, const std::string& id) {
+    return EventLogText("node0", 0, id)
+        .add(time, "job_started")
+        .add(time + 1, "attempt_started")
+        .add(time + 9, "finished", 0, R"("exit_code":3)");
+  };
+  const JobHistory last = history_of(run(100, "a"), run(50, "b"));
+  CHECK(last.run_id == "a");
+  CHECK(last.notes ==
+        std::vector<std::string>{"The logs have 2 runs; this is a (--run-id chooses another)."});
+  const JobHistory again = history_of(run(100, "none"), run(50, "none"));
+  CHECK(again.time.length() == 9);
+  CHECK(again.attempts.size() == 1);
+  CHECK(again.notes == std::vector<std::string>{"The logs have 2 starts of this run; this is the last one."});
+
+  EventLines lines;
+  add_event_lines(lines, run(5, "a").text(), "log");
+  CHECK(job_history(lines, "a").run_id == "a");
+  CHECK_THROWS_WITH(job_history(lines, "c"), Catch::Contains("the logs have no run 'c'"));
+}
+
+TEST_CASE("job_history: a hang lasts until a step ends, or the attempt", "[report]") {
+  EventLogText log;
+  log.add(100, "attempt_started")
+      .progress(105, 0, 0, 5, 0)
+      .add(200, "hang_found", 0, R"("idle_s":60,"then":"report")");
+  log.progress(250, 0, 0, 6, 10).add(300, "hang_found", 0, R"("idle_s":50,"then":"kill")");
+  log.add(310, "worker_finished").add(320, "suspended").add(330, "resumed");
+  const JobHistory history = history_of(log);
+  REQUIRE(history.standstills.size() == 3);
+  CHECK(history.standstills[0].begin == 140);
+  CHECK(history.standstills[0].end == 240);
+  CHECK(history.standstills[1].end == 310);
+  CHECK(history.standstills[2].length() == 10);
+  CHECK(history.attempts.at(0).problem == "all ranks hung");
+  CHECK_FALSE(history.exit_code);
+}
+
+TEST_CASE("job_history: workers that start again because a node joins are another attempt", "[report]") {
+  EventLogText log;
+  log.add(100, "attempt_started")
+      .add(110, "worker_finished")
+      .add(111, "group_changed", 0, R"("text":"node1 joins","again":true)");
+  log.add(112, "attempt_started").add(120, "worker_finished");
+  const JobHistory history = history_of(log);
+  REQUIRE(history.attempts.size() == 2);
+  CHECK(history.attempts[0].problem == "node1 joins");
+  CHECK(history.attempts[1].time.length() == 8);
+}
+
+TEST_CASE("job_history: a log without events is empty", "[report]") {
+  CHECK(job_history({}).attempts.empty());
+}
+
+}  // namespace job_history_test

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/report_page.hpp"
+
+#include "support/catch.hpp"
+#include "support/event_log.hpp"
+
+namespace report_page_test {
+
+using namespace acc;
+using namespace acc::launcher;
+using test::EventLogText;
+using test::history_of;
+
+namespace {
+
+// A simulated job: a sample a minute of each rank, whose step times differ.
+JobHistory long_job(int ranks, int minutes) {
+  JobHistory history = {.run_id = "job7", .time = {0, 60.0 * minutes}, .hosts = {"node0"}, .exit_code = 0};
+  history.command = {"train"};
+  AttemptRecord& attempt =
+      history.attempts.emplace_back(AttemptRecord{.time = history.time, .world_size = ranks});
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<RankSample>& samples = attempt.ranks[rank];
+    RankSample sample = {.steps = 0, .cpu_seconds = 0, .memory_bytes = 1e9};
+    for (int minute = 1; minute <= minutes; ++minute) {
+      sample.time = 60.0 * minute;
+      sample.step_ended = sample.time;
+      *sample.steps += 20 + (rank * 7919 + minute * 104729) % 97;
+      for (std::size_t i = 0; i < kSections.size(); ++i)
+        sample.spent.at(i) += static_cast<float>((rank * 31 + minute * 17 + static_cast<int>(i) * 13) % 29);
+      samples.push_back(sample);
+    }
+  }
+  return history;
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("report_page: foreign text is no markup", "[report]") {
+  const std::string hostile = R"(\"><script>alert(1)</script><img src=x onerror=alert(2)>\u001b[31m)";
+  EventLogText log("no<b>de", 0, hostile);
+  log.add(10, "job_started", 0,
+          R"("command":["train)" + hostile + R"("],"settings":{")" + hostile + R"(":{"value":")" + hostile +
+              R"(","origin":")" + hostile + R"("}})");
+  log.add(11, "attempt_started").add(12, "warning", 0, R"("text":")" + hostile + '"');
+  log.add(13, "group_changed", 0, R"("text":")" + hostile + '"');
+  log.add(14, "straggler_found", 0, R"("rank":1,"section":")" + hostile + '"');
+  log.add(20, "finished", 0,
+          R"("exit_code":1,"stop_signal":null,"cause":{"rank":1,"host":")" + hostile +
+              R"(","exit_code":1,"message":")" + hostile + R"(","last_words":")" + hostile + R"("})");
+  const std::string page = report_page(history_of(log));
+  CHECK(count(page, "<script") == 0);
+  CHECK(count(page, "<img") == 0);
+  CHECK(count(page, "<b>") == 0);
+  CHECK(count(page, "\x1b") == 0);
+  CHECK(count(page, "&lt;script&gt;") > 8);
+}
+
+TEST_CASE("report_page: needs no script, no network and no other file", "[report]") {
+  const std::string page = report_page(long_job(3, 10));
+  CHECK(count(page, "default-src 'none'") == 1);
+  for (const char* word : {"<script", "http:", "https:", "@import", "url(", "<link", "src="})
+    CHECK(count(page, word) == 0);
+  CHECK(count(page, "prefers-color-scheme: dark") == 1);
+  CHECK(count(page, "@media print") == 1);
+}
+
+TEST_CASE("report_page: 1,000 ranks and a day are below 5 MB", "[report]") {
+  const std::string page = report_page(long_job(1000, 1440));
+  CHECK(page.size() > 500'000);
+  CHECK(page.size() < 5'000'000);
+  CHECK(count(page, "ranks 996 to 999") > 0);
+}
+
+TEST_CASE("report_page: tells how the job ended, and shows only what is known", "[report]") {
+  EventLogText log;
+  log.add(10, "attempt_started", 0, R"("nodes":1,"world_size":2)").add(30, "worker_finished");
+  const std::string silent = report_page(history_of(log.add(31, "finished", 0, R"("exit_code":0)")));
+  CHECK(count(silent, "Succeeded after 21 s.") == 1);
+  CHECK(count(silent, "no rank said how far it was") >= 1);
+  CHECK(count(silent, "<h2>Step time</h2>") == 0);
+  CHECK(count(silent, "<h2>Failures</h2>") == 0);
+  const std::string page = report_page(long_job(2, 10));
+  CHECK(count(page, "<h2>Step time</h2>") == 1);
+  CHECK(count(page, "<h2>Sections</h2>") == 1);
+}
+
+TEST_CASE("report_page: an empty history is a page, too", "[report]") {
+  CHECK(report_page({}).ends_with("</html>\n"));
+}
+
+}  // namespace report_page_test

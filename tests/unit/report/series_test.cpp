@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/series.hpp"
+
+#include "support/catch.hpp"
+
+namespace series_test {
+
+using namespace acc::launcher;
+
+TEST_CASE("series: cores in use between two samples; memory and loss at each, over all ranks", "[report]") {
+  JobHistory history = {.time = {0, 20}};
+  AttemptRecord& attempt = history.attempts.emplace_back(AttemptRecord{.time = {0, 20}});
+  attempt.ranks[0] = {{.time = 10, .loss = 2, .cpu_seconds = 20, .memory_bytes = 100},
+                      {.time = 20, .cpu_seconds = 30}};
+  attempt.ranks[1] = {{.time = 10, .loss = 4, .cpu_seconds = 40, .memory_bytes = 300}, {.time = 20}};
+  const Series cpu = cpu_series(history, 3);
+  REQUIRE(cpu.size() == 2);
+  CHECK(cpu[0].mean == 3);
+  CHECK(cpu[0].highest == 4);
+  CHECK(cpu[1].mean == 1);
+  CHECK(memory_series(history, 3).at(0).highest == 300);
+  REQUIRE(loss_series(history, 3).size() == 1);
+  CHECK(loss_series(history, 3)[0].mean == 3);
+  CHECK(loss_series({}).empty());
+}
+
+}  // namespace series_test
