@@ -44,6 +44,9 @@ void add_logs_command(CLI::App& app, int& code);
 /// `acc metrics`: the running jobs of the machine for Prometheus.
 void add_metrics_command(CLI::App& app);
 
+/// `acc report`: an HTML page that tells from event logs how a job went.
+void add_report_command(CLI::App& app);
+
 /// `acc estimate-memory`: the memory that a model needs, from the headers of its files.
 void add_estimate_command(CLI::App& app, int& code);
 

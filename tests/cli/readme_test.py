@@ -317,6 +317,12 @@ def names_a_wheel(place, command):
     need(command == f"pip install ./{name.replace('-', '_')}-*.whl", "is not the name of the project")
 
 
+def reports(place, command):
+    place.run("acc launch --cpu --num_processes 2 --event-log events.jsonl train.py")
+    place.run(command)
+    need("Succeeded after " in (place.folder / "report.html").read_text(), "does not say how the job ended")
+
+
 def man_page(place, command):
     if not shutil.which("man"):
         raise Skipped("no man")
@@ -358,6 +364,8 @@ CASES = {
     "acc logs -f --rank 0 JOB": follows_logs,
     "acc stop JOB": beside_a_job("JOB has ended with exit code 143\n"),
     "acc launch --hang-timeout 600 --on-hang restart --max-restarts 3 train.py": trains(4, "no"),
+    "acc launch --event-log events.jsonl train.py": trains(4, "no"),
+    "acc report events.jsonl -o report.html": reports,
     "acc launch --attach 1 train.py": attaches("acc: rank 1 has the terminal, ", "rank 1 of 2"),
     "acc launch --attach 0 --wrap-rank '0:gdb --args' build/release/bin/mnist": attaches("gdb --args build/release/bin/mnist"),
     "acc launch --pid-namespace train.py": in_namespace(trains(4, "no")),
