@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "acc/preflight/xid_json.hpp"
@@ -41,10 +40,12 @@ OrderedJson to_json(const WorkerFailure& failure) {
   return object;
 }
 
-// To the millisecond: a day of many ranks is long enough.
+// To the millisecond: a day of many ranks is long enough. Not by std::round, which is libm's: to load that
+// takes a part of each start.
 OrderedJson rounded(std::optional<std::chrono::duration<double>> duration) {
   if (!duration) return nullptr;
-  return std::round(duration->count() * 1000) / 1000;
+  const auto time = std::chrono::round<std::chrono::milliseconds>(*duration);
+  return static_cast<double>(time.count()) / 1000;
 }
 
 // A column of a table: the value of each rank that says how far it is, else null.
