@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -224,15 +225,14 @@ class HistoryBuilder {
     const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& known) {
       return known.attempt == failure.attempt && known.rank == failure.rank;
     });
-    if (AttemptRecord* attempt = attempt_of(line); attempt != nullptr && attempt->problem.empty())
-      attempt->problem = fmt::format("rank {} failed with {}", failure.rank, failure.status);
+    set_problem(line, fmt::format("rank {} failed with {}", failure.rank, failure.status));
     if (!is_known) history_.failures.push_back(std::move(failure));
   }
 
   void add_restart(const EventLine& line) {
     add_failure(line);
-    AttemptRecord* attempt = attempt_of(line);
-    if (attempt != nullptr && attempt->problem.empty()) attempt->problem = "all ranks hung";
+    set_problem(line, "all ranks hung");
+    const AttemptRecord* attempt = attempt_of(line);
     const auto restart = static_cast<int>(
         std::clamp<std::int64_t>(integer_in(line.fields, "restart").value_or(1), 0, kMaxRanks));
     history_.restarts = std::max(history_.restarts, restart);
@@ -242,8 +242,7 @@ class HistoryBuilder {
 
   void add_end(const EventLine& line) {
     add_failure(line);
-    const auto code = static_cast<int>(integer_in(line.fields, "exit_code").value_or(0) % 256);
-    if (!history_.exit_code || *history_.exit_code == 0) history_.exit_code = code;
+    set_exit_code(line, 0);
     const auto restarts =
         std::clamp<std::int64_t>(integer_in(line.fields, "restarts").value_or(0), 0, kMaxRanks);
     history_.restarts = std::max(history_.restarts, static_cast<int>(restarts));
@@ -259,37 +258,44 @@ class HistoryBuilder {
   }
 
   void add_moment(const EventLine& line) {
-    const json& fields = line.fields;
     const std::string& event = line.event;
-    const std::string text = text_in(fields, "text");
-    if (event == "hang_found") {
-      const double idle = std::max(0.0, number_in(fields, "idle_s").value_or(0));
-      hangs_.push_back({line.time - idle, line.time});
-      if (AttemptRecord* attempt = attempt_of(line);
-          attempt != nullptr && text_in(fields, "then") != "report")
-        attempt->problem = "all ranks hung";
-      note(Moment::Kind::hang, line, fmt::format("no rank has done anything for {:.3g} s", idle));
-    } else if (event == "straggler_found") {
-      note_straggler(line);
-    } else if (event == "group_changed") {
-      if (AttemptRecord* attempt = attempt_of(line); attempt != nullptr && attempt->problem.empty())
-        attempt->problem = text;
-      note(Moment::Kind::nodes, line, text);
-    } else if (event == "waiting_for_nodes") {
-      note(Moment::Kind::nodes, line, text);
-    } else if (event == "stopping") {
-      note(Moment::Kind::signal, line, text_in(fields, "signal") + " asked the job to end");
-    } else if (event == "signal_passed_on") {
-      note(Moment::Kind::signal, line, text_in(fields, "signal") + " announced the end of the job");
-    } else if (event == "killed") {
-      note(Moment::Kind::signal, line, "workers were killed that did not end in time");
-    } else if (event == "warning") {
-      note(Moment::Kind::warning, line, text);
-    } else if (event == "failed") {
-      if (history_.failed.empty()) history_.failed = text;
-      if (!history_.exit_code || *history_.exit_code == 0)
-        history_.exit_code = static_cast<int>(integer_in(fields, "exit_code").value_or(1) % 256);
-    }
+    const std::string text = text_in(line.fields, "text");
+    const std::string signal = text_in(line.fields, "signal");
+    if (event == "hang_found") return add_hang(line);
+    if (event == "straggler_found") return note_straggler(line);
+    if (event == "failed") return add_failed(line);
+    if (event == "group_changed") set_problem(line, text);
+    if (event == "group_changed" || event == "waiting_for_nodes") note(Moment::Kind::nodes, line, text);
+    if (event == "stopping") note(Moment::Kind::signal, line, signal + " asked the job to end");
+    if (event == "signal_passed_on")
+      note(Moment::Kind::signal, line, signal + " announced the end of the job");
+    if (event == "killed") note(Moment::Kind::signal, line, "workers were killed that did not end in time");
+    if (event == "warning") note(Moment::Kind::warning, line, text);
+  }
+
+  void add_hang(const EventLine& line) {
+    const double idle = std::max(0.0, number_in(line.fields, "idle_s").value_or(0));
+    hangs_.push_back({line.time - idle, line.time});
+    if (text_in(line.fields, "then") != "report") set_problem(line, "all ranks hung");
+    note(Moment::Kind::hang, line, fmt::format("no rank has done anything for {:.3g} s", idle));
+  }
+
+  void add_failed(const EventLine& line) {
+    if (history_.failed.empty()) history_.failed = text_in(line.fields, "text");
+    set_exit_code(line, 1);
+  }
+
+  // The first problem of an attempt is its cause.
+  void set_problem(const EventLine& line, const std::string& problem) {
+    AttemptRecord* attempt = attempt_of(line);
+    if (attempt != nullptr && attempt->problem.empty()) attempt->problem = problem;
+  }
+
+  // Of several nodes one that failed counts.
+  void set_exit_code(const EventLine& line, int default_value) {
+    constexpr int kCodes = 256;
+    const std::int64_t code = integer_in(line.fields, "exit_code").value_or(default_value);
+    if (history_.exit_code.value_or(0) == 0) history_.exit_code = static_cast<int>(code % kCodes);
   }
 
   void note_straggler(const EventLine& line) {
