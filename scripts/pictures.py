@@ -24,6 +24,7 @@ from rich.style import Style
 from rich.text import Text
 
 COLUMNS = 90
+PACKAGE = pathlib.Path(__file__).parent / "package"
 LINE_HEIGHT = 24.4  # of rich's pictures, in pixels
 QUIET = 1.0  # seconds without output after which a screen is complete
 
@@ -33,12 +34,22 @@ if os.environ["RANK"] == "1":
     raise FileNotFoundError("/data/shard-1.tar")
 time.sleep(60)
 """
-WORK = """\
+# Rank 2 loads slowly, and the others wait for it.
+LOAD = """\
 import os, time
-end = time.monotonic() + 60
-while time.monotonic() < end:
-    sum(range(100000))
-    time.sleep(0.02 * int(os.environ["RANK"]))
+import acc
+rank = int(os.environ["RANK"])
+slow = 0.045 if rank == 2 else 0
+for step in range(1000):
+    with acc.section("data"):
+        time.sleep(0.02 + slow)
+    with acc.section("forward"):
+        time.sleep(0.03)
+    with acc.section("backward"):
+        time.sleep(0.06)
+    with acc.section("communication"):
+        time.sleep(0.055 - slow)
+    acc.step(loss=2.3 / (1 + step / 100) + rank / 50)
 """
 # As rich's own, without fonts from elsewhere.
 SVG = """\
@@ -85,6 +96,12 @@ class Terminal:
                 return
             self.stream.feed(data.replace(self.folder, b"/home/me"))  # for its random letters
 
+    def watch(self, seconds):
+        """Reads for so long, of what is drawn again and again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.settle(end - time.monotonic())
+
     def send(self, keys):
         os.write(self.descriptor, keys)
         self.settle()
@@ -130,7 +147,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="acc-pictures-") as name:
         folder = pathlib.Path(name)
         (folder / "train.py").write_text(TRAIN)
-        (folder / "work.py").write_text(WORK)
+        (folder / "load.py").write_text(LOAD)
         (folder / "run").mkdir(mode=0o700)
         environment = {"HOME": name, "XDG_RUNTIME_DIR": f"{name}/run", "PATH": f"{acc.parent}:/usr/local/bin:/usr/bin:/bin",
                        "TERM": "xterm-256color", "LANG": "C.UTF-8", "COLUMNS": str(COLUMNS)}
@@ -152,12 +169,11 @@ def main():
         draw(terminal.screen, pictures / "failure.svg", "acc launch train.py")
         terminal.close()
 
-        job = Terminal(f"{host} acc launch work.py", folder, environment, 10)
+        job = Terminal(f"{host} acc launch load.py", folder, {**environment, "PYTHONPATH": str(PACKAGE)}, 10)
         job.settle()
-        time.sleep(10)  # so that there is something to see
-        terminal = Terminal("acc ps", folder, environment, 30)
-        terminal.settle()
-        draw(terminal.screen, pictures / "ps.svg", "acc ps")
+        terminal = Terminal(f"{host} acc top", folder, environment, 10)
+        terminal.watch(15)  # until it is known who is slow
+        draw(terminal.screen, pictures / "top.svg", "acc top")
         terminal.close()
         job.close()
 

@@ -41,6 +41,9 @@ void add_ps_command(CLI::App& app, int& code);
 void add_stop_command(CLI::App& app, int& code);
 void add_logs_command(CLI::App& app, int& code);
 
+/// `acc top`: the running jobs in a terminal, as they go on.
+void add_top_command(CLI::App& app);
+
 /// `acc metrics`: the running jobs of the machine for Prometheus.
 void add_metrics_command(CLI::App& app);
 

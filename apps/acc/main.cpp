@@ -139,6 +139,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   acc::launcher::add_logs_command(app, code);
   acc::launcher::add_metrics_command(app);
   acc::launcher::add_report_command(app);
+  acc::launcher::add_top_command(app);
   acc::launcher::add_agent_command(app, code);
   acc::launcher::add_completion_command(app, code);
   acc::launcher::add_man_command(app, code);

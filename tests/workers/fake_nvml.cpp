@@ -112,6 +112,10 @@ int nvmlDeviceGetUtilizationRates(void*, FakeUtilization* use) {
   *use = {42, 7};
   return 0;
 }
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = 123'400;
+  return 0;
+}
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
   std::snprintf(version, length, "%s", variable("FAKE_NVML_DRIVER", "999.1"));
   return 0;

@@ -249,6 +249,7 @@ std::vector<GpuProcess> ask_processes(Library library) {
   if (!nvml) return processes;
   auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
   auto* use_of = nvml.find<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates");
+  auto* power_of = nvml.find<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage");
   if (list_of == nullptr) return processes;
   for (unsigned i = 0; i < nvml.count(); ++i) {
     const Device device = nvml.device(i);
@@ -257,12 +258,15 @@ std::vector<GpuProcess> ask_processes(Library library) {
     if (device == nullptr || list_of(device, &count, found.data()) != kSuccess) continue;
     Utilization use = {};
     const bool has_use = use_of != nullptr && use_of(device, &use) == kSuccess;
+    unsigned milliwatts = 0;
+    const bool has_power = power_of != nullptr && power_of(device, &milliwatts) == kSuccess;
     for (unsigned n = 0; n < count; ++n) {
       const std::uint64_t memory = found[n].used_memory == kNotTold ? 0 : found[n].used_memory;
       processes.push_back({.gpu = static_cast<int>(i),
                            .pid = static_cast<pid_t>(found[n].pid),
                            .memory_bytes = memory,
-                           .gpu_use = has_use ? std::optional(static_cast<int>(use.gpu)) : std::nullopt});
+                           .gpu_use = has_use ? std::optional(static_cast<int>(use.gpu)) : std::nullopt,
+                           .gpu_watts = has_power ? std::optional(milliwatts / 1000.0) : std::nullopt});
     }
   }
   return processes;

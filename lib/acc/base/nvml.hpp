@@ -66,6 +66,8 @@ struct GpuProcess {
   std::uint64_t memory_bytes = 0;
   /// Utilization of the whole GPU, by all processes, in percent.
   std::optional<int> gpu_use = {};
+  /// The power that the whole GPU draws.
+  std::optional<double> gpu_watts = {};
 
   bool operator==(const GpuProcess&) const = default;
 };

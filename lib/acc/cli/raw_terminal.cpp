@@ -17,6 +17,9 @@
 namespace acc::launcher {
 namespace {
 
+constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l";
+constexpr std::string_view kLeaveScreen = "\x1b[?1049l\x1b[?25h";
+
 constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr std::array kWatchedSignals = {SIGTSTP, SIGCONT, SIGWINCH};
 
@@ -25,15 +28,20 @@ struct SavedTerminal {
   int input = -1;
   int output = -1;
   termios mode = {};
+  bool has_screen = false;
 };
 SavedTerminal saved_terminal;
 volatile std::sig_atomic_t stop_requested = 0;
 volatile std::sig_atomic_t was_continued = 0;
 volatile std::sig_atomic_t was_resized = 0;
 
-void restore_terminal() {
-  const ssize_t ignored = ::write(saved_terminal.output, kShowCursor.data(), kShowCursor.size());
+void write_sequence(std::string_view sequence) {
+  const ssize_t ignored = ::write(saved_terminal.output, sequence.data(), sequence.size());
   static_cast<void>(ignored);
+}
+
+void restore_terminal() {
+  write_sequence(saved_terminal.has_screen ? kLeaveScreen : kShowCursor);
   ::tcsetattr(saved_terminal.input, TCSANOW, &saved_terminal.mode);
 }
 
@@ -43,6 +51,7 @@ void enter_raw_mode() {
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
   ::tcsetattr(saved_terminal.input, TCSADRAIN, &raw);
+  if (saved_terminal.has_screen) write_sequence(kEnterScreen);
 }
 
 extern "C" void end_by_signal(int signal) {
@@ -103,13 +112,13 @@ winsize size_of(int terminal) {
 }  // namespace
 
 struct RawTerminal::Impl {
-  Impl(int input, int output) {
+  Impl(int input, int output, Area area) {
     termios now = {};
     if (::tcgetattr(input, &now) != 0) {
       throw Error({.kind = ErrorKind::system,
                    .what = std::string("the input is not a terminal: ") + std::strerror(errno)});
     }
-    saved_terminal = {input, output, now};
+    saved_terminal = {input, output, now, area == Area::whole_screen};
     stop_requested = 0;
     was_continued = 0;
     was_resized = 0;
@@ -141,17 +150,26 @@ struct RawTerminal::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Waits for a byte, or for an event of the terminal, which it returns.
-  std::optional<Key> wait() const {
+  /// What wait() has waited for.
+  struct Event {
+    /// An event of the terminal; nullopt: there is a byte, or the descriptor can be read.
+    std::optional<Key> key = {};
+    bool has_byte = false;
+  };
+
+  // Waits for a byte, for an event of the terminal, or until `descriptor`, if it is one, can be read.
+  Event wait(int descriptor) const {
     // Handles signals that arrived before, even if keys are waiting.
     const timespec at_once = {};
     ::ppoll(nullptr, 0, &at_once, &mask_before);
     for (;;) {
-      if (stop_requested != 0) return Key::suspend;
-      if (was_continued != 0) return Key::continued;
-      if (was_resized != 0) return Key::resized;
-      pollfd waiting = {.fd = saved_terminal.input, .events = POLLIN, .revents = 0};
-      if (::ppoll(&waiting, 1, nullptr, &mask_before) >= 0 || errno != EINTR) return std::nullopt;
+      if (stop_requested != 0) return {.key = Key::suspend};
+      if (was_continued != 0) return {.key = Key::continued};
+      if (was_resized != 0) return {.key = Key::resized};
+      std::array<pollfd, 2> waiting = {{{.fd = saved_terminal.input, .events = POLLIN, .revents = 0},
+                                        {.fd = descriptor, .events = POLLIN, .revents = 0}}};
+      if (::ppoll(waiting.data(), waiting.size(), nullptr, &mask_before) >= 0 || errno != EINTR)
+        return {.has_byte = waiting[0].revents != 0 || waiting[1].revents == 0};
     }
   }
 
@@ -160,7 +178,8 @@ struct RawTerminal::Impl {
   sigset_t mask_before = {};
 };
 
-RawTerminal::RawTerminal(int input, int output) : impl_(std::make_unique<Impl>(input, output)) {}
+RawTerminal::RawTerminal(int input, int output, Area area)
+    : impl_(std::make_unique<Impl>(input, output, area)) {}
 RawTerminal::~RawTerminal() = default;
 
 void RawTerminal::write(std::string_view text) const {
@@ -173,7 +192,14 @@ void RawTerminal::write(std::string_view text) const {
 }
 
 KeyPress RawTerminal::next_key() const {
-  std::optional<Key> happened = impl_->wait();
+  constexpr int kNone = -1;
+  return next_key_or(kNone).value();
+}
+
+std::optional<KeyPress> RawTerminal::next_key_or(int descriptor) const {
+  const Impl::Event event = impl_->wait(descriptor);
+  std::optional<Key> happened = event.key;
+  if (!happened && !event.has_byte) return std::nullopt;
   KeyPress press;
   if (!happened) {
     const auto read = read_key(

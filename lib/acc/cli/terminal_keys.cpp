@@ -13,8 +13,10 @@ Key key_of_sequence(std::string_view sequence) {
   if (sequence == "A") return Key::up;
   if (sequence == "B") return Key::down;
   if (sequence == "D") return Key::left;
-  if (sequence == "H" || sequence == "1~" || sequence == "7~" || sequence == "5~") return Key::home;
-  if (sequence == "F" || sequence == "4~" || sequence == "8~" || sequence == "6~") return Key::end;
+  if (sequence == "H" || sequence == "1~" || sequence == "7~") return Key::home;
+  if (sequence == "F" || sequence == "4~" || sequence == "8~") return Key::end;
+  if (sequence == "5~") return Key::page_up;
+  if (sequence == "6~") return Key::page_down;
   return Key::unknown;
 }
 

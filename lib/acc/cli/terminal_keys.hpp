@@ -15,6 +15,8 @@ enum class Key {
   down,
   home,
   end,
+  page_up,
+  page_down,
   left,
   escape,
   enter,

@@ -113,8 +113,8 @@ std::string TerminalMenu::dismiss() const {
 
 void TerminalMenu::move(const KeyPress& press) {
   const std::size_t last = choices_.size() - 1;
-  if (press.key == Key::home) chosen_ = 0;
-  if (press.key == Key::end) chosen_ = last;
+  if (press.key == Key::home || press.key == Key::page_up) chosen_ = 0;
+  if (press.key == Key::end || press.key == Key::page_down) chosen_ = last;
   // In a search j and k are letters if a choice matches.
   const bool searching = !letters_.empty() && find_beginning(letters_ + press.text).has_value();
   if ((press.key == Key::up || (press.text == "k" && !searching)) && chosen_ > 0) --chosen_;

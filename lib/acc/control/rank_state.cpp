@@ -75,7 +75,8 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
       if (on_gpu.pid != process->pid) continue;
       auto known = std::ranges::find(usage.gpus, on_gpu.gpu, &RankGpu::index);
       if (known == usage.gpus.end())
-        known = usage.gpus.insert(known, {.index = on_gpu.gpu, .use = on_gpu.gpu_use});
+        known =
+            usage.gpus.insert(known, {.index = on_gpu.gpu, .use = on_gpu.gpu_use, .watts = on_gpu.gpu_watts});
       known->memory_bytes += on_gpu.memory_bytes;
     }
   }

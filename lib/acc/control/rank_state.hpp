@@ -23,6 +23,8 @@ struct RankGpu {
   std::uint64_t memory_bytes = 0;
   /// Of the whole GPU, in percent; absent when the driver does not tell.
   std::optional<int> use = {};
+  /// That the whole GPU draws; absent likewise.
+  std::optional<double> watts = {};
 };
 
 /// The resource use of a rank and its descendants.

@@ -41,9 +41,11 @@ TEST_CASE("nvml: a driver that never answers holds nobody up", "[base]") {
 
 TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utilization", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
-  CHECK(acc::query_gpu_processes() ==
-        std::vector<acc::GpuProcess>{
-            {.gpu = 0, .pid = ::getpid(), .memory_bytes = std::uint64_t{3} << 30U, .gpu_use = 42}});
+  CHECK(acc::query_gpu_processes() == std::vector<acc::GpuProcess>{{.gpu = 0,
+                                                                    .pid = ::getpid(),
+                                                                    .memory_bytes = std::uint64_t{3} << 30U,
+                                                                    .gpu_use = 42,
+                                                                    .gpu_watts = 123.4}});
   ::setenv("FAKE_NVML_GPUS", "0", 1);
   CHECK(acc::query_gpu_processes().empty());
 }

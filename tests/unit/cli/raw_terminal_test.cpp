@@ -76,6 +76,32 @@ TEST_CASE("raw_terminal: when the program goes on after a stop the terminal is r
   CHECK_FALSE(terminal.is_cooked());
 }
 
+TEST_CASE("raw_terminal: a descriptor that can be read ends the wait, and keys come first", "[cli]") {
+  const PseudoTerminal terminal;
+  const RawTerminal raw(terminal.fd(), terminal.fd());
+  std::array<int, 2> ends = {};
+  REQUIRE(::pipe(ends.data()) == 0);
+  REQUIRE(::write(ends[1], "x", 1) == 1);
+  CHECK_FALSE(raw.next_key_or(ends[0]));
+  terminal.type("a");
+  const auto press = raw.next_key_or(ends[0]);
+  CHECK((press && press->text == "a"));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_CASE("raw_terminal: what was on the screen comes back, also after a stop", "[cli]") {
+  const PseudoTerminal terminal;
+  {
+    const RawTerminal raw(terminal.fd(), terminal.fd(), RawTerminal::Area::whole_screen);
+    terminal.shown_until("\x1b[?1049h\x1b[?25l");
+    ::kill(::getpid(), SIGCONT);
+    CHECK(raw.next_key().key == Key::continued);
+    terminal.shown_until("\x1b[?1049h\x1b[?25l");
+  }
+  terminal.shown_until("\x1b[?1049l\x1b[?25h");
+}
+
 TEST_CASE("raw_terminal: restores the signal dispositions", "[cli]") {
   struct sigaction before = {};
   ::sigaction(SIGTSTP, nullptr, &before);

@@ -35,6 +35,8 @@ TEST_CASE("terminal_keys: arrows, Home and End of all usual terminals", "[cli]")
   for (const char* bytes : {"\x1b[B", "\x1bOB"}) CHECK(only_key_of(bytes) == Key::down);
   for (const char* bytes : {"\x1b[H", "\x1bOH", "\x1b[1~", "\x1b[7~"}) CHECK(only_key_of(bytes) == Key::home);
   for (const char* bytes : {"\x1b[F", "\x1bOF", "\x1b[4~", "\x1b[8~"}) CHECK(only_key_of(bytes) == Key::end);
+  CHECK(only_key_of("\x1b[5~") == Key::page_up);
+  CHECK(only_key_of("\x1b[6~") == Key::page_down);
 }
 
 TEST_CASE("terminal_keys: control keys", "[cli]") {

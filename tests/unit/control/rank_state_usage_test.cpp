@@ -30,10 +30,11 @@ ProcessTable table(std::chrono::milliseconds child_cpu) {
 }  // namespace
 
 TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") {
-  const RankUsage usage = rank_usage({.pid = kShell}, table(500ms), table(600ms), 200ms,
-                                     {{.gpu = 1, .pid = kChild, .memory_bytes = 30, .gpu_use = 50},
-                                      {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50},
-                                      {.gpu = 2, .pid = 4'000'020, .memory_bytes = 9}});
+  const RankUsage usage =
+      rank_usage({.pid = kShell}, table(500ms), table(600ms), 200ms,
+                 {{.gpu = 1, .pid = kChild, .memory_bytes = 30, .gpu_use = 50, .gpu_watts = 90},
+                  {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50},
+                  {.gpu = 2, .pid = 4'000'020, .memory_bytes = 9}});
   CHECK(usage.state == "running");
   CHECK(usage.processes == 2);
   CHECK(usage.threads == 5);
@@ -44,6 +45,7 @@ TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") 
   CHECK(usage.gpus[0].index == 1);
   CHECK(usage.gpus[0].memory_bytes == 33);
   CHECK(usage.gpus[0].use == 50);
+  CHECK(usage.gpus[0].watts == 90);
 }
 
 TEST_CASE("rank_usage: a rank that has ended uses nothing", "[control]") {

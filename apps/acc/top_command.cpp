@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/base/detached_thread.hpp"
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/machine.hpp"
+#include "acc/base/subprocess/command.hpp"
+#include "acc/cli/dialog.hpp"
+#include "acc/cli/raw_terminal.hpp"
+#include "acc/control/job_file.hpp"
+#include "acc/top/top_screen.hpp"
+#include "acc/top/top_state.hpp"
+#include "commands.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct TopOptions {
+  std::string filter = {};
+  double interval = 1;
+};
+
+// Reads the jobs again and again in a thread of its own: one that does not answer takes seconds, and the
+// screen goes on.
+class TopReader {
+ public:
+  explicit TopReader(milliseconds interval) : shared_(std::make_shared<Shared>()) {
+    start_detached([shared = shared_, interval] { read_until_ended(*shared, interval); });
+  }
+  ~TopReader() {
+    {
+      const std::scoped_lock lock(shared_->mutex);
+      shared_->has_ended = true;
+    }
+    shared_->ends.notify_all();
+  }
+  TopReader(const TopReader&) = delete;
+  TopReader& operator=(const TopReader&) = delete;
+
+  /// Can be read when there is a new reading.
+  int descriptor() const { return shared_->arrived.get(); }
+
+  /// The newest, if there is one since the last call.
+  std::optional<TopReading> take() {
+    const std::scoped_lock lock(shared_->mutex);
+    eventfd_t ignored = 0;
+    ::eventfd_read(shared_->arrived.get(), &ignored);
+    return std::exchange(shared_->reading, std::nullopt);
+  }
+
+ private:
+  struct Shared {
+    std::mutex mutex = {};
+    std::condition_variable ends = {};
+    bool has_ended = false;
+    std::optional<TopReading> reading = {};
+    Descriptor arrived = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  };
+
+  static void read_until_ended(Shared& shared, milliseconds interval) {
+    RateWindow rates;
+    ProcessTable before = ProcessTable::read();
+    auto measured = std::chrono::steady_clock::now();
+    std::unique_lock lock(shared.mutex);
+    while (!shared.has_ended) {
+      lock.unlock();
+      const FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+      ProcessTable now = ProcessTable::read();
+      const auto time = std::chrono::steady_clock::now();
+      const std::vector<JobUsage> usage =
+          usage_of(found, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
+      before = std::move(now);
+      measured = time;
+      rates.observe(usage, time);
+      TopReading reading = reading_of(usage, found.silent, rates, std::chrono::system_clock::now());
+      lock.lock();
+      shared.reading = std::move(reading);
+      ::eventfd_write(shared.arrived.get(), 1);
+      shared.ends.wait_for(lock, interval, [&] { return shared.has_ended; });
+    }
+  }
+
+  static std::vector<JobUsage> usage_of(const FoundJobs& found, const ProcessTable& before,
+                                        const ProcessTable& now, milliseconds elapsed) {
+    const std::vector<GpuProcess> gpus =
+        found.running.empty() ? std::vector<GpuProcess>() : query_gpu_processes();
+    std::vector<JobUsage> usage;
+    for (const RunningJob& job : found.running) {
+      JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
+      for (const RankView& rank : job.view.ranks)
+        of_job.ranks.push_back(rank_usage(rank, before, now, elapsed, gpus));
+    }
+    return usage;
+  }
+
+  std::shared_ptr<Shared> shared_;
+};
+
+// Runs a command in the terminal, which Ctrl-C ends alone. Says why it could not be started.
+void run_in_terminal(const std::vector<std::string>& command) {
+  struct sigaction ignored = {};
+  struct sigaction before = {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &ignored, &before);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t interrupt = {};
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t process = 0;
+  const int error = ::posix_spawnp(&process, command.front().c_str(), nullptr, &attributes,
+                                   pointers_to(command).data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error == 0) {
+    int status = 0;
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+  } else {
+    fmt::print("{} cannot be started: {}\n", command.front(), std::generic_category().message(error));
+  }
+  ::sigaction(SIGINT, &before, nullptr);
+}
+
+std::vector<std::string> command_for(const TopAction& action) {
+  const std::string acc = "/proc/self/exe";
+  switch (action.kind) {
+    case TopAction::Kind::logs:
+      return action.rank
+                 ? std::vector<std::string>{acc,       "logs", "-f", "--rank", std::to_string(*action.rank),
+                                            action.job}
+                 : std::vector<std::string>{acc, "logs", "-f", action.job};
+    case TopAction::Kind::stacks:
+      return {acc, "ps", "--stacks", action.job};
+    case TopAction::Kind::stop:
+      return {acc, "stop", action.job};
+    case TopAction::Kind::debug:
+      return {"gdb", "-p", std::to_string(action.pid)};
+    case TopAction::Kind::quit:
+      break;
+  }
+  return {};
+}
+
+// With the terminal as it was before, until the user has read what it wrote.
+void perform(const TopAction& action) {
+  run_in_terminal(command_for(action));
+  fmt::print("acc top: press any key to go back\n");
+  std::fflush(stdout);
+  const RawTerminal terminal(STDIN_FILENO, STDOUT_FILENO);
+  try {
+    terminal.next_key();
+  } catch (const Interrupted&) {  // NOLINT: also a key
+  }
+}
+
+// Draws until the user asks for something.
+TopAction show_until_asked(TopState& state, TopReader& reader, TopStyle style) {
+  const RawTerminal terminal(STDIN_FILENO, STDOUT_FILENO, RawTerminal::Area::whole_screen);
+  for (;;) {
+    style.columns = terminal.columns();
+    style.rows = terminal.rows();
+    terminal.write(draw(state, style));
+    const std::optional<KeyPress> press = terminal.next_key_or(reader.descriptor());
+    if (press) {
+      if (const auto action = state.press(*press, table_lines(style.rows))) return *action;
+    } else if (auto reading = reader.take()) {
+      state.show(std::move(*reading));
+    }
+  }
+}
+
+void require_terminal(const Environment& environment) {
+  const std::string hint = "acc ps shows the same once, acc ps --json for programs";
+  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0)
+    throw Error({.what = "needs a terminal", .where = "acc top", .hint = hint});
+  if (environment.get("TERM", "dumb") == "dumb")
+    throw Error({.what = "needs a terminal that can move its cursor", .where = "TERM=dumb", .hint = hint});
+}
+
+void watch_jobs(const TopOptions& options) {
+  const Environment environment = Environment::of_process();
+  require_terminal(environment);
+  const TopStyle style{.color = environment.get("NO_COLOR").empty(), .host = host_name()};
+  TopState state(options.filter);
+  TopReader reader(std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.interval)));
+  try {
+    for (;;) {
+      const TopAction action = show_until_asked(state, reader, style);
+      if (action.kind == TopAction::Kind::quit) return;
+      perform(action);
+    }
+  } catch (const Interrupted&) {  // NOLINT: Ctrl-C ends it as q does
+  }
+}
+
+}  // namespace
+
+void add_top_command(CLI::App& app) {
+  CLI::App* top = app.add_subcommand(
+      "top", "Show the running jobs in the terminal as they go on: who is slow, who waits for whom");
+  const auto options = std::make_shared<TopOptions>();
+  top->add_option("FILTER", options->filter,
+                  "Show only what contains this text: a job's id, its command, ...");
+  top->add_option("--interval", options->interval, "Look again after so many seconds (default: 1)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0));
+  top->callback([options] { watch_jobs(*options); });
+}
+
+}  // namespace acc::launcher

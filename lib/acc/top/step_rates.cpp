@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/top/step_rates.hpp"
+
+#include <algorithm>
+
+namespace acc::launcher {
+namespace {
+
+using Seconds = ProgressView::Seconds;
+
+// A rank whose step takes so many times as long as the one before stands still.
+constexpr double kStandstill = 3;
+
+Seconds spent_in(const ProgressView& progress, const std::string& section) {
+  const auto time = progress.spent.find(section);
+  return time == progress.spent.end() ? Seconds(0) : time->second;
+}
+
+// From the last step alone, where there was none meanwhile.
+std::optional<double> rate_of_last_step(const ProgressView& progress) {
+  if (!progress.step_time || !progress.since_step || progress.step_time->count() <= 0) return std::nullopt;
+  if (*progress.since_step > kStandstill * *progress.step_time) return 0;
+  return 1 / progress.step_time->count();
+}
+
+double share(Seconds part, Seconds whole) {
+  return std::clamp(part / whole, 0.0, 1.0);
+}
+
+}  // namespace
+
+void RateWindow::observe(const std::vector<JobUsage>& jobs, TimePoint now) {
+  std::map<RankKey, RankReadings> seen;
+  for (const JobUsage& job : jobs) {
+    for (const RankView& rank : job.job.ranks) {
+      if (!rank.progress) continue;
+      const RankKey key(job.job.id, rank.rank);
+      RankReadings& readings = seen[key];
+      if (const auto before = ranks_.find(key); before != ranks_.end()) readings = std::move(before->second);
+      add(readings, rank, now);
+    }
+  }
+  ranks_ = std::move(seen);
+}
+
+void RateWindow::add(RankReadings& rank, const RankView& view, TimePoint now) const {
+  const bool begins = rank.pid != view.pid ||
+                      (!rank.readings.empty() && view.progress->steps < rank.readings.back().progress.steps);
+  if (begins) rank = {.pid = view.pid};
+  rank.readings.push_back({now, *view.progress});
+  while (rank.readings.size() > 2 && now - rank.readings[1].time >= length_) rank.readings.pop_front();
+}
+
+StepRates RateWindow::rates_of(const std::string& job, int rank) const {
+  const auto known = ranks_.find({job, rank});
+  if (known == ranks_.end()) return {};
+  const Reading& first = known->second.readings.front();
+  const Reading& last = known->second.readings.back();
+  StepRates rates;
+  const Seconds elapsed = last.time - first.time;
+  const std::int64_t steps = last.progress.steps - first.progress.steps;
+  rates.steps_per_second = steps > 0 && elapsed.count() > 0
+                               ? std::optional(static_cast<double>(steps) / elapsed.count())
+                               : rate_of_last_step(last.progress);
+  if (elapsed.count() <= 0) return rates;
+  const auto share_of = [&](const char* section) {
+    return share(spent_in(last.progress, section) - spent_in(first.progress, section), elapsed);
+  };
+  rates.data_share = share_of("data");
+  rates.communication_share = share_of("communication");
+  return rates;
+}
+
+}  // namespace acc::launcher

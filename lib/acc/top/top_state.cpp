@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/top/top_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+// Shorter waits are those of any step.
+constexpr ProgressView::Seconds kLongWait{1};
+constexpr std::array kOrders = {TopOrder::rank,  TopOrder::step,          TopOrder::steps_per_second,
+                                TopOrder::data,  TopOrder::communication, TopOrder::cpu,
+                                TopOrder::memory};
+
+bool waits_long(const RankView& rank) {
+  return rank.ended.empty() && rank.progress && !rank.progress->collective.empty() &&
+         rank.progress->in_collective >= kLongWait;
+}
+
+// Those that are in no collective, of a job in which others have been waiting in one.
+std::set<int> awaited_ranks(const std::vector<RankView>& ranks) {
+  std::set<int> awaited;
+  if (std::ranges::none_of(ranks, waits_long)) return awaited;
+  for (const RankView& rank : ranks) {
+    if (rank.ended.empty() && rank.progress && rank.progress->collective.empty()) awaited.insert(rank.rank);
+  }
+  return awaited;
+}
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+void remove_last_character(std::string& text) {
+  const auto continues = [&] { return (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80U; };
+  while (text.size() > 1 && continues()) text.pop_back();
+  if (!text.empty()) text.pop_back();
+}
+
+// What is absent is the least.
+double value_of(const TopRank& rank, TopOrder order) {
+  constexpr double kAbsent = std::numeric_limits<double>::lowest();
+  switch (order) {
+    case TopOrder::rank:
+      return rank.view.rank;
+    case TopOrder::step:
+      return rank.view.progress ? static_cast<double>(rank.view.progress->steps) : kAbsent;
+    case TopOrder::steps_per_second:
+      return rank.rates.steps_per_second.value_or(kAbsent);
+    case TopOrder::data:
+      return rank.rates.data_share.value_or(kAbsent);
+    case TopOrder::communication:
+      return rank.rates.communication_share.value_or(kAbsent);
+    case TopOrder::cpu:
+      return rank.usage.cpu_percent.value_or(kAbsent);
+    case TopOrder::memory:
+      return static_cast<double>(rank.usage.memory_bytes);
+  }
+  return kAbsent;
+}
+
+}  // namespace
+
+TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string> silent,
+                      const RateWindow& rates, std::chrono::system_clock::time_point now) {
+  TopReading reading{.silent = std::move(silent), .time = now};
+  for (const JobUsage& usage : jobs) {
+    TopJob& job = reading.jobs.emplace_back(TopJob{.job = usage.job});
+    job.job.ranks.clear();
+    const std::set<int> awaited = awaited_ranks(usage.job.ranks);
+    for (std::size_t i = 0; i < usage.job.ranks.size(); ++i) {
+      const RankView& view = usage.job.ranks[i];
+      job.ranks.push_back({.view = view,
+                           .usage = usage.ranks.at(i),
+                           .rates = rates.rates_of(usage.job.id, view.rank),
+                           .is_awaited = awaited.contains(view.rank)});
+    }
+  }
+  return reading;
+}
+
+std::string_view name_of(TopOrder order) {
+  constexpr std::array<std::string_view, kOrders.size()> kNames = {"rank",          "step", "steps/s", "data",
+                                                                   "communication", "CPU",  "memory"};
+  return kNames.at(static_cast<std::size_t>(order));
+}
+
+void TopState::show(TopReading reading) {
+  reading_ = std::move(reading);
+  keep_selection();
+}
+
+void TopState::keep_selection() {
+  const std::vector<TopLine> all = lines();
+  const bool stays = std::ranges::any_of(all, [&](const TopLine& line) {
+    return line.job->job.id == selected_job_ &&
+           (line.rank == nullptr ? !selected_rank_ : selected_rank_ == line.rank->view.rank);
+  });
+  if (all.empty()) {
+    selected_job_.clear();
+    selected_rank_.reset();
+  } else if (!stays) {
+    select(all[std::min(selected_index_, all.size() - 1)]);
+  }
+  selected_index_ = selected();
+}
+
+void TopState::select(const TopLine& line) {
+  selected_job_ = line.job->job.id;
+  selected_rank_ = line.rank == nullptr ? std::nullopt : std::optional(line.rank->view.rank);
+}
+
+std::size_t TopState::selected() const {
+  const std::vector<TopLine> all = lines();
+  const auto line = std::ranges::find_if(all, [&](const TopLine& one) {
+    return one.job->job.id == selected_job_ &&
+           (one.rank == nullptr ? !selected_rank_ : selected_rank_ == one.rank->view.rank);
+  });
+  return line == all.end() ? 0 : static_cast<std::size_t>(line - all.begin());
+}
+
+bool TopState::is_folded(const TopJob& job) const {
+  const auto asked = folded_.find(job.job.id);
+  return asked == folded_.end() ? job.ranks.size() > kMaxUnfolded : asked->second;
+}
+
+bool TopState::matches(const TopJob& job, const TopRank& rank) const {
+  if (filter_.empty()) return true;
+  const std::string wanted = lower_case(filter_);
+  std::string text = fmt::format("{} {} rank {} {}", job.job.id, join(job.job.command, " "), rank.view.rank,
+                                 rank.usage.state);
+  if (rank.view.progress) text += " " + rank.view.progress->section + " " + rank.view.progress->collective;
+  if (rank.view.progress && !rank.view.progress->slow_in.empty()) text += " slow";
+  if (rank.is_awaited) text += " awaited";
+  return lower_case(text).find(wanted) != std::string::npos;
+}
+
+std::vector<const TopRank*> TopState::sorted_ranks(const TopJob& job) const {
+  std::vector<const TopRank*> ranks;
+  for (const TopRank& rank : job.ranks) {
+    if (matches(job, rank)) ranks.push_back(&rank);
+  }
+  // By rank the first is first, by all else the greatest.
+  const bool rises = (order_ == TopOrder::rank) != is_reversed_;
+  std::ranges::stable_sort(ranks, [&](const TopRank* a, const TopRank* b) {
+    return rises ? value_of(*a, order_) < value_of(*b, order_) : value_of(*a, order_) > value_of(*b, order_);
+  });
+  return ranks;
+}
+
+std::vector<TopLine> TopState::lines() const {
+  std::vector<TopLine> all;
+  for (const TopJob& job : reading_.jobs) {
+    const std::vector<const TopRank*> ranks = sorted_ranks(job);
+    // A job without ranks has not started them yet.
+    if (ranks.empty() && !job.ranks.empty()) continue;
+    all.push_back({.job = &job});
+    if (is_folded(job)) continue;
+    for (const TopRank* rank : ranks) all.push_back({&job, rank});
+  }
+  return all;
+}
+
+void TopState::move(std::ptrdiff_t lines_down) {
+  const std::vector<TopLine> all = lines();
+  if (all.empty()) return;
+  const auto last = static_cast<std::ptrdiff_t>(all.size()) - 1;
+  const auto next = std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(selected()) + lines_down, 0, last);
+  select(all[static_cast<std::size_t>(next)]);
+  selected_index_ = static_cast<std::size_t>(next);
+}
+
+void TopState::fold() {
+  for (const TopJob& job : reading_.jobs) {
+    if (job.job.id != selected_job_) continue;
+    folded_[selected_job_] = !is_folded(job);
+    selected_rank_.reset();
+    keep_selection();
+    return;
+  }
+}
+
+TopAction TopState::action(TopAction::Kind kind) const {
+  TopAction asked{.kind = kind, .job = selected_job_, .rank = selected_rank_};
+  for (const TopLine& line : lines()) {
+    if (line.rank != nullptr && line.job->job.id == selected_job_ && line.rank->view.rank == selected_rank_)
+      asked.pid = line.rank->view.pid;
+  }
+  return asked;
+}
+
+std::optional<TopAction> TopState::press(const KeyPress& press, std::size_t page) {
+  switch (mode_) {
+    case Mode::table:
+      return press_in_table(press, page);
+    case Mode::filter:
+      press_in_filter(press);
+      return std::nullopt;
+    case Mode::confirm_stop:
+      mode_ = Mode::table;
+      if (press.text == "y" || press.text == "Y") return action(TopAction::Kind::stop);
+      return std::nullopt;
+    case Mode::help:
+      mode_ = Mode::table;
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::size_t page) {
+  const auto lines_of_page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page, 2)) - 1;
+  const std::ptrdiff_t all = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  const std::string& key = press.text;
+  if (press.key == Key::up || key == "k") move(-1);
+  if (press.key == Key::down || key == "j") move(1);
+  if (press.key == Key::page_up) move(-lines_of_page);
+  if (press.key == Key::page_down) move(lines_of_page);
+  if (press.key == Key::home || key == "g") move(-all);
+  if (press.key == Key::end || key == "G") move(all);
+  if (key == " ") fold();
+  if (key == "s") order_ = kOrders.at((static_cast<std::size_t>(order_) + 1) % kOrders.size());
+  if (key == "r") is_reversed_ = !is_reversed_;
+  if (key == "?" || key == "h") mode_ = Mode::help;
+  if (key == "/") mode_ = Mode::filter;
+  if (press.key == Key::escape && !filter_.empty()) {
+    filter_.clear();
+    keep_selection();
+  }
+  if (key == "q") return TopAction{};
+  if (selected_job_.empty()) return std::nullopt;
+  if (press.key == Key::enter || key == "l") return action(TopAction::Kind::logs);
+  if (key == "t") return action(TopAction::Kind::stacks);
+  if (key == "d" && selected_rank_) return action(TopAction::Kind::debug);
+  if (key == "x") mode_ = Mode::confirm_stop;
+  return std::nullopt;
+}
+
+void TopState::press_in_filter(const KeyPress& press) {
+  if (press.key == Key::text) filter_ += press.text;
+  if (press.key == Key::backspace) remove_last_character(filter_);
+  if (press.key == Key::erase_line || press.key == Key::erase_word || press.key == Key::escape)
+    filter_.clear();
+  if (press.key == Key::enter || press.key == Key::escape) mode_ = Mode::table;
+  keep_selection();
+}
+
+}  // namespace acc::launcher

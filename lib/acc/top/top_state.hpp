@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/cli/terminal_keys.hpp"
+#include "acc/control/job_table.hpp"
+#include "acc/top/step_rates.hpp"
+
+namespace acc::launcher {
+
+/// A rank as `acc top` shows it.
+struct TopRank {
+  RankView view = {};
+  RankUsage usage = {};
+  StepRates rates = {};
+  /// The others have been waiting for it in a collective for a second or longer.
+  bool is_awaited = false;
+};
+
+struct TopJob {
+  /// Without its ranks.
+  JobView job = {};
+  std::vector<TopRank> ranks = {};
+};
+
+/// The jobs of a machine at one moment.
+struct TopReading {
+  std::vector<TopJob> jobs = {};
+  /// Ids of jobs that do not answer.
+  std::vector<std::string> silent = {};
+  std::chrono::system_clock::time_point time = {};
+};
+
+TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string> silent,
+                      const RateWindow& rates, std::chrono::system_clock::time_point now);
+
+/// What the ranks of each job are sorted by.
+enum class TopOrder { rank, step, steps_per_second, data, communication, cpu, memory };
+
+/// `step`, `steps/s`, `data`, ...
+std::string_view name_of(TopOrder order);
+
+/// A line of the table: a job, or one of its ranks.
+struct TopLine {
+  const TopJob* job = nullptr;
+  /// nullptr: the line of the job itself.
+  const TopRank* rank = nullptr;
+};
+
+/// What the user asks for by a key.
+struct TopAction {
+  enum class Kind { quit, logs, stacks, stop, debug };
+  Kind kind = Kind::quit;
+  std::string job = {};
+  /// Of `logs` and `debug`: the selected rank; absent: all.
+  std::optional<int> rank = {};
+  pid_t pid = 0;
+
+  bool operator==(const TopAction&) const = default;
+};
+
+/// The jobs and what the user has made of them: selection, order, filter, folded jobs. Pure.
+class TopState {
+ public:
+  enum class Mode { table, filter, confirm_stop, help };
+
+  /// Jobs with more ranks are folded until the user unfolds them.
+  static constexpr std::size_t kMaxUnfolded = 64;
+
+  /// `filter`: what the table begins with.
+  explicit TopState(std::string filter = {}) : filter_(std::move(filter)) {}
+
+  /// Shows another reading. The selection stays where it is if that is still there.
+  void show(TopReading reading);
+
+  /// Handles a key. `page`: how many lines the table has on the screen.
+  std::optional<TopAction> press(const KeyPress& press, std::size_t page);
+
+  /// The lines that the filter leaves, in order.
+  std::vector<TopLine> lines() const;
+
+  /// Index of the selected line; 0 if there is none.
+  std::size_t selected() const;
+
+  bool is_folded(const TopJob& job) const;
+
+  const TopReading& reading() const { return reading_; }
+  Mode mode() const { return mode_; }
+  TopOrder order() const { return order_; }
+  bool is_reversed() const { return is_reversed_; }
+  const std::string& filter() const { return filter_; }
+  /// The job of the selected line; empty: there is none.
+  std::string selected_job() const { return selected_job_; }
+
+ private:
+  std::optional<TopAction> press_in_table(const KeyPress& press, std::size_t page);
+  void press_in_filter(const KeyPress& press);
+  void move(std::ptrdiff_t lines);
+  void select(const TopLine& line);
+  void keep_selection();
+  void fold();
+  TopAction action(TopAction::Kind kind) const;
+  bool matches(const TopJob& job, const TopRank& rank) const;
+  std::vector<const TopRank*> sorted_ranks(const TopJob& job) const;
+
+  TopReading reading_ = {};
+  Mode mode_ = Mode::table;
+  TopOrder order_ = TopOrder::rank;
+  bool is_reversed_ = false;
+  std::string filter_;
+  std::string selected_job_ = {};
+  std::optional<int> selected_rank_ = {};
+  /// Where the selection was, for when it goes.
+  std::size_t selected_index_ = 0;
+  /// What the user has asked for, by the job's id.
+  std::map<std::string, bool> folded_ = {};
+};
+
+}  // namespace acc::launcher

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/top/top_screen.hpp"
+
+#include "acc/base/text.hpp"
+#include "support/catch.hpp"
+
+namespace top_screen_test {
+
+using namespace acc::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::chrono::system_clock::time_point kNow{20'000h};
+
+// Rank 2 loads slowly, and the others wait for it.
+TopReading reading() {
+  JobUsage usage;
+  usage.job = {.id = "train-4711",
+               .attempt = 1,
+               .max_restarts = 3,
+               .started = kNow - 72s,
+               .command = {"train.py", "--epochs", "3"}};
+  for (int rank = 0; rank < 3; ++rank) {
+    ProgressView progress{.steps = 812,
+                          .step_time = ProgressView::Seconds(0.1),
+                          .since_step = ProgressView::Seconds(0.05),
+                          .loss = 0.1827};
+    if (rank == 2) {
+      progress.section = "data";
+      progress.in_section = ProgressView::Seconds(9);
+      progress.slow_in = "data";
+    } else {
+      progress.section = "communication";
+      progress.collective = "all_reduce";
+      progress.in_collective = ProgressView::Seconds(9);
+    }
+    usage.job.ranks.push_back({.rank = rank, .local_rank = rank, .pid = 4714 + rank, .progress = progress});
+    usage.ranks.push_back({.state = "sleeping",
+                           .uptime = 72s,
+                           .cpu_percent = 2.0 + rank,
+                           .memory_bytes = std::uint64_t{210} << 20U,
+                           .processes = 1,
+                           .threads = 6});
+  }
+  RateWindow rates;
+  rates.observe({usage}, {});
+  return reading_of({usage}, {}, rates, kNow);
+}
+
+std::string screen(TopReading shown, std::size_t columns = 80, std::size_t rows = 9,
+                   const std::string& keys = {}) {
+  TopState state;
+  state.show(std::move(shown));
+  for (const char key : keys) state.press({Key::text, std::string(1, key)}, table_lines(rows));
+  const std::string text = draw_plain(state, {.columns = columns, .rows = rows, .host = "node-1"});
+  CHECK(static_cast<std::size_t>(std::ranges::count(text, '\n')) == rows);
+  return text;
+}
+
+std::string line_of(const std::string& text, std::size_t number) {
+  return acc::split(text, '\n').at(number);
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("top_screen: 80 columns have what matters most", "[top]") {
+  const std::string text = screen(reading());
+  CHECK(line_of(text, 0).starts_with(" acc top  node-1  1 job, 3 ranks "));
+  CHECK(line_of(text, 1) ==
+        " RANK STATE    SECTION                   STEP STEP/S DATA% COMM%  CPU%   MEMORY");
+  CHECK(line_of(text, 2) == " - train-4711  up 1m12s  restarts 1 of 3  train.py --epochs 3");
+  CHECK(line_of(text, 3) ==
+        "    0 sleeping all_reduce 9s              812     10     -     -     2  210 MiB");
+  CHECK(line_of(text, 5) ==
+        "    2 sleeping slow in data: data 9s      812     10     -     -     4  210 MiB");
+  CHECK(line_of(text, 8) == " Enter logs  t stacks  x stop  Space fold  s sort  / filter  ? help  q quit");
+}
+
+TEST_CASE("top_screen: 200 columns have all", "[top]") {
+  const std::string text = screen(reading(), 200);
+  CHECK(has(line_of(text, 1), "LOSS     UP THREADS     PID OUTPUT"));
+  CHECK(has(line_of(text, 3), " 0.1827  1m12s       6    4714 passed on"));
+}
+
+TEST_CASE("top_screen: GPUs have columns where there are some", "[top]") {
+  TopReading shown = reading();
+  shown.jobs[0].ranks[0].usage.gpus = {
+      {.index = 0, .memory_bytes = std::uint64_t{3} << 30U, .use = 97, .watts = 301.5}};
+  const std::string text = screen(std::move(shown), 120);
+  CHECK(has(line_of(text, 1), "CPU% GPU%  GPU MEM  POWER   MEMORY"));
+  CHECK(has(line_of(text, 3), "97  3.0 GiB  302 W  210 MiB"));
+  CHECK(has(line_of(text, 4), "   -        -      -  210 MiB"));
+}
+
+TEST_CASE("top_screen: a folded job is one line that says who stands out", "[top]") {
+  const std::string text = screen(reading(), 120, 9, " ");
+  CHECK(line_of(text, 2) ==
+        " + train-4711  up 1m12s  restarts 1 of 3  3 ranks: 3 sleeping; step 812; slow: rank 2; awaited: "
+        "rank 2");
+  CHECK(line_of(text, 3).empty());
+}
+
+TEST_CASE("top_screen: the selected line is always on the screen", "[top]") {
+  TopReading shown = reading();
+  for (int rank = 3; rank < 60; ++rank) {
+    shown.jobs[0].ranks.push_back(shown.jobs[0].ranks[0]);
+    shown.jobs[0].ranks.back().view.rank = rank;
+  }
+  CHECK(has(screen(shown), "\n    4 sleeping"));
+  CHECK(has(screen(shown, 80, 9, std::string(30, 'j')), "\n   29 sleeping"));
+  CHECK(has(screen(shown, 80, 9, "G"), "\n   59 sleeping"));
+  CHECK_FALSE(has(screen(shown, 80, 9, "G"), "\n\n"));
+}
+
+TEST_CASE("top_screen: says what it waits for when there is nothing to show", "[top]") {
+  CHECK(has(screen({}), "no job of yours is running on this machine"));
+  CHECK(has(screen(reading(), 80, 9, "/nothing"), "no rank matches the filter"));
+  CHECK(has(screen(reading(), 80, 9, "/nothing"), "filter: nothing_"));
+  CHECK(has(screen({.silent = {"train-9"}}), "no answer: train-9"));
+}
+
+TEST_CASE("top_screen: asks before it stops a job, and explains itself", "[top]") {
+  CHECK(has(screen(reading(), 80, 9, "x"), " stop train-4711? y: yes, any other key: no"));
+  const std::string help = screen(reading(), 80, 24, "?");
+  CHECK(has(help, "awaited        others have been in a collective"));
+  CHECK(has(help, " any key: back"));
+}
+
+TEST_CASE("top_screen: text of others moves no cursor, and wide characters keep the columns", "[top]") {
+  TopReading shown = reading();
+  shown.jobs[0].job.command = {"\x1b[2J", "数据.py"};
+  shown.jobs[0].ranks[0].usage.state = "数据";
+  const std::string text = screen(std::move(shown));
+  CHECK(has(text, "\\x1b[2J 数据.py"));
+  CHECK(line_of(text, 3) ==
+        "    0 数据     all_reduce 9s              812     10     -     -     2  210 MiB");
+}
+
+TEST_CASE("top_screen: any size can be drawn", "[top]") {
+  for (const std::size_t columns : {1U, 4U, 20U, 41U, 500U}) {
+    for (const std::size_t rows : {1U, 2U, 3U, 4U}) screen(reading(), columns, rows);
+  }
+}
+
+TEST_CASE("top_screen: without color there are none, and what stands out is bold", "[top]") {
+  TopState state;
+  state.show(reading());
+  const std::string plain = draw(state, {.color = false});
+  CHECK(plain.starts_with("\x1b[?2026h\x1b[H"));
+  CHECK_FALSE(has(plain, "\x1b[33m"));
+  CHECK(has(plain, "\x1b[1m"));
+  CHECK(has(draw(state, {}), "\x1b[33m"));
+}
+
+}  // namespace top_screen_test

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/top/top_state.hpp"
+
+#include "support/catch.hpp"
+
+namespace top_state_test {
+
+using namespace acc::launcher;
+
+namespace {
+
+TopJob job_of(const std::string& id, int ranks) {
+  TopJob job;
+  job.job.id = id;
+  job.job.command = {"train.py"};
+  for (int rank = 0; rank < ranks; ++rank) {
+    job.ranks.push_back(
+        {.view = {.rank = rank, .pid = 100 + rank, .progress = ProgressView{.steps = 10 * rank}},
+         .usage = {.state = "running", .cpu_percent = 100.0 - rank, .processes = 1}});
+  }
+  return job;
+}
+
+TopState showing(std::vector<TopJob> jobs) {
+  TopState state;
+  state.show({.jobs = std::move(jobs)});
+  return state;
+}
+
+std::optional<TopAction> type(TopState& state, const std::string& keys) {
+  std::optional<TopAction> action;
+  for (const char key : keys) action = state.press({Key::text, std::string(1, key)}, 10);
+  return action;
+}
+
+// `a: 0 1 2, b`
+std::string text_of(const TopState& state) {
+  std::string text;
+  for (const TopLine& line : state.lines()) {
+    text += line.rank == nullptr ? (text.empty() ? "" : ", ") + line.job->job.id + ":"
+                                 : " " + std::to_string(line.rank->view.rank);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("top_state: jobs and their ranks, by rank", "[top]") {
+  CHECK(text_of(showing({job_of("a", 3), job_of("b", 1)})) == "a: 0 1 2, b: 0");
+  CHECK(text_of(showing({job_of("importing", 0)})) == "importing:");
+}
+
+TEST_CASE("top_state: s sorts by the next column, the greatest first, and r reverses", "[top]") {
+  TopState state = showing({job_of("a", 3)});
+  type(state, "s");
+  CHECK(state.order() == TopOrder::step);
+  CHECK(text_of(state) == "a: 2 1 0");
+  type(state, "r");
+  CHECK(text_of(state) == "a: 0 1 2");
+  type(state, "rssss");
+  CHECK(state.order() == TopOrder::cpu);
+  CHECK(text_of(state) == "a: 0 1 2");
+  type(state, "ss");
+  CHECK(state.order() == TopOrder::rank);
+}
+
+TEST_CASE("top_state: what a rank does not say is the least", "[top]") {
+  TopJob job = job_of("a", 3);
+  job.ranks[1].view.progress.reset();
+  TopState state = showing({job});
+  type(state, "s");
+  CHECK(text_of(state) == "a: 2 0 1");
+}
+
+TEST_CASE("top_state: the selection stays with its rank, and moves on when that goes", "[top]") {
+  TopState state = showing({job_of("a", 3), job_of("b", 2)});
+  CHECK(state.selected() == 0);
+  type(state, "jj");
+  CHECK(state.selected() == 2);
+  state.show({.jobs = {job_of("0", 1), job_of("a", 3)}});
+  CHECK(state.selected() == 4);
+  state.show({.jobs = {job_of("b", 2)}});
+  CHECK(state.selected() == 2);
+  state.show({});
+  CHECK(state.selected_job().empty());
+  CHECK_FALSE(type(state, "lxt"));
+}
+
+TEST_CASE("top_state: keys move by a line, by a page and to the ends", "[top]") {
+  TopState state = showing({job_of("a", 30)});
+  state.press({Key::page_down, ""}, 10);
+  CHECK(state.selected() == 9);
+  state.press({Key::up, ""}, 10);
+  CHECK(state.selected() == 8);
+  state.press({Key::end, ""}, 10);
+  CHECK(state.selected() == 30);
+  state.press({Key::page_up, ""}, 10);
+  CHECK(state.selected() == 21);
+  state.press({Key::home, ""}, 10);
+  CHECK(state.selected() == 0);
+}
+
+TEST_CASE("top_state: large jobs are folded until the user unfolds them", "[top]") {
+  TopState state = showing({job_of("large", 65), job_of("b", 2)});
+  CHECK(text_of(state) == "large:, b: 0 1");
+  type(state, " ");
+  CHECK(state.lines().size() == 1 + 65 + 3);
+  type(state, "jj ");
+  CHECK(text_of(state) == "large:, b: 0 1");
+  CHECK(state.selected() == 0);
+}
+
+TEST_CASE("top_state: a filter leaves ranks, and the jobs that have some", "[top]") {
+  TopJob job = job_of("a", 3);
+  job.ranks[2].view.progress->slow_in = "data";
+  TopState state = showing({job, job_of("b", 2)});
+  type(state, "/SLO");
+  CHECK(state.mode() == TopState::Mode::filter);
+  CHECK(text_of(state) == "a: 2");
+  state.press({Key::backspace, ""}, 10);
+  CHECK(state.filter() == "SL");
+  state.press({Key::enter, ""}, 10);
+  CHECK(state.mode() == TopState::Mode::table);
+  state.press({Key::escape, ""}, 10);
+  CHECK(text_of(state) == "a: 0 1 2, b: 0 1");
+  CHECK(TopState("train.py").filter() == "train.py");
+}
+
+TEST_CASE("top_state: a filter loses whole characters", "[top]") {
+  TopState state;
+  type(state, "/a");
+  state.press({Key::text, "é"}, 10);
+  state.press({Key::backspace, ""}, 10);
+  CHECK(state.filter() == "a");
+  for (int i = 0; i < 3; ++i) state.press({Key::backspace, ""}, 10);
+  CHECK(state.filter().empty());
+}
+
+TEST_CASE("top_state: keys ask for the selected rank, or for the whole job", "[top]") {
+  TopState state = showing({job_of("a", 3)});
+  CHECK(type(state, "l") == TopAction{.kind = TopAction::Kind::logs, .job = "a"});
+  CHECK_FALSE(type(state, "d"));
+  type(state, "jj");
+  CHECK(type(state, "l") == TopAction{.kind = TopAction::Kind::logs, .job = "a", .rank = 1, .pid = 101});
+  CHECK(type(state, "t")->kind == TopAction::Kind::stacks);
+  CHECK(type(state, "d") == TopAction{.kind = TopAction::Kind::debug, .job = "a", .rank = 1, .pid = 101});
+  CHECK(type(state, "q") == TopAction{});
+}
+
+TEST_CASE("top_state: a job is stopped only after a yes", "[top]") {
+  TopState state = showing({job_of("a", 3)});
+  CHECK_FALSE(type(state, "x"));
+  CHECK(state.mode() == TopState::Mode::confirm_stop);
+  CHECK_FALSE(type(state, "q"));
+  CHECK(state.mode() == TopState::Mode::table);
+  type(state, "x");
+  CHECK_FALSE(state.press({Key::enter, ""}, 10));
+  type(state, "x");
+  CHECK(type(state, "y") == TopAction{.kind = TopAction::Kind::stop, .job = "a"});
+}
+
+TEST_CASE("top_state: those that others wait for in a collective are marked", "[top]") {
+  JobUsage usage;
+  usage.job.id = "a";
+  const auto waits = [](double seconds) {
+    return ProgressView{.collective = "all_reduce", .in_collective = ProgressView::Seconds(seconds)};
+  };
+  usage.job.ranks = {{.rank = 0, .progress = waits(1.5)},
+                     {.rank = 1, .progress = ProgressView{.section = "data"}},
+                     {.rank = 2},
+                     {.rank = 3, .ended = "exit code 0", .progress = ProgressView{}}};
+  usage.ranks.resize(4);
+  const auto awaited = [&] {
+    std::vector<int> ranks;
+    for (const TopRank& rank : reading_of({usage}, {}, RateWindow(), {}).jobs.at(0).ranks) {
+      if (rank.is_awaited) ranks.push_back(rank.view.rank);
+    }
+    return ranks;
+  };
+  CHECK(awaited() == std::vector{1});
+  usage.job.ranks[0].progress = waits(0.5);
+  CHECK(awaited().empty());
+}
+
+}  // namespace top_state_test
