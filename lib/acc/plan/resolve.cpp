@@ -221,13 +221,16 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
     return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
   };
   plan.min_uptime = seconds(key::min_uptime);
-  if (const auto without_progress = settings[key::restarts_without_progress]) {
-    if (*without_progress < 1)
-      fail(settings.origin(key::restarts_without_progress), "must be a number from 1");
+  if (const std::int64_t in_vain = settings[key::restarts_without_progress].value_or(0); in_vain != 0) {
+    if (in_vain < 0) fail(settings.origin(key::restarts_without_progress), "must be a non-negative number");
     if (plan.rendezvous.store_file)
       fail(settings.origin(key::restarts_without_progress),
            "no node decides on restarts where nodes meet in a file (store_type=file)");
-    plan.restarts_without_progress = static_cast<int>(std::min(*without_progress, kMaxRestarts));
+    plan.restarts_without_progress = static_cast<int>(std::min(in_vain, kMaxRestarts));
+    if (restarts > 0 && in_vain >= restarts)
+      plan.notes.push_back(
+          fmt::format("{} has no effect: there are no more restarts than {} (--max-restarts)",
+                      settings.origin(key::restarts_without_progress), restarts));
   }
   plan.shutdown_timeout = seconds(key::shutdown_timeout);
   plan.pid_namespace = settings[key::pid_namespace];

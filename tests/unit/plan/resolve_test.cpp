@@ -277,8 +277,15 @@ TEST_CASE("resolve: restarts without progress end the job if that is asked for",
   LaunchInputs given = inputs({"train.py"});
   given.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "2");
   CHECK(resolve(given).restarts_without_progress == 2);
-  CHECK(resolve_error({"--restarts-without-progress", "0", "train.py"}) ==
-        "--restarts-without-progress: must be a number from 1");
+  CHECK(resolve(inputs({"--max-restarts", "2", "--restarts-without-progress", "2", "train.py"})).notes ==
+        std::vector<std::string>{
+            "--restarts-without-progress has no effect: there are no more restarts than 2 (--max-restarts)"});
+  CHECK(
+      resolve(inputs({"--max-restarts", "3", "--restarts-without-progress", "2", "train.py"})).notes.empty());
+  given.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "0");
+  CHECK(resolve(given).restarts_without_progress == 0);
+  CHECK(resolve_error({"--restarts-without-progress", "-1", "train.py"}) ==
+        "--restarts-without-progress: must be a non-negative number");
   CHECK(resolve_error({"--restarts-without-progress", "1", "--nnodes", "2", "--rdzv-backend", "c10d",
                        "--rdzv-endpoint", "/shared/file", "--rdzv-conf", "store_type=file", "train.py"},
                       Dialect::torchrun)
