@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -17,6 +18,9 @@ using nlohmann::json;
 constexpr int kMaxNotes = 3;
 // Beyond are no clocks, and doubles of seconds lose their microseconds.
 constexpr double kMaxTime = 1e11;
+// Their sums are numbers, too.
+constexpr std::int64_t kMaxSteps = 1'000'000'000'000'000;
+constexpr double kMaxLoss = 1e30;
 
 const json& field_of(const json& object, const char* field) {
   static const json kNull;
@@ -34,7 +38,7 @@ std::array<float, kSections.size()> spent_in(const json& fields, std::size_t i) 
   const json& columns = field_of(fields, "spent_seconds");
   for (std::size_t section = 0; section < spent.size() && columns.is_object(); ++section) {
     const json& column = array_in(columns, std::string(name_of(kSections[section])));
-    spent[section] = static_cast<float>(number_of(at(column, i)).value_or(0));
+    spent[section] = static_cast<float>(std::clamp(number_of(at(column, i)).value_or(0), 0.0, kMaxTime));
   }
   return spent;
 }
@@ -45,11 +49,13 @@ RankSample sample_of(const json& fields, double time, std::size_t i) {
   RankSample sample = {.time = time,
                        .cpu_seconds = number_of(value("cpu_seconds")),
                        .memory_bytes = number_of(value("memory_bytes"))};
-  sample.steps = integer_of(value("steps"));
-  if (!sample.steps) return sample;
+  const auto steps = integer_of(value("steps"));
+  if (!steps || *steps < 0 || *steps > kMaxSteps) return sample;
+  sample.steps = steps;
   sample.counts_over_restarts = value("counts_over_restarts") == true;
   if (const auto since = number_of(value("since_step_seconds"))) sample.step_ended = time - *since;
-  if (const auto loss = number_of(value("loss"))) sample.loss = static_cast<float>(*loss);
+  if (const auto loss = number_of(value("loss")); loss && *loss > -kMaxLoss && *loss < kMaxLoss)
+    sample.loss = static_cast<float>(*loss);
   sample.spent = spent_in(fields, i);
   return sample;
 }

@@ -53,7 +53,8 @@ std::string duration_text(double seconds) {
   constexpr std::int64_t kDay = 24 * kHour;
   if (seconds < 0.9995) return seconds <= 0 ? "0 s" : fmt::format("{:.3g} ms", seconds * 1000);
   if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  constexpr double kMax = 1e12;
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, kMax) + 0.5);
   if (whole < kHour) return two_units(whole, kMinute, "min", "s");
   const std::int64_t minutes = (whole + kMinute / 2) / kMinute;
   if (minutes < kDay / kMinute) return two_units(minutes, kHour / kMinute, "h", "min");

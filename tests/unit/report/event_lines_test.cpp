@@ -57,6 +57,17 @@ TEST_CASE("event_lines: numbers that are too large for what they count are none"
   CHECK_FALSE(line->samples[0].second.steps);
 }
 
+TEST_CASE("event_lines: steps that no training takes are none", "[report]") {
+  const auto line = parse_event_line(
+      R"({"schema":1,"event":"progress","time_ns":7,"ranks":[0,1,2],"steps":[-1,9223372036854775807,3],)"
+      R"("loss":[0,0,1e300]})");
+  REQUIRE(line);
+  CHECK_FALSE(line->samples.at(0).second.steps);
+  CHECK_FALSE(line->samples.at(1).second.steps);
+  CHECK(line->samples.at(2).second.steps == 3);
+  CHECK_FALSE(line->samples.at(2).second.loss);
+}
+
 TEST_CASE("event_lines: progress is taken apart by ranks", "[report]") {
   const auto line = parse_event_line(
       R"({"schema":1,"event":"progress","time_ns":10000000000,"ranks":[4,5],"steps":[8,null],)"

@@ -14,6 +14,7 @@ TEST_CASE("html_text: nothing is markup, and no control character is left", "[re
 
 TEST_CASE("duration_text: two units at most", "[report]") {
   CHECK(duration_text(0) == "0 s");
+  CHECK(duration_text(1e300) == duration_text(1e12));
   CHECK(duration_text(0.0614) == "61.4 ms");
   CHECK(duration_text(9.1) == "9.1 s");
   CHECK(duration_text(59.97) == "1 min");
