@@ -61,6 +61,7 @@ class Hooks:
         # The optimizer whose steps count, and those that have stepped since its last one.
         self.counted = None
         self.others = weakref.WeakSet()
+        self.steps_of_others = 0
         # How many steps have begun of which a step is made, as one of a subclass is made of its base's.
         self.depth = 0
         self.answering = False
@@ -107,17 +108,19 @@ class Hooks:
                 quietly(self.count, optimizer)
 
     def count(self, optimizer):
-        """Several optimizers step once each in a training step: the first counts, until it is gone or another one steps twice
-        without it."""
+        """Several optimizers step once each in a training step: the first counts, until it is gone, another one steps twice
+        without it, or others step without it that are gone after each step."""
         self.progress.leave(self.progress.OPTIMIZER)
         counted = self.counted and self.counted()
-        if counted is None or optimizer in self.others:
+        if counted is None or optimizer in self.others or self.steps_of_others > 2 * len(self.others) + 8:
             self.counted = weakref.ref(optimizer)
             counted = optimizer
         if counted is not optimizer:
             self.others.add(optimizer)
+            self.steps_of_others += 1
             return
         self.others.clear()
+        self.steps_of_others = 0
         self.progress.count_step()
 
     def hook_backward(self):
@@ -234,7 +237,8 @@ def serve_flight_record(path, c10d):
     def answer():
         connection = server.accept()[0]
         with connection, contextlib.suppress(OSError):
-            connection.sendall(flight_record(c10d).encode())
+            # Whoever asked may be gone, and SIGPIPE ends scripts that do not ignore it.
+            connection.sendall(flight_record(c10d).encode(), socket.MSG_NOSIGNAL)
         return True
 
     def serve():

@@ -39,17 +39,24 @@ std::atomic<bool> training_is_over = false;
 
 // The optimizer whose steps count; 0: none.
 std::atomic<std::uint64_t> counted_optimizer = 0;
-// Those that have stepped since its last step. Only the thread that writes the page uses it.
+// Those that have stepped since its last step and are not gone, and how often. Only the thread that writes
+// the page uses them.
 std::set<std::uint64_t> other_optimizers = {};  // NOLINT(cert-err58-cpp)
+std::size_t steps_of_others = 0;
 
 // Whether a step of this optimizer is one of the training's.
 bool counts(std::uint64_t optimizer) {
-  if (counted_optimizer == 0 || other_optimizers.contains(optimizer)) counted_optimizer = optimizer;
+  // More steps than there are others: each of these is gone after its step.
+  const bool are_many = steps_of_others > 2 * other_optimizers.size() + 8;
+  if (counted_optimizer == 0 || are_many || other_optimizers.contains(optimizer))
+    counted_optimizer = optimizer;
   if (counted_optimizer != optimizer) {
     other_optimizers.insert(optimizer);
+    ++steps_of_others;
     return false;
   }
-  if (!other_optimizers.empty()) other_optimizers.clear();
+  other_optimizers.clear();
+  steps_of_others = 0;
   return true;
 }
 
@@ -154,6 +161,7 @@ OptimizerSteps::OptimizerSteps() noexcept : id_(next_optimizer()) {}
 OptimizerSteps::~OptimizerSteps() {
   std::uint64_t own = id_;
   counted_optimizer.compare_exchange_strong(own, 0);
+  if (writer == &self) other_optimizers.erase(id_);
 }
 
 void OptimizerSteps::report() const noexcept try {

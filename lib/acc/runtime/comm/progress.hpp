@@ -44,7 +44,7 @@ namespace detail {
 
 /// The steps of one optimizer. They count as those of the training, unless the program or a Trainer says
 /// which step it is. Of several optimizers that step once each in a training step the first counts, until it
-/// is gone or another one steps twice without it.
+/// is gone, another one steps twice without it, or others step without it that are gone after each step.
 class OptimizerSteps {
  public:
   OptimizerSteps() noexcept;

@@ -131,6 +131,14 @@ TEST_CASE("progress: the steps of a second training are counted after those of t
     });
     CHECK(left.steps == 7);
   }
+  SECTION("the first optimizer lives on, and each step has one of its own: after nine steps they count") {
+    const Progress left = left_by([](const auto&) {
+      const OptimizerSteps first;
+      report_steps(first, 4);
+      for (int step = 0; step < 20; ++step) report_steps(OptimizerSteps(), 1);
+    });
+    CHECK(left.steps == 4 + 20 - 9);
+  }
   SECTION("after a Trainer: it is another training, whose steps begin at 0") {
     const Progress left = left_by([](const auto&) {
       {
