@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/subprocess/command.hpp"
+#include "acc/base/text.hpp"
 #include "acc/cli/dialog.hpp"
 #include "acc/cli/raw_terminal.hpp"
 #include "acc/control/job_file.hpp"
@@ -84,6 +86,9 @@ class TopReader {
     std::unique_lock lock(shared.mutex);
     while (!shared.has_ended) {
       lock.unlock();
+      // All are asked at once, and those that answer do so at once.
+      const auto asked = std::chrono::steady_clock::now();
+      const auto asked_at = std::chrono::system_clock::now();
       const FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
       ProcessTable now = ProcessTable::read();
       const auto time = std::chrono::steady_clock::now();
@@ -91,8 +96,8 @@ class TopReader {
           usage_of(found, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
       before = std::move(now);
       measured = time;
-      rates.observe(usage, time);
-      TopReading reading = reading_of(usage, found.silent, rates, std::chrono::system_clock::now());
+      rates.observe(usage, asked);
+      TopReading reading = reading_of(usage, found.silent, rates, asked_at);
       lock.lock();
       shared.reading = std::move(reading);
       ::eventfd_write(shared.arrived.get(), 1);
@@ -116,47 +121,50 @@ class TopReader {
   std::shared_ptr<Shared> shared_;
 };
 
-// Runs a command in the terminal, which Ctrl-C ends alone. Says why it could not be started.
-void run_in_terminal(const std::vector<std::string>& command) {
+struct Command {
+  std::string file = {};
+  std::vector<std::string> words = {};
+};
+
+// Becomes the command, which ends when this program does.
+[[noreturn]] void become(const Command& command, const std::vector<char*>& words) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::signal(SIGINT, SIG_DFL);
+  ::execvp(command.file.c_str(), words.data());
+  constexpr int kNotStarted = 127;
+  ::_exit(kNotStarted);
+}
+
+// Runs a command in the terminal, where Ctrl-C is for it alone.
+void run_in_terminal(const Command& command) {
+  const std::vector<char*> words = pointers_to(command.words);
   struct sigaction ignored = {};
   struct sigaction before = {};
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGINT, &ignored, &before);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t interrupt = {};
-  ::sigemptyset(&interrupt);
-  ::sigaddset(&interrupt, SIGINT);
-  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t process = 0;
-  const int error = ::posix_spawnp(&process, command.front().c_str(), nullptr, &attributes,
-                                   pointers_to(command).data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error == 0) {
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
-  } else {
-    fmt::print("{} cannot be started: {}\n", command.front(), std::generic_category().message(error));
+  const pid_t process = ::fork();
+  if (process == 0) become(command, words);
+  int status = 0;
+  while (process > 0 && ::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   ::sigaction(SIGINT, &before, nullptr);
 }
 
-std::vector<std::string> command_for(const TopAction& action) {
-  const std::string acc = "/proc/self/exe";
+Command command_for(const TopAction& action) {
+  const auto acc = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "acc");
+    words.push_back(action.job);
+    return Command{"/proc/self/exe", std::move(words)};
+  };
   switch (action.kind) {
     case TopAction::Kind::logs:
-      return action.rank
-                 ? std::vector<std::string>{acc,       "logs", "-f", "--rank", std::to_string(*action.rank),
-                                            action.job}
-                 : std::vector<std::string>{acc, "logs", "-f", action.job};
+      return action.rank ? acc({"logs", "-f", "--rank", std::to_string(*action.rank)}) : acc({"logs", "-f"});
     case TopAction::Kind::stacks:
-      return {acc, "ps", "--stacks", action.job};
+      return acc({"ps", "--stacks"});
     case TopAction::Kind::stop:
-      return {acc, "stop", action.job};
+      return acc({"stop"});
     case TopAction::Kind::debug:
-      return {"gdb", "-p", std::to_string(action.pid)};
+      return {"gdb", {"gdb", "-p", std::to_string(action.pid)}};
     case TopAction::Kind::quit:
       break;
   }
@@ -165,12 +173,18 @@ std::vector<std::string> command_for(const TopAction& action) {
 
 // With the terminal as it was before, until the user has read what it wrote.
 void perform(const TopAction& action) {
-  run_in_terminal(command_for(action));
+  const Command command = command_for(action);
+  if (command.file == "gdb" && find_program("gdb", Environment::of_process()).empty()) {
+    fmt::print("gdb is not on PATH\n");
+  } else {
+    run_in_terminal(command);
+  }
   fmt::print("acc top: press any key to go back\n");
   std::fflush(stdout);
   const RawTerminal terminal(STDIN_FILENO, STDOUT_FILENO);
   try {
-    terminal.next_key();
+    Key key = terminal.next_key().key;
+    while (key == Key::resized || key == Key::continued) key = terminal.next_key().key;
   } catch (const Interrupted&) {  // NOLINT: also a key
   }
 }
@@ -189,6 +203,12 @@ TopAction show_until_asked(TopState& state, TopReader& reader, TopStyle style) {
       state.show(std::move(*reading));
     }
   }
+}
+
+// A range lets it through.
+std::string refuse_nan(const std::string& text) {
+  const auto number = parse_number(text);
+  return number && std::isnan(*number) ? "is not a number" : "";
 }
 
 void require_terminal(const Environment& environment) {
@@ -225,7 +245,7 @@ void add_top_command(CLI::App& app) {
                   "Show only what contains this text: a job's id, its command, ...");
   top->add_option("--interval", options->interval, "Look again after so many seconds (default: 1)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0) & CLI::Validator(refuse_nan, ""));
   top->callback([options] { watch_jobs(*options); });
 }
 

@@ -168,7 +168,8 @@ struct RawTerminal::Impl {
       if (was_resized != 0) return {.key = Key::resized};
       std::array<pollfd, 2> waiting = {{{.fd = saved_terminal.input, .events = POLLIN, .revents = 0},
                                         {.fd = descriptor, .events = POLLIN, .revents = 0}}};
-      if (::ppoll(waiting.data(), waiting.size(), nullptr, &mask_before) >= 0 || errno != EINTR)
+      const nfds_t count = descriptor < 0 ? 1 : waiting.size();
+      if (::ppoll(waiting.data(), count, nullptr, &mask_before) >= 0 || errno != EINTR)
         return {.has_byte = waiting[0].revents != 0 || waiting[1].revents == 0};
     }
   }

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -49,18 +48,13 @@ Value field(const json& object, const char* name, Value default_value) {
   }
 }
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 // `float [4], float [2, 3]`
 std::string describe_tensors(const json& entry) {
   const auto types = field<std::vector<std::string>>(entry, "input_dtypes", {});
   const auto sizes = field<std::vector<std::vector<std::int64_t>>>(entry, "input_sizes", {});
   std::vector<std::string> tensors;
   for (std::size_t i = 0; i < std::min(sizes.size(), kMaxTensors); ++i) {
-    const std::string type = i < types.size() ? lower_case(types[i]) + " " : std::string();
+    const std::string type = i < types.size() ? to_lower(types[i]) + " " : std::string();
     tensors.push_back(fmt::format("{}[{}]", type, fmt::join(sizes[i], ", ")));
   }
   if (sizes.size() > kMaxTensors) tensors.push_back(fmt::format("{} more", sizes.size() - kMaxTensors));

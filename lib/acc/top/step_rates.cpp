@@ -23,6 +23,16 @@ std::optional<double> rate_of_last_step(const ProgressView& progress) {
   return 1 / progress.step_time->count();
 }
 
+// From the end of a step to that of another one: between two readings there may be one step that began long
+// before them.
+std::optional<double> rate_between(Seconds elapsed, const ProgressView& first, const ProgressView& last) {
+  const std::int64_t steps = last.steps - first.steps;
+  if (steps <= 0 || !first.since_step || !last.since_step) return std::nullopt;
+  const Seconds between_ends = elapsed + *first.since_step - *last.since_step;
+  return between_ends.count() > 0 ? std::optional(static_cast<double>(steps) / between_ends.count())
+                                  : std::nullopt;
+}
+
 double share(Seconds part, Seconds whole) {
   return std::clamp(part / whole, 0.0, 1.0);
 }
@@ -58,10 +68,8 @@ StepRates RateWindow::rates_of(const std::string& job, int rank) const {
   const Reading& last = known->second.readings.back();
   StepRates rates;
   const Seconds elapsed = last.time - first.time;
-  const std::int64_t steps = last.progress.steps - first.progress.steps;
-  rates.steps_per_second = steps > 0 && elapsed.count() > 0
-                               ? std::optional(static_cast<double>(steps) / elapsed.count())
-                               : rate_of_last_step(last.progress);
+  rates.steps_per_second = rate_between(elapsed, first.progress, last.progress);
+  if (!rates.steps_per_second) rates.steps_per_second = rate_of_last_step(last.progress);
   if (elapsed.count() <= 0) return rates;
   const auto share_of = [&](const char* section) {
     return share(spent_in(last.progress, section) - spent_in(first.progress, section), elapsed);

@@ -115,9 +115,10 @@ constexpr std::size_t kSectionColumn = 2;
 // The most important first; the last ones are left out where they do not fit.
 std::vector<Column> all_columns(bool with_gpus) {
   std::vector<Column> columns = {
-      {"RANK", 4, true, [](const TopRank& rank) { return fmt::to_string(rank.view.rank); }, TopOrder::rank},
-      {"STATE", 8, false, [](const TopRank& rank) { return rank.usage.state; }},
-      {"SECTION", 20, false, describe_section},
+      {"RANK", 5, true, [](const TopRank& rank) { return fmt::to_string(rank.view.rank); }, TopOrder::rank},
+      {"STATE", 8, false,
+       [](const TopRank& rank) { return rank.view.ended.empty() ? rank.usage.state : std::string("ended"); }},
+      {"SECTION", 19, false, describe_section},
       {"STEP", 7, true, step_of, TopOrder::step},
       {"STEP/S", 6, true, [](const TopRank& rank) { return short_rate(rank.rates.steps_per_second); },
        TopOrder::steps_per_second},
@@ -344,7 +345,7 @@ class Painter {
   Element foot() const {
     if (state_.mode() == TopState::Mode::confirm_stop)
       return colored(
-          text(fmt::format(" stop {}? y: yes, any other key: no", state_.selected_job())) | ftxui::bold,
+          text(fmt::format(" stop {}? y: yes, any other key: no", state_.job_to_stop())) | ftxui::bold,
           ftxui::Color::Yellow);
     if (state_.mode() == TopState::Mode::filter) return text(" type a text; Enter keeps it, Esc shows all");
     if (state_.mode() == TopState::Mode::help) return text(" any key: back");

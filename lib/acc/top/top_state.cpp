@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <set>
 #include <utility>
@@ -35,9 +34,9 @@ std::set<int> awaited_ranks(const std::vector<RankView>& ranks) {
   return awaited;
 }
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
+bool runs(const TopReading& reading, const std::string& job) {
+  return std::ranges::any_of(reading.jobs, [&](const TopJob& one) { return one.job.id == job; }) ||
+         std::ranges::find(reading.silent, job) != reading.silent.end();
 }
 
 void remove_last_character(std::string& text) {
@@ -97,6 +96,7 @@ std::string_view name_of(TopOrder order) {
 void TopState::show(TopReading reading) {
   reading_ = std::move(reading);
   keep_selection();
+  if (mode_ == Mode::confirm_stop && !runs(reading_, job_to_stop_)) mode_ = Mode::table;
 }
 
 void TopState::keep_selection() {
@@ -135,13 +135,13 @@ bool TopState::is_folded(const TopJob& job) const {
 
 bool TopState::matches(const TopJob& job, const TopRank& rank) const {
   if (filter_.empty()) return true;
-  const std::string wanted = lower_case(filter_);
+  const std::string wanted = to_lower(filter_);
   std::string text = fmt::format("{} {} rank {} {}", job.job.id, join(job.job.command, " "), rank.view.rank,
                                  rank.usage.state);
   if (rank.view.progress) text += " " + rank.view.progress->section + " " + rank.view.progress->collective;
   if (rank.view.progress && !rank.view.progress->slow_in.empty()) text += " slow";
   if (rank.is_awaited) text += " awaited";
-  return lower_case(text).find(wanted) != std::string::npos;
+  return to_lower(text).find(wanted) != std::string::npos;
 }
 
 std::vector<const TopRank*> TopState::sorted_ranks(const TopJob& job) const {
@@ -193,7 +193,7 @@ TopAction TopState::action(TopAction::Kind kind) const {
   TopAction asked{.kind = kind, .job = selected_job_, .rank = selected_rank_};
   for (const TopLine& line : lines()) {
     if (line.rank != nullptr && line.job->job.id == selected_job_ && line.rank->view.rank == selected_rank_)
-      asked.pid = line.rank->view.pid;
+      asked.pid = line.rank->view.ended.empty() ? line.rank->view.pid : 0;
   }
   return asked;
 }
@@ -207,7 +207,8 @@ std::optional<TopAction> TopState::press(const KeyPress& press, std::size_t page
       return std::nullopt;
     case Mode::confirm_stop:
       mode_ = Mode::table;
-      if (press.text == "y" || press.text == "Y") return action(TopAction::Kind::stop);
+      if (press.text == "y" || press.text == "Y")
+        return TopAction{.kind = TopAction::Kind::stop, .job = job_to_stop_};
       return std::nullopt;
     case Mode::help:
       mode_ = Mode::table;
@@ -239,8 +240,11 @@ std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::si
   if (selected_job_.empty()) return std::nullopt;
   if (press.key == Key::enter || key == "l") return action(TopAction::Kind::logs);
   if (key == "t") return action(TopAction::Kind::stacks);
-  if (key == "d" && selected_rank_) return action(TopAction::Kind::debug);
-  if (key == "x") mode_ = Mode::confirm_stop;
+  if (const TopAction debug = action(TopAction::Kind::debug); key == "d" && debug.pid != 0) return debug;
+  if (key == "x") {
+    job_to_stop_ = selected_job_;
+    mode_ = Mode::confirm_stop;
+  }
   return std::nullopt;
 }
 

@@ -62,6 +62,7 @@ struct TopAction {
   std::string job = {};
   /// Of `logs` and `debug`: the selected rank; absent: all.
   std::optional<int> rank = {};
+  /// Of the selected rank; 0: there is none, or it has ended.
   pid_t pid = 0;
 
   bool operator==(const TopAction&) const = default;
@@ -97,8 +98,8 @@ class TopState {
   TopOrder order() const { return order_; }
   bool is_reversed() const { return is_reversed_; }
   const std::string& filter() const { return filter_; }
-  /// The job of the selected line; empty: there is none.
-  std::string selected_job() const { return selected_job_; }
+  /// The job to be stopped, of Mode::confirm_stop: the one that was selected when that was asked for.
+  const std::string& job_to_stop() const { return job_to_stop_; }
 
  private:
   std::optional<TopAction> press_in_table(const KeyPress& press, std::size_t page);
@@ -118,6 +119,7 @@ class TopState {
   std::string filter_;
   std::string selected_job_ = {};
   std::optional<int> selected_rank_ = {};
+  std::string job_to_stop_ = {};
   /// Where the selection was, for when it goes.
   std::size_t selected_index_ = 0;
   /// What the user has asked for, by the job's id.

@@ -33,7 +33,7 @@ TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") 
   const RankUsage usage =
       rank_usage({.pid = kShell}, table(500ms), table(600ms), 200ms,
                  {{.gpu = 1, .pid = kChild, .memory_bytes = 30, .gpu_use = 50, .gpu_watts = 90},
-                  {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50},
+                  {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50, .gpu_watts = 90},
                   {.gpu = 2, .pid = 4'000'020, .memory_bytes = 9}});
   CHECK(usage.state == "running");
   CHECK(usage.processes == 2);

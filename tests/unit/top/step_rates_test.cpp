@@ -14,7 +14,7 @@ const RateWindow::TimePoint kStart{1h};
 
 std::vector<JobUsage> job_at(std::int64_t steps, double data, double communication, pid_t pid = 7) {
   ProgressView progress{
-      .steps = steps, .step_time = ProgressView::Seconds(0.5), .since_step = ProgressView::Seconds(0.1)};
+      .steps = steps, .step_time = ProgressView::Seconds(0.5), .since_step = ProgressView::Seconds(0.125)};
   progress.spent = {{"data", ProgressView::Seconds(data)},
                     {"communication", ProgressView::Seconds(communication)}};
   JobUsage usage;
@@ -36,6 +36,19 @@ TEST_CASE("step_rates: rates and shares are those of the last seconds", "[top]")
   window.observe(job_at(111, 51, 12), kStart + 10s);
   CHECK(window.rates_of("train-1", 3) ==
         StepRates{.steps_per_second = 1.0 / 6, .data_share = 0.0, .communication_share = 0.0});
+}
+
+TEST_CASE("step_rates: of long steps the rate is that from the end of one to the end of the next", "[top]") {
+  RateWindow window(5s);
+  const auto job = [](std::int64_t steps, double since) {
+    std::vector<JobUsage> jobs = job_at(steps, 50, 10);
+    jobs[0].job.ranks[0].progress->step_time = ProgressView::Seconds(20);
+    jobs[0].job.ranks[0].progress->since_step = ProgressView::Seconds(since);
+    return jobs;
+  };
+  window.observe(job(100, 17), kStart);
+  window.observe(job(101, 1), kStart + 4s);
+  CHECK(window.rates_of("train-1", 3).steps_per_second == 0.05);
 }
 
 TEST_CASE("step_rates: of one reading, or without a step meanwhile, the last step tells", "[top]") {

@@ -72,12 +72,12 @@ TEST_CASE("top_screen: 80 columns have what matters most", "[top]") {
   const std::string text = screen(reading());
   CHECK(line_of(text, 0).starts_with(" acc top  node-1  1 job, 3 ranks "));
   CHECK(line_of(text, 1) ==
-        " RANK STATE    SECTION                   STEP STEP/S DATA% COMM%  CPU%   MEMORY");
+        "  RANK STATE    SECTION                  STEP STEP/S DATA% COMM%  CPU%   MEMORY");
   CHECK(line_of(text, 2) == " - train-4711  up 1m12s  restarts 1 of 3  train.py --epochs 3");
   CHECK(line_of(text, 3) ==
-        "    0 sleeping all_reduce 9s              812     10     -     -     2  210 MiB");
+        "     0 sleeping all_reduce 9s             812     10     -     -     2  210 MiB");
   CHECK(line_of(text, 5) ==
-        "    2 sleeping slow in data: data 9s      812     10     -     -     4  210 MiB");
+        "     2 sleeping slow in data: data 9s     812     10     -     -     4  210 MiB");
   CHECK(line_of(text, 8) == " Enter logs  t stacks  x stop  Space fold  s sort  / filter  ? help  q quit");
 }
 
@@ -111,9 +111,9 @@ TEST_CASE("top_screen: the selected line is always on the screen", "[top]") {
     shown.jobs[0].ranks.push_back(shown.jobs[0].ranks[0]);
     shown.jobs[0].ranks.back().view.rank = rank;
   }
-  CHECK(has(screen(shown), "\n    4 sleeping"));
-  CHECK(has(screen(shown, 80, 9, std::string(30, 'j')), "\n   29 sleeping"));
-  CHECK(has(screen(shown, 80, 9, "G"), "\n   59 sleeping"));
+  CHECK(has(screen(shown), "\n     4 sleeping"));
+  CHECK(has(screen(shown, 80, 9, std::string(30, 'j')), "\n    29 sleeping"));
+  CHECK(has(screen(shown, 80, 9, "G"), "\n    59 sleeping"));
   CHECK_FALSE(has(screen(shown, 80, 9, "G"), "\n\n"));
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("top_screen: text of others moves no cursor, and wide characters keep 
   const std::string text = screen(std::move(shown));
   CHECK(has(text, "\\x1b[2J 数据.py"));
   CHECK(line_of(text, 3) ==
-        "    0 数据     all_reduce 9s              812     10     -     -     2  210 MiB");
+        "     0 数据     all_reduce 9s             812     10     -     -     2  210 MiB");
 }
 
 TEST_CASE("top_screen: any size can be drawn", "[top]") {

@@ -82,7 +82,6 @@ TEST_CASE("top_state: the selection stays with its rank, and moves on when that 
   state.show({.jobs = {job_of("b", 2)}});
   CHECK(state.selected() == 2);
   state.show({});
-  CHECK(state.selected_job().empty());
   CHECK_FALSE(type(state, "lxt"));
 }
 
@@ -145,6 +144,10 @@ TEST_CASE("top_state: keys ask for the selected rank, or for the whole job", "[t
   CHECK(type(state, "t")->kind == TopAction::Kind::stacks);
   CHECK(type(state, "d") == TopAction{.kind = TopAction::Kind::debug, .job = "a", .rank = 1, .pid = 101});
   CHECK(type(state, "q") == TopAction{});
+  TopJob job = job_of("a", 3);
+  job.ranks[1].view.ended = "exit code 1";
+  state.show({.jobs = {job}});
+  CHECK_FALSE(type(state, "d"));
 }
 
 TEST_CASE("top_state: a job is stopped only after a yes", "[top]") {
@@ -157,6 +160,21 @@ TEST_CASE("top_state: a job is stopped only after a yes", "[top]") {
   CHECK_FALSE(state.press({Key::enter, ""}, 10));
   type(state, "x");
   CHECK(type(state, "y") == TopAction{.kind = TopAction::Kind::stop, .job = "a"});
+}
+
+TEST_CASE("top_state: the job that is stopped is the one that was asked about", "[top]") {
+  TopState state = showing({job_of("a", 3), job_of("b", 3)});
+  type(state, "x");
+  CHECK(state.job_to_stop() == "a");
+  SECTION("it has ended meanwhile") {
+    state.show({.jobs = {job_of("b", 3)}});
+    CHECK(state.mode() == TopState::Mode::table);
+    CHECK_FALSE(type(state, "y"));
+  }
+  SECTION("it does not answer meanwhile") {
+    state.show({.jobs = {job_of("b", 3)}, .silent = {"a"}});
+    CHECK(type(state, "y") == TopAction{.kind = TopAction::Kind::stop, .job = "a"});
+  }
 }
 
 TEST_CASE("top_state: those that others wait for in a collective are marked", "[top]") {
