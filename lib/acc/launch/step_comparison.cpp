@@ -126,7 +126,8 @@ std::vector<StepComparison::Straggler> StepComparison::observe(
   std::vector<std::size_t> ranks;
   std::vector<Progress> present;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!pages[i]) continue;
+    // Who never ends a step, as one that only evaluates, is not waited for.
+    if (!pages[i] || pages[i]->steps == 0) continue;
     ranks.push_back(i);
     present.push_back(*pages[i]);
   }

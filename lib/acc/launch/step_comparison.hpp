@@ -48,9 +48,9 @@ class StepComparison {
   };
 
   /// Takes the newest page of each rank, in the same order each time. Pages of several machines need not be
-  /// of the same moment: a window of a rank goes from one of its pages to another. Returns the ranks that
-  /// have become slow: each once for a section, and again only after it was even in between, and ten minutes
-  /// at the earliest.
+  /// of the same moment: a window of a rank goes from one of its pages to another. A rank is compared from
+  /// the end of its first step on. Returns the ranks that have become slow: each once for a section, and
+  /// again only after it was even in between, and ten minutes at the earliest.
   std::vector<Straggler> observe(const std::vector<std::optional<Progress>>& pages, TimePoint now);
 
   /// The ranks that are slow now, each once, in order.

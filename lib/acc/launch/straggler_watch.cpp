@@ -91,7 +91,8 @@ std::vector<std::optional<Progress>> StragglerWatch::all_pages(const std::vector
   std::vector<std::optional<Progress>> pages(static_cast<std::size_t>(round_.world_size));
   const auto add = [&](const std::vector<RankProgress>& ranks) {
     for (const auto& [rank, progress] : ranks)
-      if (rank >= 0 && rank < round_.world_size) pages[static_cast<std::size_t>(rank)] = progress;
+      if (rank >= 0 && rank < round_.world_size && !pages[static_cast<std::size_t>(rank)])
+        pages[static_cast<std::size_t>(rank)] = progress;
   };
   add(own);
   for (const auto& [id, node] : nodes_) add(node.ranks);
@@ -112,6 +113,8 @@ void StragglerWatch::compare(const std::vector<RankProgress>& own) {
 
 std::string StragglerWatch::host_of(int rank) const {
   if (nodes_.empty()) return {};
+  const std::vector<RankView>& own = parts_.job().ranks;
+  if (std::ranges::find(own, rank, &RankView::rank) != own.end()) return parts_.host;
   for (const auto& [id, node] : nodes_)
     if (std::ranges::find(node.ranks, rank, &RankProgress::rank) != node.ranks.end()) return node.host;
   return parts_.host;

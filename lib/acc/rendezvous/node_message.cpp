@@ -150,17 +150,33 @@ void to_json(Json& json, const RankProgress& rank) {
           {"spent", std::move(spent)}};
 }
 
+namespace {
+
+[[noreturn]] void fail(const std::string& why) {
+  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + why});
+}
+
+// Numbers that no rank can have reached would overflow.
+std::int64_t count_from_json(const Json& json) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 52U;  // 140 years in microseconds
+  const std::int64_t count = json;
+  if (count < 0 || count > kMax) fail("it has an impossible count");
+  return count;
+}
+
+}  // namespace
+
 // A node of another acc may know other sections at the end.
 void from_json(const Json& json, RankProgress& rank) {
   Progress& progress = rank.progress;
   rank.rank = json.at("rank");
   progress.pid = json.at("pid");
   progress.process_start = json.at("start");
-  progress.steps = json.at("steps");
-  progress.step_ended = std::chrono::microseconds(json.at("ended").get<std::int64_t>());
-  const auto spent = json.at("spent").get<std::vector<std::int64_t>>();
+  progress.steps = count_from_json(json.at("steps"));
+  progress.step_ended = std::chrono::microseconds(count_from_json(json.at("ended")));
+  const auto spent = json.at("spent").get<std::vector<Json>>();
   for (std::size_t i = 0; i < std::min(spent.size(), progress.spent.size()); ++i)
-    progress.spent[i] = std::chrono::microseconds(spent[i]);
+    progress.spent[i] = std::chrono::microseconds(count_from_json(spent[i]));
 }
 
 namespace {
@@ -220,10 +236,6 @@ bool read_any(const Json& json, std::string_view name, std::variant<Kinds...>& m
 
 // More than any message has. Each level takes much more memory than its one letter.
 constexpr int kMaxDepth = 16;
-
-[[noreturn]] void fail(const std::string& why) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + why});
-}
 
 }  // namespace
 

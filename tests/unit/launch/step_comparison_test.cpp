@@ -327,6 +327,23 @@ TEST_CASE("step_comparison: when a rank has ended, the others are compared", "[l
   CHECK(found[0].rank == 2);
 }
 
+TEST_CASE("step_comparison: a rank that never ends a step keeps nobody from being compared", "[launch]") {
+  Training training(4);
+  training.slow_rank = 1;
+  training.delay = 20ms;
+  training.pages[3] = Progress{.pid = 9, .process_start = 9};
+  const Progress idle = *training.pages[3];
+  Stragglers all;
+  for (int i = 0; i < 40; ++i) {
+    training.advance();
+    auto pages = training.pages;
+    pages[3] = idle;
+    std::ranges::copy(training.comparison.observe(pages, training.now), std::back_inserter(all));
+  }
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].rank == 1);
+}
+
 TEST_CASE("step_comparison: a slow rank may be slow in another section, too", "[launch]") {
   Training training(3);
   training.delay = 20ms;

@@ -97,8 +97,9 @@ TEST_CASE("straggler_watch: the node that leads compares the ranks of all, and s
   watched.round.num_machines = 2;
   watched.even = true;
   watched.start();
-  NodeProgress other = {
-      .ranks = {{2, {}}, {3, {}}, {8, {}}, {-1, {}}}, .node = 5, .host = "b"};  // two of no rank
+  NodeProgress other = {.ranks = {{2, {}}, {3, {}}, {8, {}}, {-1, {}}, {7, {}}},
+                        .node = 5,
+                        .host = "b"};  // two of no rank, one not its own
   const auto run_until = [&](auto holds) {
     while (!holds()) {
       for (auto& [rank, page] : other.ranks) advance(page, watched.even && rank == 3);

@@ -122,6 +122,16 @@ TEST_CASE("node_message: a node of an older acc speaks protocol 1", "[rendezvous
   CHECK(hello.node.protocol == 1);
 }
 
+TEST_CASE("node_message: counts that no rank can have reached are refused", "[rendezvous]") {
+  for (const char* counts :
+       {R"("steps":-1,"ended":9,"spent":[])", R"("steps":1,"ended":9223372036854775807,"spent":[])",
+        R"("steps":1,"ended":9,"spent":[-5])"}) {
+    const std::string rank = R"({"rank":5,"pid":7,"start":1,)" + std::string(counts) + "}";
+    CHECK(test::error_of([&] { decode(R"({"message":"progress","round":2,"ranks":[)" + rank + "]}"); }) ==
+          "a node sent an invalid message: it has an impossible count");
+  }
+}
+
 TEST_CASE("node_message: invalid messages are refused", "[rendezvous]") {
   for (const std::string line : {"", "{", "[]", "7", R"({"message":"dance"})", R"({"round":1})",
                                  R"({"message":"done","round":"x"})"}) {
