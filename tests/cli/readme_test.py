@@ -197,8 +197,8 @@ def follows_logs(place, command):
         need(reader.returncode == 0 and "hello" not in text, text)
 
 
-def on_terminal(place, command, *parts):
-    """Runs the command as the leader of a session with a terminal."""
+def on_terminal(place, command, *parts, answer=None):
+    """Runs the command as the leader of a session with a terminal. `answer`: a text that it shows, and the keys to press then."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(place.folder)
@@ -207,12 +207,21 @@ def on_terminal(place, command, *parts):
     with contextlib.suppress(OSError):  # EIO: the other end of the terminal is closed
         while select.select([terminal], [], [], LIMIT)[0]:
             text += os.read(terminal, 65536).decode()
+            if answer and answer[0] in text:
+                os.write(terminal, answer[1])
+                answer = None
     os.kill(pid, signal.SIGKILL) if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) else None
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     need(os.waitstatus_to_exitcode(status) == 0, text)
     for part in parts:
         need(part in text, f"no '{part}' in: {text}")
+
+
+def watches(place, command):
+    place.environment["TERM"] = "xterm"
+    with place.job() as job:
+        on_terminal(place, command, "acc top  ", answer=(f"- {job}  up ", b"q"))
 
 
 def attaches(*parts):
@@ -359,6 +368,7 @@ CASES = {
     "acc launch --dry_run train.py": says("train.py"),
     "acc estimate-memory models/llama --num-processes 8": says("float32"),
     "acc merge-weights models/llama merged": merges,
+    "acc top": watches,
     "acc ps": beside_a_job("JOB  run id "),
     "acc ps --stacks JOB": beside_a_job("rank 0: ", "\nrank 1 (local rank 1, pid "),
     "acc logs -f --rank 0 JOB": follows_logs,

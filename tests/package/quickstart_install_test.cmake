@@ -21,8 +21,8 @@ foreach(script IN LISTS scripts)
     string(REGEX MATCHALL "\"${BUILD}/[^\"]+\"" files "${rule}")
     foreach(file IN LISTS files)
       string(REGEX REPLACE "^\"${BUILD}/(.*)\"$" "\\1" path "${file}")
-      # What CMake itself writes is there.
-      if(path MATCHES "[.](cmake|json)$|bin/acc-torchrun$")
+      # What CMake itself writes, or downloads, is there.
+      if(path MATCHES "[.](cmake|json)$|bin/acc-torchrun$|^_deps/")
         continue()
       endif()
       math(EXPR checked "${checked} + 1")
