@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "acc/base/text.hpp"
 
@@ -10,32 +11,90 @@ namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kMask = "***";
+constexpr std::string_view kDelimiters = ",;& \t\n{}";
+constexpr std::string_view kQuotes = "\"' ";
 
-// `name=value` with a secret value; other text stays.
-std::string masked_pair(const std::string& text) {
-  const std::size_t equal = text.find('=');
-  if (equal == std::string::npos || !names_secret(std::string_view(text).substr(0, equal))) return text;
-  return text.substr(0, equal + 1) + std::string(kMask);
+bool is_of_name(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '-' ||
+         letter == '.';
 }
 
-std::string masked_pairs(const std::string& text) {
-  std::vector<std::string> parts = split(text, ',');
-  std::ranges::transform(parts, parts.begin(), masked_pair);
-  return join(parts, ",");
+bool is_separator(char letter) {
+  return letter == '=' || letter == ':' || letter == ' ';
+}
+
+// The name right before `end`, perhaps in quotes.
+std::string_view name_before(std::string_view text, std::size_t end) {
+  while (end > 0 && kQuotes.find(text[end - 1]) != std::string_view::npos) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_of_name(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
+// Whether a name with `=` or `:` follows.
+bool begins_pair(std::string_view text) {
+  std::size_t end = std::min(text.find_first_not_of(kQuotes), text.size());
+  const std::size_t begin = end;
+  while (end < text.size() && is_of_name(text[end])) ++end;
+  const std::size_t separator = std::min(text.find_first_not_of(kQuotes, end), text.size());
+  return end > begin && separator < text.size() && (text[separator] == '=' || text[separator] == ':');
+}
+
+// A secret may have delimiters in it: it ends where another pair begins.
+std::size_t end_of_value(std::string_view text, std::size_t begin) {
+  for (std::size_t i = text.find_first_of(kDelimiters, begin); i != std::string_view::npos;
+       i = text.find_first_of(kDelimiters, i + 1)) {
+    if (begins_pair(text.substr(i + 1))) return i;
+  }
+  return text.size();
+}
+
+// `https://user:password@host` becomes `https://***@host`.
+std::string masked_addresses(std::string text) {
+  constexpr std::string_view kBegin = "://";
+  for (std::size_t i = text.find(kBegin); i != std::string::npos; i = text.find(kBegin, i)) {
+    i += kBegin.size();
+    const std::size_t end = std::min(text.find_first_of("/?# ", i), text.size());
+    const std::size_t at = text.rfind('@', end);
+    if (at == std::string::npos || at < i) continue;
+    text.replace(i, at - i, kMask);
+  }
+  return text;
+}
+
+std::string masked_text(const std::string& text) {
+  const std::string given = masked_addresses(text);
+  std::string masked;
+  std::size_t copied = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!is_separator(given[i]) || !names_secret(name_before(given, i))) continue;
+    const std::size_t begin = std::min(given.find_first_not_of(kQuotes, i + 1), given.size());
+    if (begin == given.size()) break;
+    masked += given.substr(copied, begin - copied) + std::string(kMask);
+    copied = end_of_value(given, begin);
+    const bool is_quoted = copied > begin + 1 && (given[copied - 1] == '"' || given[copied - 1] == '\'');
+    if (is_quoted) --copied;
+    i = copied;
+  }
+  return copied < given.size() ? masked + given.substr(copied) : masked;
 }
 
 // A flag whose value is the next word.
 bool is_secret_flag(const std::string& word) {
-  return word.starts_with('-') && word.find('=') == std::string::npos && names_secret(word);
+  return word.starts_with('-') && std::ranges::all_of(word, is_of_name) && names_secret(word);
 }
 
 }  // namespace
 
 bool names_secret(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kWords = {"token", "key", "secret", "password"};
-  const std::string lower = to_lower(name);
-  return std::ranges::any_of(kWords,
-                             [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  constexpr std::array<std::string_view, 13> kWords = {
+      "token",  "key",        "keys",       "secret",      "secrets", "password", "passwords",
+      "passwd", "passphrase", "credential", "credentials", "pwd",     "auth"};
+  std::string lower = to_lower(name);
+  std::ranges::replace_if(lower, [](unsigned char letter) { return std::isalnum(letter) == 0; }, '-');
+  return std::ranges::any_of(split(lower, '-'), [&](const std::string& part) {
+    return std::ranges::any_of(kWords, [&](std::string_view word) { return part.ends_with(word); });
+  });
 }
 
 std::vector<std::string> masked_words(std::vector<std::string> words) {
@@ -47,7 +106,7 @@ std::vector<std::string> masked_words(std::vector<std::string> words) {
       is_value = false;
     } else {
       is_value = is_secret_flag(word);
-      word = masked_pair(word);
+      word = masked_text(word);
     }
   }
   return words;
@@ -55,7 +114,7 @@ std::vector<std::string> masked_words(std::vector<std::string> words) {
 
 Value masked_value(std::string_view name, const Value& value) {
   if (names_secret(name)) return kMask;
-  if (value.is_string()) return masked_pairs(value.get<std::string>());
+  if (value.is_string()) return masked_text(value.get<std::string>());
   if (!value.is_structured()) return value;
   Value masked = value;
   for (const auto& [key, one] : masked.items()) one = masked_value(value.is_object() ? key : "", Value(one));

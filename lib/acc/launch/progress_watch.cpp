@@ -17,7 +17,15 @@ ProgressWatch::ProgressWatch(boost::asio::io_context& loop, ProgressWatchParts p
     : parts_(std::move(parts)), period_(period), timer_(loop) {}
 
 void ProgressWatch::report(const Event& event) {
-  if (std::holds_alternative<AttemptStarted>(event)) first_steps_ended_ = false;
+  if (std::holds_alternative<AttemptStarted>(event)) {
+    stepped_ = 0;
+    has_begun_ = false;
+    hung_.reset();
+  }
+  if (std::holds_alternative<HangFound>(event) && watching_) {
+    hung_ = progress_now();
+    wait();
+  }
   if (std::holds_alternative<AttemptStarted>(event) || std::holds_alternative<Resumed>(event)) begin();
   if (std::holds_alternative<Suspended>(event) || std::holds_alternative<Restarting>(event) ||
       std::holds_alternative<Finished>(event))
@@ -38,7 +46,7 @@ void ProgressWatch::end() {
 
 void ProgressWatch::wait() {
   const TimePoint soon = std::chrono::steady_clock::now() + period_ / kLooks;
-  timer_.expires_at(first_steps_ended_ ? due_ : std::min(due_, soon));
+  timer_.expires_at(waits_for_step() ? std::min(due_, soon) : due_);
   timer_.async_wait([this, alive = std::weak_ptr(watching_)](boost::system::error_code error) {
     if (error || alive.expired()) return;
     look();
@@ -47,20 +55,25 @@ void ProgressWatch::wait() {
 }
 
 void ProgressWatch::look() {
-  const bool are_first = !first_steps_ended_ && have_ended_first_steps();
-  first_steps_ended_ = first_steps_ended_ || are_first;
-  if (const TimePoint now = std::chrono::steady_clock::now(); are_first || now >= due_) {
-    note_running();
-    due_ = now + period_;
-  }
+  const TimePoint now = std::chrono::steady_clock::now();
+  const std::size_t before = std::exchange(stepped_, stepped_since({}));
+  const bool goes_on = hung_ && stepped_since(*hung_) > 0;
+  if (goes_on) hung_.reset();
+  if (stepped_ <= before && !goes_on && now < due_) return;
+  has_begun_ = has_begun_ || now >= due_;
+  note_running();
+  if (now >= due_) due_ = now + period_;
 }
 
-bool ProgressWatch::have_ended_first_steps() const {
-  const std::vector<RankView>& ranks = parts_.job().ranks;
-  return !ranks.empty() && std::ranges::all_of(ranks, [&](const RankView& rank) {
-    const auto page = parts_.progress(rank.local_rank);
-    return page && page->step_ended.count() != 0;
-  });
+bool ProgressWatch::waits_for_step() const {
+  return hung_ || (!has_begun_ && stepped_ < parts_.job().ranks.size());
+}
+
+std::size_t ProgressWatch::stepped_since(std::chrono::nanoseconds moment) const {
+  return static_cast<std::size_t>(std::ranges::count_if(parts_.job().ranks, [&](const RankView& rank) {
+    const auto page = rank.ended.empty() ? parts_.progress(rank.local_rank) : std::nullopt;
+    return page && page->step_ended > moment;
+  }));
 }
 
 void ProgressWatch::note_running() {

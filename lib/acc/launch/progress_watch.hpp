@@ -24,9 +24,10 @@ struct ProgressWatchParts {
   std::function<void(const ProgressNoted&)> note = {};
 };
 
-/// Notes on the event loop how far the ranks of this node are: all that run, once a minute and when they have
-/// ended their first step; each that says how far it is, when it ends. Looks at the pages every second until
-/// the first steps have ended, then once a minute. Pauses while the job is suspended.
+/// Notes on the event loop how far the ranks of this node are: all that run, once a minute, when more of them
+/// have ended their first step, and when one ends a step after a hang; each that says how far it is, when it
+/// ends. Looks at the pages every second while it waits for such a step, in the first minute and after hangs,
+/// then once a minute. Pauses while the job is suspended.
 class ProgressWatch : public Reporter {
  public:
   ProgressWatch(boost::asio::io_context& loop, ProgressWatchParts parts,
@@ -41,7 +42,9 @@ class ProgressWatch : public Reporter {
   void end();
   void wait();
   void look();
-  bool have_ended_first_steps() const;
+  bool waits_for_step() const;
+  /// How many ranks have ended a step after this moment.
+  std::size_t stepped_since(std::chrono::nanoseconds moment) const;
   void note_running();
   void note_end(int local_rank);
   ProgressNoted::Rank describe(const RankView& rank) const;
@@ -49,7 +52,12 @@ class ProgressWatch : public Reporter {
   ProgressWatchParts parts_;
   std::chrono::milliseconds period_;
   TimePoint due_ = {};
-  bool first_steps_ended_ = false;
+  /// Of the attempt: how many ranks had ended their first step at the last look, and whether its first minute
+  /// is over.
+  std::size_t stepped_ = 0;
+  bool has_begun_ = false;
+  /// When the job hung that has ended no step since.
+  std::optional<std::chrono::nanoseconds> hung_ = {};
   /// Present while the watch goes on: the handler of an expired timer cannot be cancelled any more.
   std::shared_ptr<bool> watching_ = {};
   boost::asio::steady_timer timer_;

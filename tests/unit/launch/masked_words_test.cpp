@@ -15,8 +15,28 @@ TEST_CASE("masked_words: values of arguments that name a secret are hidden, othe
         Words{"--API_KEY=***", "wandb.key=***", "-password", "***", "--name=x=key"});
   CHECK(masked_words({"--use-secrets", "--epochs", "3", "key.py"}) ==
         Words{"--use-secrets", "--epochs", "3", "key.py"});
+  for (const char* flag : {"--passwd", "--pwd", "--auth", "--credential", "--APIKEY"})
+    CHECK(masked_words({flag, "abc"}) == Words{flag, "***"});
   CHECK(masked_words({"--token"}) == Words{"--token"});
   CHECK(masked_words({"--token", "-abc"}) == Words{"--token", "***"});
+}
+
+TEST_CASE("masked_words: a secret is hidden wherever it stands in an argument", "[launch]") {
+  const auto masked = [](const std::string& word) { return masked_words({word}).at(0); };
+  CHECK(masked("--env=HF_TOKEN=abc") == "--env=HF_TOKEN=***");
+  CHECK(masked("--config=wandb.api_key=a,b") == "--config=wandb.api_key=***");
+  CHECK(masked("a=1,token=abc,b=2") == "a=1,token=***,b=2");
+  CHECK(masked("token:abc") == "token:***");
+  CHECK(masked("HF_TOKEN abc") == "HF_TOKEN ***");
+  CHECK(masked(R"({"api_key": "abc", "lr": 1})") == R"({"api_key": "***", "lr": 1})");
+  CHECK(masked("https://user:abc@host/path?token=abc") == "https://***@host/path?token=***");
+  CHECK(masked("--url=https://host:80/a@b") == "--url=https://host:80/a@b");
+}
+
+TEST_CASE("masked_words: what counts tokens is no secret", "[launch]") {
+  const Words words = {"--tokenizer", "gpt2", "--max-tokens=4096", "num_tokens=3", "keyboard.py",
+                       "a:b",         "x = y"};
+  CHECK(masked_words(words) == words);
 }
 
 TEST_CASE("masked_value: a setting is hidden by its name, or by those of the pairs in it", "[launch]") {

@@ -45,7 +45,8 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("progress_watch: the first steps are noted as soon as all ranks have ended one", "[launch]") {
+TEST_CASE("progress_watch: first steps are noted as soon as a rank, and then another one, has ended one",
+          "[launch]") {
   Watched watched(1min);
   watched.silent_looks = 0;
   watched.watch.report(AttemptStarted{});
@@ -57,6 +58,25 @@ TEST_CASE("progress_watch: the first steps are noted as soon as all ranks have e
   CHECK(watched.notes[0].ranks[0].cpu_time == 3s);
   CHECK(watched.notes[0].ranks[0].memory_bytes == 110);
   CHECK_FALSE(watched.notes[0].ranks[1].cpu_time);
+}
+
+TEST_CASE("progress_watch: a rank that says nothing does not hold up the others", "[launch]") {
+  Watched watched(1min);
+  watched.silent_looks = 6;
+  watched.watch.report(AttemptStarted{});
+  while (watched.notes.size() < 2) watched.loop.run_one();
+  CHECK_FALSE(watched.notes[0].ranks[1].progress);
+  CHECK(watched.notes[1].ranks[1].progress);
+}
+
+TEST_CASE("progress_watch: the first step after a hang is noted", "[launch]") {
+  Watched watched(1min);
+  watched.silent_looks = 0;
+  watched.watch.report(AttemptStarted{});
+  while (watched.notes.empty()) watched.loop.run_one();
+  watched.watch.report(HangFound{});
+  while (watched.notes.size() < 2) watched.loop.run_one();
+  CHECK(watched.notes[1].ranks.size() == 2);
 }
 
 TEST_CASE("progress_watch: all running ranks are noted once a period, also those that say nothing",
