@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,10 +28,27 @@ struct ReportOptions {
   bool json = false;
 };
 
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(one, other, error);
+}
+
+// One that is given twice would count twice, and one that is the page would be lost.
+void require_distinct(const ReportOptions& options) {
+  for (auto log = options.logs.begin(); log != options.logs.end(); ++log) {
+    if (is_same_file(*log, options.output))
+      throw Error(
+          {.what = "is one of the logs", .where = "-o " + options.output, .hint = "name another file"});
+    if (std::any_of(options.logs.begin(), log, [&](const auto& other) { return is_same_file(other, *log); }))
+      throw Error({.what = "is given twice", .where = log->string()});
+  }
+}
+
 void report_job(const ReportOptions& options) {
   if (options.output.empty() && !options.json)
     throw Error({.what = "what is to be written is not said",
                  .hint = "acc report EVENTS -o FILE.html, or --json for the figures"});
+  require_distinct(options);
   EventLines lines = read_event_logs(options.logs);
   if (lines.lines.empty())
     throw Error({.kind = ErrorKind::config,

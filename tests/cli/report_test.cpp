@@ -54,6 +54,14 @@ TEST_CASE("cli: the report of a job that failed and was restarted", "[cli]") {
   for (const auto& [part, seconds] : figures["seconds"].items()) sum += seconds.get<double>();
   CHECK(sum == Approx(figures["wall_s"].get<double>()).epsilon(0.001));
 
+  const std::string log = folder.read("a.jsonl");
+  const Run lost = run_in(folder, {"acc", "report", "a.jsonl", "-o", "./a.jsonl"});
+  CHECK(lost.code == 2);
+  CHECK(lost.err == "acc: -o ./a.jsonl: is one of the logs (name another file)\n");
+  CHECK(folder.read("a.jsonl") == log);
+  CHECK(run_in(folder, {"acc", "report", "a.jsonl", "./a.jsonl", "--json"}).err ==
+        "acc: ./a.jsonl: is given twice\n");
+
   const std::string page = folder.read("a.html");
   CHECK_THAT(page, Contains("Succeeded after "));
   CHECK_THAT(page, Contains("no &lt;b&gt;space&lt;/b&gt; left"));

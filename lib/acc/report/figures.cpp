@@ -74,11 +74,13 @@ std::string outcome_text(const JobHistory& history) {
   if (!history.stop_signal.empty()) return fmt::format("Stopped by {} after {}.", history.stop_signal, after);
   if (*history.exit_code == 0) return fmt::format("Succeeded after {}.", after);
   if (!history.failed.empty()) return fmt::format("Failed after {}: {}", after, history.failed);
-  if (history.failures.empty())
-    return fmt::format("Failed with exit code {} after {}.", *history.exit_code, after);
-  const FailureRecord& last = history.failures.back();
-  return fmt::format("Failed after {}: rank {}{} ended with {}.", after, last.rank,
-                     last.host.empty() ? "" : " on " + last.host, last.status);
+  if (const std::optional<FailureRecord>& cause = history.cause)
+    return fmt::format("Failed after {}: rank {}{} ended with {}.", after, cause->rank,
+                       cause->host.empty() ? "" : " on " + cause->host, cause->status);
+  if (!history.attempts.empty() && !history.attempts.back().problem.empty())
+    return fmt::format("Failed with exit code {} after {}: {}.", *history.exit_code, after,
+                       history.attempts.back().problem);
+  return fmt::format("Failed with exit code {} after {}.", *history.exit_code, after);
 }
 
 int world_size_of(const JobHistory& history) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -39,7 +40,7 @@ void choose_run(EventLines& lines, std::string run_id) {
     for (const auto& [name, last] : runs) known.push_back(name);
     throw Error({.what = fmt::format("the logs have no run '{}'", run_id),
                  .where = "--run-id",
-                 .hint = "they have " + shorten(join(known, ", "), 200)});
+                 .hint = "they have " + shorten(printable(join(known, ", ")), 200)});
   }
   if (runs.size() > 1)
     lines.notes.push_back(
@@ -47,20 +48,21 @@ void choose_run(EventLines& lines, std::string run_id) {
   std::erase_if(lines.lines, [&](const EventLine& line) { return line.run_id != run_id; });
 }
 
-// A log to which several jobs with one run id were appended: a node that starts again after the end.
+// A log to which several jobs with one run id were appended: a node that starts again after all have ended.
 void choose_start(EventLines& lines) {
   std::set<std::string> nodes;
-  bool ended = false;
+  std::set<std::string> ended;
   std::size_t begin = 0;
   int starts = 1;
   for (std::size_t i = 0; i < lines.lines.size(); ++i) {
     const EventLine& line = lines.lines[i];
-    ended = ended || line.event == "finished" || line.event == "failed";
+    if (line.event == "finished" || line.event == "failed") ended.insert(line.node());
     if (line.event != "job_started") continue;
-    if (ended && nodes.contains(line.node())) {
+    // While others go on, it has come back to the same job.
+    if (nodes.contains(line.node()) && std::ranges::includes(ended, nodes)) {
       begin = i;
       ++starts;
-      ended = false;
+      ended.clear();
       nodes.clear();
     }
     nodes.insert(line.node());
@@ -173,19 +175,23 @@ class HistoryBuilder {
   // Each node says that it begins. The number of an attempt is also that of one in which nodes joined or
   // left.
   void add_attempt(const EventLine& line) {
-    const bool is_new = history_.attempts.empty() || history_.attempts.back().number != line.attempt ||
-                        !nodes_.insert(line.node()).second;
-    if (is_new) {
-      nodes_ = {line.node()};
-      history_.attempts.push_back({.number = line.attempt, .time = {line.time, 0}});
-    }
-    AttemptRecord& attempt = history_.attempts.back();
     const auto count = [&](const char* field) {
       return static_cast<int>(
           std::clamp<std::int64_t>(integer_in(line.fields, field).value_or(1), 1, kMaxRanks));
     };
-    attempt.nodes = count("nodes");
-    attempt.world_size = count("world_size");
+    const AttemptRecord attempt = {.number = line.attempt,
+                                   .time = {line.time, 0},
+                                   .nodes = count("nodes"),
+                                   .world_size = count("world_size")};
+    const auto is_same = [&](const AttemptRecord& last) {
+      return last.number == attempt.number && last.nodes == attempt.nodes &&
+             last.world_size == attempt.world_size;
+    };
+    const bool goes_on =
+        !history_.attempts.empty() && is_same(history_.attempts.back()) && nodes_.insert(line.node()).second;
+    if (goes_on) return;
+    nodes_ = {line.node()};
+    history_.attempts.push_back(attempt);
   }
 
   AttemptRecord* attempt_of(const EventLine& line) {
@@ -226,6 +232,7 @@ class HistoryBuilder {
       return known.attempt == failure.attempt && known.rank == failure.rank;
     });
     set_problem(line, fmt::format("rank {} failed with {}", failure.rank, failure.status));
+    if (line.event == "finished" && !history_.cause) history_.cause = failure;
     if (!is_known) history_.failures.push_back(std::move(failure));
   }
 

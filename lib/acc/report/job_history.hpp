@@ -81,6 +81,8 @@ struct JobHistory {
   std::vector<SettingRecord> settings = {};
   std::vector<AttemptRecord> attempts = {};
   std::vector<FailureRecord> failures = {};
+  /// Of these the one by which the job has ended; absent: it has not ended by a worker's failure.
+  std::optional<FailureRecord> cause = {};
   std::vector<Moment> moments = {};
   /// In which all ranks hung, or were suspended.
   std::vector<TimeSpan> standstills = {};

@@ -19,7 +19,11 @@ TEST_CASE("outcome_text: how a job ended is one sentence", "[report]") {
   CHECK(outcome_text(history) == "Succeeded after 1 min 30 s, with 2 restarts.");
   history.exit_code = 7;
   CHECK(outcome_text(history) == "Failed with exit code 7 after 1 min 30 s, with 2 restarts.");
+  history.attempts = {{.problem = "all ranks hung"}};
   history.failures = {{.rank = 3, .host = "node1", .status = "SIGSEGV"}};
+  CHECK(outcome_text(history) ==
+        "Failed with exit code 7 after 1 min 30 s, with 2 restarts: all ranks hung.");
+  history.cause = history.failures[0];
   CHECK(outcome_text(history) ==
         "Failed after 1 min 30 s, with 2 restarts: rank 3 on node1 ended with SIGSEGV.");
   history.stop_signal = "SIGINT";

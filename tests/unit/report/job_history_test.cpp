@@ -87,6 +87,37 @@ TEST_CASE("job_history: of several runs, and of several starts of one, the last 
   CHECK_THROWS_WITH(job_history(lines, "c"), Catch::Contains("the logs have no run 'c'"));
 }
 
+TEST_CASE("job_history: a node that comes back to a job that goes on begins no other one", "[report]") {
+  EventLogText log("node0");
+  log.add(100, "job_started").add(101, "attempt_started").progress(160, 0, 0, 60, 0).add(200, "finished");
+  EventLogText other("node1", 1);
+  other.add(100, "job_started").add(101, "attempt_started").add(150, "failed").add(155, "job_started");
+  const JobHistory history = history_of(log, other);
+  CHECK(history.time.length() == 100);
+  CHECK(history.notes.empty());
+}
+
+TEST_CASE("job_history: fewer nodes are another attempt, also under the same number", "[report]") {
+  EventLogText log;
+  log.add(100, "attempt_started", 0, R"("nodes":2,"world_size":2)").progress(110, 0, 0, 5, 0);
+  EventLogText before("node1", 1);
+  before.add(100, "attempt_started", 0, R"("nodes":2,"world_size":2)");
+  EventLogText after("node1", 0);
+  after.add(150, "attempt_started", 0, R"("nodes":1,"world_size":1)").progress(160, 0, 0, 5, 0);
+  const JobHistory history = history_of(log, before, after);
+  REQUIRE(history.attempts.size() == 2);
+  CHECK(history.attempts[0].time.end == 150);
+}
+
+TEST_CASE("job_history: only the last failure's rank is named as the job's end", "[report]") {
+  const std::string cause = R"("cause":{"rank":1,"attempt":0,"exit_code":7})";
+  EventLogText log;
+  log.add(100, "attempt_started").add(110, "restarting", 0, R"("restart":1,)" + cause);
+  log.add(111, "attempt_started", 1).add(150, "finished", 1, R"("exit_code":124,"cause":null)");
+  CHECK(history_of(log).failures.size() == 1);
+  CHECK_FALSE(history_of(log).cause);
+}
+
 TEST_CASE("job_history: a hang lasts until a step ends, or the attempt", "[report]") {
   EventLogText log;
   log.add(100, "attempt_started")
