@@ -197,8 +197,9 @@ def follows_logs(place, command):
         need(reader.returncode == 0 and "hello" not in text, text)
 
 
-def on_terminal(place, command, *parts, answer=None):
-    """Runs the command as the leader of a session with a terminal. `answer`: a text that it shows, and the keys to press then."""
+def on_terminal(place, command, *parts, answers=()):
+    """Runs the command as the leader of a session with a terminal. `answers`: texts that it shows, and the keys to press then."""
+    answers = list(answers)
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(place.folder)
@@ -207,9 +208,8 @@ def on_terminal(place, command, *parts, answer=None):
     with contextlib.suppress(OSError):  # EIO: the other end of the terminal is closed
         while select.select([terminal], [], [], LIMIT)[0]:
             text += os.read(terminal, 65536).decode()
-            if answer and answer[0] in text:
-                os.write(terminal, answer[1])
-                answer = None
+            if answers and answers[0][0] in text:
+                os.write(terminal, answers.pop(0)[1])
     os.kill(pid, signal.SIGKILL) if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) else None
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
@@ -221,7 +221,8 @@ def on_terminal(place, command, *parts, answer=None):
 def watches(place, command):
     place.environment["TERM"] = "xterm"
     with place.job() as job:
-        on_terminal(place, command, "acc top  ", answer=(f"- {job}  up ", b"q"))
+        # Jobs of other tests may be running, too.
+        on_terminal(place, command, answers=[("acc top  ", f"/{job}\r".encode()), (f"- {job}  up ", b"q")])
 
 
 def attaches(*parts):

@@ -16,9 +16,13 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 
 ACC = pathlib.Path(sys.argv[1]).resolve()
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/package"
+
+# Other jobs of this user may be running, too: those of other tests.
+NOTHING = "no (job of yours is running|rank matches the filter)"
 
 # Rank 1 does a step for each line that it reads; rank 0 is in a collective all the time.
 WORKER = """
@@ -52,13 +56,14 @@ class Top:
 
     def shown(self, pattern):
         """Waits until a frame, or what follows the last one, has the pattern."""
+        give_up = time.monotonic() + 60
         while True:
             frame = self.text.rsplit("\x1b[?2026h", 1)[-1]
             plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", frame)
             match = re.search(pattern, plain)
             if match:
                 return match
-            assert select.select([self.keyboard], [], [], 20)[0], f"{pattern} is not shown:\n{plain}"
+            assert select.select([self.keyboard], [], [], 20)[0] and time.monotonic() < give_up, f"{pattern} is not shown:\n{plain}"
             self.text += os.read(self.keyboard, 65536).decode()
 
     def ends(self):
@@ -84,8 +89,8 @@ def start_job(folder):
 
 
 def a_job_is_shown_as_it_goes_on(folder):
-    top = Top()
-    top.shown("no job of yours is running")
+    top = Top(folder.name)  # which is in the job's command
+    top.shown(NOTHING)
     job = start_job(folder)
     steps = open(folder / "pipe", "w")
     top.shown(r"0 sleeping +all_reduce")
@@ -108,24 +113,24 @@ def a_job_is_shown_as_it_goes_on(folder):
     top.press("y")
     top.shown(r"has ended with exit code")
     top.press(" ")
-    top.shown("no job of yours is running")
+    top.shown(NOTHING)
     top.press("q")
     assert top.ends() == 0
     steps.close()
     job.wait()
 
 
-def the_terminal_is_restored_however_it_ends(_):
+def the_terminal_is_restored_however_it_ends(folder):
     for end in (lambda top: top.press("\x03"), lambda top: top.process.terminate()):
-        top = Top()
-        top.shown("no job of yours is running")
+        top = Top(folder.name)
+        top.shown(NOTHING)
         end(top)
         assert top.ends() in (0, -signal.SIGTERM)
 
 
-def it_is_drawn_for_the_size_of_the_terminal(_):
-    top = Top(columns=60, NO_COLOR="1")
-    top.shown("no job of yours")
+def it_is_drawn_for_the_size_of_the_terminal(folder):
+    top = Top(folder.name, columns=60, NO_COLOR="1")
+    top.shown(NOTHING)
     fcntl.ioctl(top.screen, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 200, 0, 0))
     top.process.send_signal(signal.SIGWINCH)
     top.shown("MEMORY +LOSS +UP +THREADS +PID OUTPUT")
