@@ -112,7 +112,7 @@ def main():
     Run(TWO_TRAININGS, after, "1").check(0, 4)
     Run(ONE_RANK_FARTHER, after, "1", processes=2).check(0, 4)
     # --max-restarts bounds all of them.
-    Run(AT_STEP_3, after, "5", "--max-restarts", "1").check(7, 1)
+    Run(AT_STEP_3, after, "5", "--max-restarts", "1").check(7, 1, "has no effect: there are no more restarts than 1 (--max-restarts)")
     # Wherever the files of the job are, and by the variable.
     with tempfile.TemporaryDirectory(prefix="acc-stall-") as logs:
         Run(AT_STEP_3, "--log-dir", logs, ACC_RESTARTS_WITHOUT_PROGRESS="1").check(7, 1, REASON.format(3, "1 restart"))
