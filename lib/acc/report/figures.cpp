@@ -41,7 +41,7 @@ Json failures_json(const JobHistory& history) {
                         {"host", failure.host},
                         {"status", failure.status},
                         {"message", failure.message},
-                        {"last_words", failure.last_words}});
+                        {"last_words", failure.stderr_tail}});
   }
   return failures;
 }

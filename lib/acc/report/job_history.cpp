@@ -226,7 +226,7 @@ class HistoryBuilder {
         .host = text_in(*cause, "host"),
         .status = status_text(*cause),
         .message = text_in(*cause, "message"),
-        .last_words = text_in(*cause, "last_words")};
+        .stderr_tail = text_in(*cause, "last_words")};
     // Each node tells it.
     const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& known) {
       return known.attempt == failure.attempt && known.rank == failure.rank;

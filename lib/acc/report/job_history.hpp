@@ -36,7 +36,7 @@ struct FailureRecord {
   /// `exit code 1`, `SIGKILL`, with `out of memory` if that is known.
   std::string status = {};
   std::string message = {};
-  std::string last_words = {};
+  std::string stderr_tail = {};
 };
 
 /// The workers' life from one start to the next, on all nodes.

@@ -385,7 +385,7 @@ std::string failure_entry(const JobHistory& history, const FailureRecord& failur
                                  failure.rank, html_text(failure.host), failure.attempt,
                                  since_begin(history, failure.time), html_text(failure.status));
   if (!failure.message.empty()) text += "<p>" + html_text(failure.message) + "</p>\n";
-  if (!failure.last_words.empty()) text += "<pre>" + html_text(failure.last_words) + "</pre>\n";
+  if (!failure.stderr_tail.empty()) text += "<pre>" + html_text(failure.stderr_tail) + "</pre>\n";
   return text;
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("job_history: logs of several nodes are one job, whose failure is told
   CHECK(history.attempts[0].problem == "rank 3 failed with SIGKILL, out of memory");
   CHECK(history.attempts[0].ranks.size() == 2);
   REQUIRE(history.failures.size() == 1);
-  CHECK(history.failures[0].last_words == "lost");
+  CHECK(history.failures[0].stderr_tail == "lost");
   REQUIRE(history.moments.size() == 1);
   CHECK(history.moments[0].text == "restart 1: rank 3 failed with SIGKILL, out of memory");
   REQUIRE(history.settings.size() == 1);
