@@ -25,6 +25,7 @@
 #include "acc/metrics/metrics_server.hpp"
 #include "acc/plan/flag_grammars.hpp"
 #include "commands.hpp"
+#include "running_jobs.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -53,15 +54,7 @@ FoundJobs jobs_of_machine() {
 
 std::vector<Metric> read_metrics() {
   const FoundJobs found = jobs_of_machine();
-  const ProcessTable processes = ProcessTable::read();
-  const std::vector<GpuProcess> gpus = query_gpu_processes();
-  std::vector<JobUsage> usage;
-  for (const RunningJob& job : found.running) {
-    JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
-    for (const RankView& rank : job.view.ranks)
-      of_job.ranks.push_back(rank_usage(rank, {}, processes, {}, gpus));
-  }
-  return job_metrics(usage, found.silent.size(), host_name());
+  return job_metrics(usage_of(found.running, {}, ProcessTable::read(), {}), found.silent.size(), host_name());
 }
 
 // Several clients that ask at once get one answer: a job that does not answer takes seconds.

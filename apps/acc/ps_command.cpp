@@ -40,14 +40,7 @@ std::vector<JobUsage> measure(const std::vector<RunningJob>& jobs) {
   const ProcessTable now = ProcessTable::read();
   const auto interval =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-  const std::vector<GpuProcess> gpus = query_gpu_processes();
-  std::vector<JobUsage> usage;
-  for (const RunningJob& job : jobs) {
-    JobUsage& job_usage = usage.emplace_back(JobUsage{.job = job.view});
-    for (const RankView& rank : job.view.ranks)
-      job_usage.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
-  }
-  return usage;
+  return usage_of(jobs, before, now, interval);
 }
 
 int show_stacks(const std::string& name) {

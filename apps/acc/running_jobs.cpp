@@ -27,4 +27,17 @@ RunningJob running_job(const std::string& name) {
   return std::move(found.running.at(choose_job(views, found.silent, name)));
 }
 
+std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
+                               const ProcessTable& now, std::chrono::milliseconds interval) {
+  std::vector<JobUsage> usage;
+  if (jobs.empty()) return usage;
+  const std::vector<GpuProcess> gpus = query_gpu_processes();
+  for (const RunningJob& job : jobs) {
+    JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
+    for (const RankView& rank : job.view.ranks)
+      of_job.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
+  }
+  return usage;
+}
+
 }  // namespace acc::launcher

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include "acc/control/control_client.hpp"
+#include "acc/control/job_table.hpp"
+#include "acc/control/process_table.hpp"
 
 namespace acc::launcher {
 
@@ -13,5 +17,9 @@ FoundJobs running_jobs();
 
 /// Finds a job by id, by a prefix of it, or by a process of it. Throws Error{usage}.
 RunningJob running_job(const std::string& name);
+
+/// The jobs with the resource use of their ranks in `now`; CPU use is since `before`, `interval` ago.
+std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
+                               const ProcessTable& now, std::chrono::milliseconds interval);
 
 }  // namespace acc::launcher

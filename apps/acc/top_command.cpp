@@ -31,6 +31,7 @@
 #include "acc/top/top_screen.hpp"
 #include "acc/top/top_state.hpp"
 #include "commands.hpp"
+#include "running_jobs.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -93,7 +94,7 @@ class TopReader {
       ProcessTable now = ProcessTable::read();
       const auto time = std::chrono::steady_clock::now();
       const std::vector<JobUsage> usage =
-          usage_of(found, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
+          usage_of(found.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
       before = std::move(now);
       measured = time;
       rates.observe(usage, asked);
@@ -103,19 +104,6 @@ class TopReader {
       ::eventfd_write(shared.arrived.get(), 1);
       shared.ends.wait_for(lock, interval, [&] { return shared.has_ended; });
     }
-  }
-
-  static std::vector<JobUsage> usage_of(const FoundJobs& found, const ProcessTable& before,
-                                        const ProcessTable& now, milliseconds elapsed) {
-    const std::vector<GpuProcess> gpus =
-        found.running.empty() ? std::vector<GpuProcess>() : query_gpu_processes();
-    std::vector<JobUsage> usage;
-    for (const RunningJob& job : found.running) {
-      JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
-      for (const RankView& rank : job.view.ranks)
-        of_job.ranks.push_back(rank_usage(rank, before, now, elapsed, gpus));
-    }
-    return usage;
   }
 
   std::shared_ptr<Shared> shared_;

@@ -23,13 +23,9 @@ std::string gpus_of(const RankUsage& usage) {
   return parts.empty() ? "-" : join(parts, ", ");
 }
 
-// `data`, and from a second on `data 3s`; in a collective, its name; `, slow in data` of a straggler.
+// With `, slow in data` of a straggler.
 std::string doing(const ProgressView& progress) {
-  const bool waits = !progress.collective.empty();
-  const std::string& name = waits ? progress.collective : progress.section;
-  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(waits ? progress.in_collective
-                                                                                 : progress.in_section);
-  const std::string text = since.count() < 1000 ? name : name + " " + short_duration(since);
+  const std::string text = section_text(progress);
   return progress.slow_in.empty() ? text : text + ", slow in " + progress.slow_in;
 }
 
@@ -146,6 +142,14 @@ nlohmann::json job_list(const std::vector<JobUsage>& jobs) {
     list.push_back(job);
   }
   return list;
+}
+
+std::string section_text(const ProgressView& progress) {
+  const bool waits = !progress.collective.empty();
+  const std::string& name = waits ? progress.collective : progress.section;
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(waits ? progress.in_collective
+                                                                                 : progress.in_section);
+  return since.count() < 1000 ? name : name + " " + short_duration(since);
 }
 
 std::string short_duration(std::chrono::milliseconds duration) {

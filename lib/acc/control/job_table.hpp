@@ -24,6 +24,9 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
 /// The output of `acc ps --json`: to_json(JobView) with the resource use of each rank.
 nlohmann::json job_list(const std::vector<JobUsage>& jobs);
 
+/// What a rank is doing: `data`, from a second on `data 3s`; in a collective, its name.
+std::string section_text(const ProgressView& progress);
+
 /// `12s`, `3m05s`, `2h07m`, `4d03h`.
 std::string short_duration(std::chrono::milliseconds duration);
 

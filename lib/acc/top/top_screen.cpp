@@ -35,16 +35,12 @@ std::string short_rate(const std::optional<double>& rate) {
   return *rate == 0 || *rate >= 100 ? fmt::format("{:.0f}", *rate) : fmt::format("{:.3g}", *rate);
 }
 
-// `data`, and from a second on `data 3s`; in a collective, its name; what makes the rank stand out before it.
+// First what makes the rank stand out.
 std::string describe_section(const TopRank& rank) {
   if (!rank.view.ended.empty()) return rank.view.ended;
   if (!rank.view.progress) return std::string(kNothing);
   const ProgressView& progress = *rank.view.progress;
-  const bool waits = !progress.collective.empty();
-  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(waits ? progress.in_collective
-                                                                                 : progress.in_section);
-  const std::string& name = waits ? progress.collective : progress.section;
-  const std::string text = since.count() < 1000 ? name : name + " " + short_duration(since);
+  const std::string text = section_text(progress);
   if (!progress.slow_in.empty()) return "slow in " + progress.slow_in + ": " + text;
   return rank.is_awaited ? "awaited: " + text : text;
 }

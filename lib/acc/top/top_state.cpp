@@ -101,10 +101,7 @@ void TopState::show(TopReading reading) {
 
 void TopState::keep_selection() {
   const std::vector<TopLine> all = lines();
-  const bool stays = std::ranges::any_of(all, [&](const TopLine& line) {
-    return line.job->job.id == selected_job_ &&
-           (line.rank == nullptr ? !selected_rank_ : selected_rank_ == line.rank->view.rank);
-  });
+  const bool stays = std::ranges::any_of(all, [&](const TopLine& line) { return is_selected(line); });
   if (all.empty()) {
     selected_job_.clear();
     selected_rank_.reset();
@@ -119,12 +116,14 @@ void TopState::select(const TopLine& line) {
   selected_rank_ = line.rank == nullptr ? std::nullopt : std::optional(line.rank->view.rank);
 }
 
+bool TopState::is_selected(const TopLine& line) const {
+  return line.job->job.id == selected_job_ &&
+         (line.rank == nullptr ? !selected_rank_ : selected_rank_ == line.rank->view.rank);
+}
+
 std::size_t TopState::selected() const {
   const std::vector<TopLine> all = lines();
-  const auto line = std::ranges::find_if(all, [&](const TopLine& one) {
-    return one.job->job.id == selected_job_ &&
-           (one.rank == nullptr ? !selected_rank_ : selected_rank_ == one.rank->view.rank);
-  });
+  const auto line = std::ranges::find_if(all, [&](const TopLine& one) { return is_selected(one); });
   return line == all.end() ? 0 : static_cast<std::size_t>(line - all.begin());
 }
 
@@ -192,8 +191,8 @@ void TopState::fold() {
 TopAction TopState::action(TopAction::Kind kind) const {
   TopAction asked{.kind = kind, .job = selected_job_, .rank = selected_rank_};
   for (const TopLine& line : lines()) {
-    if (line.rank != nullptr && line.job->job.id == selected_job_ && line.rank->view.rank == selected_rank_)
-      asked.pid = line.rank->view.ended.empty() ? line.rank->view.pid : 0;
+    if (line.rank != nullptr && is_selected(line) && line.rank->view.ended.empty())
+      asked.pid = line.rank->view.pid;
   }
   return asked;
 }

@@ -106,6 +106,7 @@ class TopState {
   void press_in_filter(const KeyPress& press);
   void move(std::ptrdiff_t lines);
   void select(const TopLine& line);
+  bool is_selected(const TopLine& line) const;
   void keep_selection();
   void fold();
   TopAction action(TopAction::Kind kind) const;
