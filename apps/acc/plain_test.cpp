@@ -40,12 +40,19 @@ device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if gpu else 
 backend = "nccl" if gpu else "gloo"
 checks = []
 
+# torch 2.11 sometimes aborts while the interpreter ends.
+def leave(code):
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
 def check(name, function):
     began = time.monotonic()
     try:
         function()
     except Exception as error:
-        sys.exit(f"acc test: rank {rank}: {name}: {error}")
+        print(f"acc test: rank {rank}: {name}: {error}", file=sys.stderr)
+        leave(1)
     checks.append({"name": name, "passed": True, "seconds": time.monotonic() - began, "failure": ""})
 
 # PYTHONOPTIMIZE removes assertions.
@@ -107,9 +114,7 @@ elif rank == 0:
         print(f"{one['name']:<24} ok ({one['seconds'] * 1e3:.1f} ms)")
     print(f"not tested: {not_tested}")
 dist.destroy_process_group()
-# torch 2.11 sometimes aborts while the interpreter ends.
-sys.stdout.flush()
-os._exit(0)
+leave(0)
 )python";
 
 bool has_torch(const std::string& python, const Environment& environment) {
