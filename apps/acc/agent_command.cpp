@@ -41,7 +41,7 @@ void check_places(const LaunchInputs& given, const std::vector<JobHost>& hosts, 
   LaunchInputs inputs = given;
   const std::optional<int> all_slots = total_slots(hosts, flag);
   for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
-    inputs.host = place_of_host(hosts, rank, flag, all_slots);
+    inputs.host = allocation_of_host(hosts, rank, flag, all_slots);
     Settings settings(inputs);
     ask_engine(inputs, settings);
   }

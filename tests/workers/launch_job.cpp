@@ -31,7 +31,7 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
     plan.hang.timeout = std::chrono::milliseconds(std::stoi(value));
     plan.output.observed = true;
   } else if (key == "on_hang") {
-    plan.hang.then = value == "kill" ? acc::launcher::OnHang::kill : acc::launcher::OnHang::restart;
+    plan.hang.action = value == "kill" ? acc::launcher::OnHang::kill : acc::launcher::OnHang::restart;
   } else if (key == "attach") {
     plan.attach = std::stoi(value);
     plan.output.redirects = {.default_streams = acc::launcher::Streams::both,

@@ -220,7 +220,7 @@ bool Agent::goes_on() {
                               .exit_code = shell_code(report_.first_failure->status),
                               .reached = tell_progress(decision.restart)});
     } else if (report_.hung) {
-      const bool again = plan_.hang.then == OnHang::restart && attempt_ < plan_.max_restarts;
+      const bool again = plan_.hang.action == OnHang::restart && attempt_ < plan_.max_restarts;
       parts_.rendezvous.fail({.again = again,
                               .text = "the workers of node " + parts_.host + " hang",
                               .exit_code = kHungCode,
@@ -351,9 +351,9 @@ void Agent::start_worker(int local_rank) {
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   const int shown_rank = plan_.output.first_local_rank + local_rank;
-  if (plan_.output.tee.of(shown_rank) != Streams::none) {
+  if (plan_.output.tee.streams_of(shown_rank) != Streams::none) {
     start.line_prefix = line_prefix(plan_.output.line_prefix_template,
-                                    place_of_worker(plan_, local_rank, attempt), shown_rank, parts_.host);
+                                    worker_env_of(plan_, local_rank, attempt), shown_rank, parts_.host);
   }
   if (!plan_.cpus_of_rank.empty()) start.binding = plan_.cpus_of_rank[static_cast<std::size_t>(local_rank)];
   if (plan_.attach) {
@@ -531,11 +531,11 @@ bool Agent::is_running(int attempt) const {
 
 void Agent::on_hang(const AgentEvent& event) {
   if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && is_running(hung->attempt))
-    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.watch});
+    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.action, plan_.hang.watch});
   if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && is_running(more->attempt))
     parts_.reporter.report(HangStacksFound{more->text});
   if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && is_running(all->attempt))
-    hung_ = plan_.hang.then != OnHang::report;
+    hung_ = plan_.hang.action != OnHang::report;
 }
 
 void Agent::signal_workers(int signal) {

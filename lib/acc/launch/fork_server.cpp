@@ -129,9 +129,12 @@ bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
 
 void ForkServer::start(const rlimit& open_files) {
   const PreloadEnvironment given = preload_environment(plan_);
-  std::vector<std::string> command = {
-      plan_.worker_command.front(),     "-c", kRunProgram, join(plan_.preload, ","), join(given.own, ","),
-      fmt::to_string(SYS_set_mempolicy)};
+  std::vector<std::string> command = {plan_.worker_command.front(),
+                                      "-c",
+                                      kRunProgram,
+                                      join(plan_.preload, ","),
+                                      join(given.per_worker, ","),
+                                      fmt::to_string(SYS_set_mempolicy)};
   command.insert(command.end(), plan_.worker_command.begin() + 1, plan_.worker_command.end());
   if (plan_.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
   const Descriptor text = make_file(kProgram);

@@ -38,8 +38,8 @@ StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams s
   const bool listed = admits(output.ranks_filter, worker.rank) &&
                       (output.no_logs || admits(output.local_ranks_filter, worker.local_rank));
   const bool files = has_folder && !output.no_logs;
-  const bool tee = files && has(output.tee.of(worker.local_rank), stream);
-  const bool redirected = files && has(output.redirects.of(worker.local_rank), stream);
+  const bool tee = files && has(output.tee.streams_of(worker.local_rank), stream);
+  const bool redirected = files && has(output.redirects.streams_of(worker.local_rank), stream);
   const bool console = listed && (tee || !redirected);
   return {.file = tee || redirected,
           .console = console,

@@ -115,13 +115,13 @@ Environment parallelism_environment(const Settings& settings) {
 
 namespace {
 
-bool is_older(std::string_view version, std::string_view than) {
+bool is_older(std::string_view version, std::string_view other) {
   const auto numbers = [](std::string_view text) {
     std::vector<std::int64_t> result;
     for (const std::string& part : split(text, '.')) result.push_back(parse_integer(part).value_or(0));
     return result;
   };
-  return numbers(version) < numbers(than);
+  return numbers(version) < numbers(other);
 }
 
 }  // namespace

@@ -41,13 +41,13 @@ bool flag_begins_with(std::string_view flag, std::string_view beginning) {
 }
 
 std::vector<KnownFlag> flags_of(Dialect dialect) {
-  std::vector<KnownFlag> known;
+  std::vector<KnownFlag> flags;
   for (const SettingSpec& spec : schema()) {
     for (const Flag& flag : spec.flags) {
-      if (exists_in(flag, dialect)) known.push_back({&spec, &flag});
+      if (exists_in(flag, dialect)) flags.push_back({&spec, &flag});
     }
   }
-  return known;
+  return flags;
 }
 
 // As in argparse, -1 or -.5 is a value, not an option.
@@ -58,13 +58,13 @@ bool is_negative_number(std::string_view word) {
 class Parser {
  public:
   Parser(const std::vector<std::string>& words, Dialect dialect)
-      : words_(words), dialect_(dialect), known_(flags_of(dialect)) {}
+      : words_(words), dialect_(dialect), options_(flags_of(dialect)) {}
 
   CommandLine parse() {
     while (next_ < words_.size() && !result_.help && !result_.version) {
       const std::string& word = words_[next_];
       if (word == "--") {
-        ended_ = true;
+        options_ended_ = true;
         ++next_;
         break;
       }
@@ -85,18 +85,18 @@ class Parser {
     result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     std::vector<std::string>& program = result_.program;
     // argparse removes the first `--`, also behind the program.
-    if (!ended_ && program.size() > 1 && program[1] == "--") program.erase(program.begin() + 1);
+    if (!options_ended_ && program.size() > 1 && program[1] == "--") program.erase(program.begin() + 1);
   }
 
   // As in argparse, a word with a blank is an option only if it begins with a known one.
   bool is_option(const std::string& word) const {
     if (word.size() < 2 || word.front() != '-' || is_negative_number(word)) return false;
     if (word.find(' ') == std::string::npos) return true;
-    const std::string wanted = is_long(word) ? word.substr(0, word.find('=')) : word.substr(0, 2);
-    return std::ranges::any_of(known_, [&](const KnownFlag& known) {
-      const std::string_view spelling = known.flag->spelling;
-      return same_flag(spelling, wanted) ||
-             (dialect_ == Dialect::torchrun && is_long(wanted) && flag_begins_with(spelling, wanted));
+    const std::string prefix = is_long(word) ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    return std::ranges::any_of(options_, [&](const KnownFlag& option) {
+      const std::string_view spelling = option.flag->spelling;
+      return same_flag(spelling, prefix) ||
+             (dialect_ == Dialect::torchrun && is_long(prefix) && flag_begins_with(spelling, prefix));
     });
   }
 
@@ -115,20 +115,20 @@ class Parser {
       result_.help = result_.help_all = true;
       return;
     }
-    const KnownFlag known = find_long(name, word);
+    const KnownFlag option = find_long(name, word);
     std::optional<std::string> value;
     if (equals != std::string::npos) value = word.substr(equals + 1);
     const std::size_t first = next_ - 1;
-    store(known, name, value);
-    add_typed(known, {words_.begin() + to_offset(first), words_.begin() + to_offset(next_)});
+    store(option, name, value);
+    add_typed(option, {words_.begin() + to_offset(first), words_.begin() + to_offset(next_)});
   }
 
   KnownFlag find_long(const std::string& name, const std::string& word) const {
     std::vector<KnownFlag> beginnings;
-    for (const KnownFlag& known : known_) {
-      const std::string_view spelling = known.flag->spelling;
-      if (same_flag(spelling, name)) return known;
-      if (is_long(spelling) && flag_begins_with(spelling, name)) beginnings.push_back(known);
+    for (const KnownFlag& option : options_) {
+      const std::string_view spelling = option.flag->spelling;
+      if (same_flag(spelling, name)) return option;
+      if (is_long(spelling) && flag_begins_with(spelling, name)) beginnings.push_back(option);
     }
     if (dialect_ == Dialect::torchrun && !beginnings.empty()) return only_one(name, std::move(beginnings));
     // accelerate takes no abbreviations: what one may stand for is the best advice.
@@ -141,19 +141,19 @@ class Parser {
   // Scripts use abbreviations such as `--node 1` for --node-rank, so flags that torchrun 2.11 lacks are
   // candidates only if there are no others.
   static KnownFlag only_one(const std::string& name, std::vector<KnownFlag> beginnings) {
-    const auto is_new = [](const KnownFlag& known) { return known.flag->new_to_torchrun; };
+    const auto is_new = [](const KnownFlag& option) { return option.flag->new_to_torchrun; };
     if (!std::ranges::all_of(beginnings, is_new)) std::erase_if(beginnings, is_new);
     const SettingSpec* first = beginnings.front().spec;
-    const bool one =
-        std::ranges::all_of(beginnings, [&](const KnownFlag& known) { return known.spec == first; });
-    if (!one) fail_ambiguous(name, beginnings);
+    const bool is_unambiguous =
+        std::ranges::all_of(beginnings, [&](const KnownFlag& option) { return option.spec == first; });
+    if (!is_unambiguous) fail_ambiguous(name, beginnings);
     return beginnings.front();
   }
 
   // Candidates for a hint, with `-` or `_` as in the unknown flag.
   std::vector<std::string> all_spellings(const std::string& name) const {
     std::vector<std::string> result = {std::string(kHelp), std::string(kHelpAll), std::string(kVersion)};
-    for (const KnownFlag& known : known_) result.push_back(with_dashes_of(name, known.flag->spelling));
+    for (const KnownFlag& option : options_) result.push_back(with_dashes_of(name, option.flag->spelling));
     return result;
   }
 
@@ -167,7 +167,7 @@ class Parser {
   [[noreturn]] static void fail_ambiguous(const std::string& name, const std::vector<KnownFlag>& beginnings) {
     std::vector<std::string> names;
     names.reserve(beginnings.size());
-    for (const KnownFlag& known : beginnings) names.emplace_back(known.flag->spelling);
+    for (const KnownFlag& option : beginnings) names.emplace_back(option.flag->spelling);
     fail("", fmt::format("ambiguous option: {} could match {}", name, join(names, ", ")));
   }
 
@@ -179,36 +179,36 @@ class Parser {
         result_.help = true;
         return;
       }
-      const auto known =
-          std::ranges::find_if(known_, [&](const KnownFlag& k) { return k.flag->spelling == spelling; });
-      if (known == known_.end()) fail("", "unrecognized arguments: " + word);
-      if (!known->flag->needs_argument()) {
-        store(*known, spelling, std::nullopt);
-        add_typed(*known, {spelling});
+      const auto option = std::ranges::find_if(
+          options_, [&](const KnownFlag& candidate) { return candidate.flag->spelling == spelling; });
+      if (option == options_.end()) fail("", "unrecognized arguments: " + word);
+      if (!option->flag->needs_argument()) {
+        store(*option, spelling, std::nullopt);
+        add_typed(*option, {spelling});
         continue;
       }
       std::string rest = word.substr(i + 1);
       if (rest.starts_with('=')) rest.erase(0, 1);
       const bool has_rest = i + 1 < word.size();
-      store(*known, spelling, has_rest ? std::optional(rest) : std::nullopt);
-      add_typed(*known, {spelling, has_rest ? rest : words_[next_ - 1]});
+      store(*option, spelling, has_rest ? std::optional(rest) : std::nullopt);
+      add_typed(*option, {spelling, has_rest ? rest : words_[next_ - 1]});
       return;
     }
   }
 
-  void store(const KnownFlag& known, const std::string& spelling, std::optional<std::string> text) {
-    const std::string where = "argument " + spellings(*known.flag);
+  void store(const KnownFlag& option, const std::string& spelling, std::optional<std::string> text) {
+    const std::string where = "argument " + spellings(*option.flag);
     Value value;
-    if (!known.flag->needs_argument() && !text) {
-      value = implicit_value(*known.flag);
-    } else if (!known.flag->needs_argument() && known.spec->type == ValueType::boolean) {
+    if (!option.flag->needs_argument() && !text) {
+      value = implicit_value(*option.flag);
+    } else if (!option.flag->needs_argument() && option.spec->type == ValueType::boolean) {
       fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");
     } else {
       if (!text) text = next_value(where);
-      value = parse_setting(*known.spec, *text, where);
+      value = parse_setting(*option.spec, *text, where);
     }
-    Setting& flag = result_.flags[known.spec->id];
-    if (known.spec->type == ValueType::list) {
+    Setting& flag = result_.flags[option.spec->id];
+    if (option.spec->type == ValueType::list) {
       Value list = flag.value.is_null() ? Value::array() : std::move(flag.value);
       list.push_back(value);
       value = std::move(list);
@@ -216,11 +216,11 @@ class Parser {
     flag = {std::move(value), spelling};
   }
 
-  void add_typed(const KnownFlag& known, std::vector<std::string> words) {
-    result_.typed.push_back({.setting = known.spec->id, .words = std::move(words)});
+  void add_typed(const KnownFlag& option, std::vector<std::string> words) {
+    result_.typed.push_back({.setting = option.spec->id, .words = std::move(words)});
   }
 
-  static std::ptrdiff_t to_offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
+  static std::ptrdiff_t to_offset(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
 
   std::string next_value(const std::string& where) {
     if (next_ == words_.size() || is_option(words_[next_])) fail(where, "expected one argument");
@@ -229,10 +229,10 @@ class Parser {
 
   const std::vector<std::string>& words_;
   Dialect dialect_;
-  std::vector<KnownFlag> known_;
+  std::vector<KnownFlag> options_;
   std::size_t next_ = 0;
   /// `--` ended the options.
-  bool ended_ = false;
+  bool options_ended_ = false;
   CommandLine result_ = {};
 };
 

@@ -27,10 +27,10 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
 void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   for (const std::string& text : settings[key::wrap_rank]) {
     RankWrap wrap = parse_wrap(text, settings.origin(key::wrap_rank));
-    const WorkerProgram found =
+    const WorkerProgram program =
         find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
-    if (found.problem) plan.problems.push_back(*found.problem);
-    wrap.program = found.file;
+    if (program.problem) plan.problems.push_back(*program.problem);
+    wrap.program = program.file;
     plan.wraps.push_back(std::move(wrap));
   }
 }
@@ -68,11 +68,11 @@ void plan_debugging(const LaunchInputs& inputs, const Settings& settings, Launch
 }
 
 const RankWrap* wrap_of(const LaunchPlan& plan, int rank) {
-  const RankWrap* found = nullptr;
+  const RankWrap* match = nullptr;
   for (const RankWrap& wrap : plan.wraps) {
-    if (wrap.rank == rank || (!wrap.rank && (found == nullptr || !found->rank))) found = &wrap;
+    if (wrap.rank == rank || (!wrap.rank && (match == nullptr || !match->rank))) match = &wrap;
   }
-  return found;
+  return match;
 }
 
 std::vector<std::string> wrapped_command(const LaunchPlan& plan, int rank, int local_rank) {

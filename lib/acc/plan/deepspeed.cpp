@@ -90,14 +90,15 @@ Environment deepspeed_environment(const LaunchInputs& inputs, const Settings& se
 }
 
 std::string with_lines(const std::string& text, const std::vector<std::string>& lines) {
-  std::vector<std::string> kept = split(text, '\n');
-  if (kept.back().empty()) kept.pop_back();
+  std::vector<std::string> result = split(text, '\n');
+  if (result.back().empty()) result.pop_back();
   for (const std::string& line : lines) {
     const std::string name = line.substr(0, line.find('=') + 1);
-    std::erase_if(kept, [&](const std::string& old) { return old.starts_with(name); });
-    if (line.size() > name.size() && line.find_first_of("; \n<>") == std::string::npos) kept.push_back(line);
+    std::erase_if(result, [&](const std::string& old) { return old.starts_with(name); });
+    if (line.size() > name.size() && line.find_first_of("; \n<>") == std::string::npos)
+      result.push_back(line);
   }
-  return kept.empty() ? "" : join(kept, "\n") + "\n";
+  return result.empty() ? "" : join(result, "\n") + "\n";
 }
 
 std::vector<Problem> deepspeed_problems(const Settings& settings) {

@@ -35,12 +35,12 @@ class EngineQuestion {
   bool applies() {
     if (engine_.problem) {
       if (!counted_by()) throw Error(ErrorKind::usage, {*engine_.problem});
-      // Whoever counts machines where the engine does not tell the rank gives that, too.
+      // Where the engine does not tell the rank, a user who gives the number of machines gives the rank, too.
       if (engine_.family != EngineFamily::kubernetes || !engine_.rank) return false;
       const MachineRange machines = decide_machines(settings_);
       engine_.size = engine_.num_nodes = {machines.max, settings_.origin(*counted_by())};
     }
-    // RANK and WORLD_SIZE may be those of workers, for whoever counts the machines.
+    // RANK and WORLD_SIZE count workers where the number of machines that the user gives differs.
     if (engine_.is_convention && counted_by() && !agrees_on_machines()) return false;
     return engine_.has_others();
   }
@@ -120,9 +120,9 @@ class EngineQuestion {
     check_processes();
   }
 
-  std::optional<TaskPlace> task(std::vector<std::string>& notes) {
+  std::optional<TaskPosition> task(std::vector<std::string>& notes) {
     if (!engine_.several_per_node) return std::nullopt;
-    TaskPlace task = {.local_rank = engine_.local_rank->value};
+    TaskPosition task = {.local_rank = engine_.local_rank->value};
     task.local_size = engine_.local_size ? engine_.local_size->value : task.local_rank + 1;
     // Where the node is not told, each task counts as one, as with a torchrun in each.
     if (engine_.node_rank && engine_.num_nodes) {
@@ -236,14 +236,13 @@ class EngineQuestion {
     }
   }
 
-  // MASTER_ADDR is there because somebody set it for this job, or it is the rest of another that ran on this
-  // machine alone.
+  // MASTER_ADDR was set for this job, or is left over from one that ran on this machine alone.
   EngineValue<std::string> address_of_first() const {
-    const auto given = inputs_.environment.find("MASTER_ADDR");
+    const auto address = inputs_.environment.find("MASTER_ADDR");
     const bool one_machine = engine_.num_nodes && engine_.num_nodes->value == 1;
-    if (given && !given->empty() && engine_.family != EngineFamily::hosts &&
-        (one_machine || !names_loopback(*given)))
-      return {*given, "MASTER_ADDR"};
+    if (address && !address->empty() && engine_.family != EngineFamily::hosts &&
+        (one_machine || !names_loopback(*address)))
+      return {*address, "MASTER_ADDR"};
     if (engine_.master_addr) return *engine_.master_addr;
     if (engine_.is_addressed_by_others) return {own_address(), "the main node of " + engine_.name};
     return pod_address();
@@ -253,28 +252,28 @@ class EngineQuestion {
 
   // Where the other machines find this one: preferably what its name stands for.
   std::string own_address() const {
-    const OwnNames own = inputs_.own_names();
-    const std::vector<std::string> others = addresses_for_others(own);
-    for (const std::string& address : inputs_.look_up(own.host_name).addresses) {
-      if (contains(others, address)) return address;
+    const OwnNames names = inputs_.own_names();
+    const std::vector<std::string> addresses = addresses_for_others(names);
+    for (const std::string& address : inputs_.look_up(names.host_name).addresses) {
+      if (contains(addresses, address)) return address;
     }
-    return others.empty() ? "127.0.0.1" : others.front();
+    return addresses.empty() ? "127.0.0.1" : addresses.front();
   }
 
   // Slurm's name of a node need not be a host name. The name of a pod may come with the pod.
   void check_name(const EngineValue<std::string>& address, std::vector<Problem>& problems) const {
     if (engine_.family != EngineFamily::slurm) return;
-    const HostLookup found = inputs_.look_up(address.value);
-    if (!found.addresses.empty()) return;
+    const HostLookup lookup = inputs_.look_up(address.value);
+    if (!lookup.addresses.empty()) return;
     problems.push_back(
-        {.what = fmt::format("cannot resolve '{}', the {}: {}", address.value, address.origin, found.error),
+        {.what = fmt::format("cannot resolve '{}', the {}: {}", address.value, address.origin, lookup.error),
          .hint = "give --master-addr"});
   }
 
   EngineValue<std::string> pod_address() const {
     if (engine_.family != EngineFamily::kubernetes) return {};
-    const std::string own = inputs_.full_host_name();
-    return {first_pod(own), fmt::format("the first pod, as this one is {}", own)};
+    const std::string name = inputs_.full_host_name();
+    return {first_pod(name), fmt::format("the first pod, as this one is {}", name)};
   }
 
   [[noreturn]] void fail_address() const {
@@ -317,7 +316,7 @@ bool is_alone(const Settings& settings) {
   return !settings.given(key::rdzv_endpoint) && decide_machines(settings).max == 1;
 }
 
-// Of nodes by which no job can be started.
+// A note on an engine whose variables name other nodes, but cannot start a job on them.
 std::vector<std::string> note_on_nodes(const Environment& environment, const Settings& settings) {
   const std::string variables = is_alone(settings) ? other_nodes(environment) : "";
   if (variables.empty()) return {};
@@ -364,7 +363,7 @@ void take_slots(const LaunchInputs& inputs, Settings& settings) {
                      settings.text(id), slots->origin, slots->value),
          fmt::format("drop {}", settings.origin(id)));
   };
-  const HostPlace& host = *inputs.host;
+  const HostAllocation& host = *inputs.host;
   check(key::nproc_per_node, host.slots);
   check(key::num_processes, host.all_slots);
   if (!host.slots) return;
@@ -374,11 +373,11 @@ void take_slots(const LaunchInputs& inputs, Settings& settings) {
 
 // Slurm's name of a node need not be its host name, but it stands for one of its addresses.
 bool is_own_host(const LaunchInputs& inputs, const std::string& host) {
-  const OwnNames own = inputs.own_names();
+  const OwnNames names = inputs.own_names();
   const auto first_label = [](const std::string& name) { return name.substr(0, name.find('.')); };
-  if (first_label(own.host_name) == first_label(host)) return true;
+  if (first_label(names.host_name) == first_label(host)) return true;
   return std::ranges::any_of(inputs.look_up(host).addresses,
-                             [&](const std::string& address) { return contains(own.addresses, address); });
+                             [&](const std::string& address) { return contains(names.addresses, address); });
 }
 
 // In the shell that salloc opens on a login node.

@@ -17,7 +17,7 @@ struct EngineValues {
   /// The engine that was asked; empty name: none.
   Engine engine = {};
   /// Several copies of acc run on a node, one for each worker.
-  std::optional<TaskPlace> task = {};
+  std::optional<TaskPosition> task = {};
   std::vector<std::string> notes = {};
   /// Why the job cannot start here.
   std::vector<Problem> problems = {};

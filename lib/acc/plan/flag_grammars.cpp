@@ -148,8 +148,8 @@ std::vector<std::string> signal_names() {
 
 int signal_number(std::string_view name) {
   for (int signal = 1; signal < NSIG; ++signal) {
-    const char* known = ::sigabbrev_np(signal);
-    if (known != nullptr && name == std::string("SIG") + known) return signal;
+    const char* abbreviation = ::sigabbrev_np(signal);
+    if (abbreviation != nullptr && name == std::string("SIG") + abbreviation) return signal;
   }
   return 0;
 }
@@ -160,11 +160,11 @@ std::vector<int> parse_signals(std::string_view text, const std::string& where) 
     const std::string name(trim(entry));
     const int signal = signal_number(name);
     if (signal == 0) {
-      const std::string meant =
+      const std::string suggestion =
           did_you_mean(name.starts_with("SIG") ? name : "SIG" + to_upper(name), signal_names());
       throw Error({.what = "'" + name + "' is not the name of a signal",
                    .where = where,
-                   .hint = meant.empty() ? "as in SIGTERM,SIGUSR1" : meant});
+                   .hint = suggestion.empty() ? "as in SIGTERM,SIGUSR1" : suggestion});
     }
     if (std::ranges::find(kNotAllowed, signal) != kNotAllowed.end()) {
       throw Error(

@@ -16,11 +16,11 @@
 namespace acc::launcher {
 namespace {
 
-[[noreturn]] void fail_contradiction(const Settings& settings, SettingId one, SettingId other) {
+[[noreturn]] void fail_contradiction(const Settings& settings, SettingId first, SettingId second) {
   const auto described = [&](SettingId id) {
     return fmt::format("{} ({} = {})", settings.origin(id), row_of(id).name, settings.text(id));
   };
-  fail("", fmt::format("{} and {} contradict each other", described(one), described(other)),
+  fail("", fmt::format("{} and {} contradict each other", described(first), described(second)),
        "give one of them");
 }
 
@@ -134,15 +134,15 @@ struct Workers {
   std::string origin = {};
 };
 
-// Without a given number: one worker per GPU, or one.
+// The number of workers if none is given: one per GPU, or a single one.
 Workers default_workers(const Request& request, int machines, int gpus) {
-  const bool one = request.type == DistributedType::no || request.use_cpu || request.sagemaker ||
-                   (!request.type && gpus == 0);
-  if (request.type == DistributedType::multi_cpu || (!one && gpus == 0)) {
+  const bool single = request.type == DistributedType::no || request.use_cpu || request.sagemaker ||
+                      (!request.type && gpus == 0);
+  if (request.type == DistributedType::multi_cpu || (!single && gpus == 0)) {
     fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
   }
-  const int per_machine = one ? 1 : gpus;
-  const std::string origin = !one ? fmt::format("machine: {} GPUs", gpus)
+  const int per_machine = single ? 1 : gpus;
+  const std::string origin = !single ? fmt::format("machine: {} GPUs", gpus)
                              : request.type == DistributedType::no && !request.use_cpu ? "distributed_type NO"
                                                                                        : "default";
   return {.per_machine = per_machine, .total = std::int64_t{machines} * per_machine, .origin = origin};
@@ -158,11 +158,11 @@ Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, con
       fail_contradiction(settings, key::nproc_per_node, key::num_processes);
     return {.per_machine = per_machine, .total = total, .origin = settings.origin(key::nproc_per_node)};
   }
-  const auto given = settings[key::num_processes];
-  if (!given) return default_workers(request, machines, gpus);
+  const auto num_processes = settings[key::num_processes];
+  if (!num_processes) return default_workers(request, machines, gpus);
   const std::string& where = settings.origin(key::num_processes);
   // accelerate hands a word of a file on to torchrun, which counts the devices of its machine.
-  if (const auto* word = std::get_if<std::string>(&*given)) {
+  if (const auto* word = std::get_if<std::string>(&*num_processes)) {
     if (machines > 1) {
       fail(where,
            fmt::format("num_processes {} counts on one machine, and these are {} ({})", *word, machines,
@@ -172,7 +172,7 @@ Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, con
     const int workers = parse_workers(settings, key::num_processes, inputs, gpus);
     return {.per_machine = workers, .total = workers, .origin = fmt::format("{}: {}", where, *word)};
   }
-  const int total = to_count(std::get<std::int64_t>(*given), where, "num_processes");
+  const int total = to_count(std::get<std::int64_t>(*num_processes), where, "num_processes");
   if (total % machines != 0) {
     fail("",
          fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,

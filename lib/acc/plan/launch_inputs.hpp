@@ -23,8 +23,8 @@ namespace acc::launcher {
 /// The topology of the CPUs that acc may use and of a machine's GPUs, from the kernel.
 Topology topology_of(const Machine& machine);
 
-/// The place of this node among the hosts on which acc was started from one of them (`--hosts`).
-struct HostPlace {
+/// What this node was given by the acc that started the job on several hosts (`--hosts`).
+struct HostAllocation {
   Engine engine = {};
   /// The workers of this host, and of all; absent: not given (for each host).
   std::optional<EngineValue<int>> slots = {};
@@ -43,7 +43,7 @@ struct LaunchInputs {
   /// These settings in the order of the file.
   std::vector<SettingId> file_order = {};
   /// Absent: acc was not started by --hosts or --hostfile.
-  std::optional<HostPlace> host = {};
+  std::optional<HostAllocation> host = {};
   /// The current folder.
   std::filesystem::path folder = {};
   /// TMPDIR if it names a folder.

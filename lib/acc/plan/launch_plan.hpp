@@ -56,8 +56,8 @@ struct CpuBinding {
 /// A set of standard streams of a worker; the values are those of torchrun.
 enum class Streams : unsigned { none = 0, out = 1, err = 2, both = 3 };
 
-constexpr bool has(Streams streams, Streams one) {
-  return (static_cast<unsigned>(streams) & static_cast<unsigned>(one)) != 0;
+constexpr bool has(Streams streams, Streams stream) {
+  return (static_cast<unsigned>(streams) & static_cast<unsigned>(stream)) != 0;
 }
 
 /// torchrun's `--tee` and `--redirects`: the streams of each local rank.
@@ -65,9 +65,9 @@ struct StreamMap {
   Streams default_streams = Streams::none;
   std::map<int, Streams> of_rank = {};
 
-  Streams of(int local_rank) const {
-    const auto found = of_rank.find(local_rank);
-    return found == of_rank.end() ? default_streams : found->second;
+  Streams streams_of(int local_rank) const {
+    const auto entry = of_rank.find(local_rank);
+    return entry == of_rank.end() ? default_streams : entry->second;
   }
   bool operator==(const StreamMap&) const = default;
 };
@@ -102,7 +102,7 @@ struct OutputPlan {
 struct HangPlan {
   /// The time without activity after which the job counts as hung; 0: no detection.
   std::chrono::milliseconds timeout = {};
-  OnHang then = OnHang::report;
+  OnHang action = OnHang::report;
   /// What counts as activity.
   ActivityKind watch = ActivityKind::activity;
 
@@ -127,15 +127,15 @@ struct RankWrap {
   bool operator==(const RankWrap&) const = default;
 };
 
-/// The place of a worker whose acc the engine started for it alone, beside others on the same node.
-struct TaskPlace {
+/// The ranks of a worker whose acc the engine started for it alone, among the tasks of its node.
+struct TaskPosition {
   int local_rank = 0;
   int local_size = 1;
   /// Absent: the engine does not tell.
   std::optional<int> node_rank = {};
   std::optional<int> num_nodes = {};
 
-  bool operator==(const TaskPlace&) const = default;
+  bool operator==(const TaskPosition&) const = default;
 };
 
 /// All decisions about a job, made before the first process starts.
@@ -170,7 +170,7 @@ struct LaunchPlan {
   int num_machines = 1;
   int machine_rank = 0;
   /// Each copy of acc is a task of the engine that starts one worker. Tasks then count as machines.
-  std::optional<TaskPlace> task = {};
+  std::optional<TaskPosition> task = {};
   /// acc was started here by a client (`--hosts`), which shows what all nodes say.
   bool has_client = false;
   std::string role = "default";

@@ -13,21 +13,21 @@
 namespace acc::launcher {
 namespace {
 
-/// The place of a worker among those bound to the same NUMA node.
-struct Seat {
+/// The share of a NUMA node that a worker gets: number `index` of the `workers` bound to it.
+struct Share {
   int node = 0;
-  std::size_t number = 0;
-  std::size_t of = 1;
+  std::size_t index = 0;
+  std::size_t workers = 1;
 };
 
 class Binder {
  public:
   Binder(const Topology& topology, const std::string& origin) : topology_(topology), origin_(origin) {}
 
-  CpuBinding bind(NumaBinding binding, const Seat& seat) const {
-    const std::vector<Cpu> local = cpus_where(&Cpu::numa_node, seat.node);
+  CpuBinding bind(NumaBinding binding, const Share& share) const {
+    const std::vector<Cpu> local = cpus_where(&Cpu::numa_node, share.node);
     if (local.empty()) {
-      fail(origin_, fmt::format("NUMA node {} has none of the CPUs that acc may use", seat.node),
+      fail(origin_, fmt::format("NUMA node {} has none of the CPUs that acc may use", share.node),
            "widen the affinity mask or the cpuset of acc");
     }
     switch (binding) {
@@ -36,53 +36,53 @@ class Binder {
       case NumaBinding::socket:
         return to_binding(socket_of(local.front()));
       case NumaBinding::exclusive:
-        return to_binding(own_cores(local, seat));
+        return to_binding(own_cores(local, share));
       case NumaBinding::core_complex:
-        return to_binding(core_complex(local, seat));
+        return to_binding(core_complex(local, share));
     }
     return {};
   }
 
  private:
   std::vector<Cpu> cpus_where(int Cpu::* member, int value) const {
-    std::vector<Cpu> found;
-    std::ranges::copy_if(topology_.cpus, std::back_inserter(found),
+    std::vector<Cpu> cpus;
+    std::ranges::copy_if(topology_.cpus, std::back_inserter(cpus),
                          [&](const Cpu& cpu) { return cpu.*member == value; });
-    return found;
+    return cpus;
   }
 
   // As in torchrun a node belongs to the socket of its lowest CPU and is used as a whole.
   std::vector<Cpu> socket_of(const Cpu& lowest) const {
     std::map<int, int> socket_of_node;
     for (const Cpu& cpu : topology_.cpus) socket_of_node.emplace(cpu.numa_node, cpu.socket);
-    std::vector<Cpu> found;
-    std::ranges::copy_if(topology_.cpus, std::back_inserter(found),
+    std::vector<Cpu> cpus;
+    std::ranges::copy_if(topology_.cpus, std::back_inserter(cpus),
                          [&](const Cpu& cpu) { return socket_of_node.at(cpu.numa_node) == lowest.socket; });
-    return found;
+    return cpus;
   }
 
   // The first workers get one of the remaining cores each.
-  std::vector<Cpu> own_cores(const std::vector<Cpu>& local, const Seat& seat) const {
+  std::vector<Cpu> own_cores(const std::vector<Cpu>& local, const Share& share) const {
     std::map<int, std::vector<Cpu>> cores;
     for (const Cpu& cpu : local) cores[cpu.core].push_back(cpu);
-    if (cores.size() < seat.of) {
+    if (cores.size() < share.workers) {
       fail(origin_, fmt::format("exclusive needs a core per worker, but NUMA node {} has {} for {}",
-                                seat.node, cores.size(), seat.of));
+                                share.node, cores.size(), share.workers));
     }
-    const std::size_t each = cores.size() / seat.of;
-    const std::size_t rest = cores.size() % seat.of;
-    const std::size_t first = seat.number * each + std::min(seat.number, rest);
-    const std::size_t count = each + (seat.number < rest ? 1 : 0);
-    std::vector<Cpu> found;
+    const std::size_t per_worker = cores.size() / share.workers;
+    const std::size_t remainder = cores.size() % share.workers;
+    const std::size_t first = share.index * per_worker + std::min(share.index, remainder);
+    const std::size_t count = per_worker + (share.index < remainder ? 1 : 0);
+    std::vector<Cpu> cpus;
     auto core = std::next(cores.begin(), static_cast<std::ptrdiff_t>(first));
     for (std::size_t i = 0; i < count; ++i, ++core) {
-      found.insert(found.end(), core->second.begin(), core->second.end());
+      cpus.insert(cpus.end(), core->second.begin(), core->second.end());
     }
-    return found;
+    return cpus;
   }
 
   // Core complexes are used in the order of their size, the largest first.
-  std::vector<Cpu> core_complex(const std::vector<Cpu>& local, const Seat& seat) const {
+  std::vector<Cpu> core_complex(const std::vector<Cpu>& local, const Share& share) const {
     std::map<int, std::vector<Cpu>> by_cache;
     for (const Cpu& cpu : local) by_cache[cpu.cache].push_back(cpu);
     if (by_cache.contains(-1)) {
@@ -92,7 +92,7 @@ class Binder {
     std::vector<std::vector<Cpu>> groups;
     for (auto& [cache, cpus] : by_cache) groups.push_back(std::move(cpus));
     std::ranges::stable_sort(groups, std::greater(), [](const auto& group) { return group.size(); });
-    return groups[seat.number % groups.size()];
+    return groups[share.index % groups.size()];
   }
 
   static CpuBinding to_binding(const std::vector<Cpu>& cpus) {
@@ -116,12 +116,12 @@ std::set<int> nodes_of(const Topology& topology) {
 }
 
 int home_of(const Gpu& gpu, const Topology& topology, const std::string& origin) {
-  const auto found = topology.device_nodes.find(gpu.pci_address);
-  if (found == topology.device_nodes.end()) {
+  const auto device = topology.device_nodes.find(gpu.pci_address);
+  if (device == topology.device_nodes.end()) {
     fail(origin, fmt::format("GPU {} ({}) is not among the kernel's PCI devices", gpu.index,
                              gpu.pci_address.empty() ? "NVML reports no address" : gpu.pci_address));
   }
-  if (found->second >= 0) return found->second;
+  if (device->second >= 0) return device->second;
   // On machines with one node the kernel reports none for devices.
   const std::set<int> nodes = nodes_of(topology);
   if (nodes.size() == 1) return *nodes.begin();
@@ -140,18 +140,18 @@ Topology topology_of(const Machine& machine) {
 std::vector<CpuBinding> bind_workers(NumaBinding binding, const Topology& topology,
                                      const std::vector<int>& homes, int workers, const std::string& origin) {
   const std::size_t count = std::max(homes.size(), static_cast<std::size_t>(workers));
-  std::vector<Seat> seats;
-  std::map<int, std::size_t> taken;
+  std::vector<Share> shares;
+  std::map<int, std::size_t> workers_of_node;
   for (std::size_t i = 0; i < count; ++i) {
     const int node = homes[i % homes.size()];
-    seats.push_back({.node = node, .number = taken[node]++});
+    shares.push_back({.node = node, .index = workers_of_node[node]++});
   }
-  seats.resize(static_cast<std::size_t>(workers));
+  shares.resize(static_cast<std::size_t>(workers));
   const Binder binder(topology, origin);
   std::vector<CpuBinding> bindings;
-  for (Seat& seat : seats) {
-    seat.of = taken.at(seat.node);
-    bindings.push_back(binder.bind(binding, seat));
+  for (Share& share : shares) {
+    share.workers = workers_of_node.at(share.node);
+    bindings.push_back(binder.bind(binding, share));
   }
   return bindings;
 }

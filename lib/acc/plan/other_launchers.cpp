@@ -10,9 +10,9 @@ namespace acc::launcher {
 
 OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchInputs& inputs) {
   for (const std::string& name : names) {
-    WorkerProgram found =
+    WorkerProgram launcher =
         find_program({.words = {name}, .no_python = true}, inputs.environment, inputs.file_kind);
-    if (!found.problem) return {.command = {name}, .file = found.file};
+    if (!launcher.problem) return {.command = {name}, .file = launcher.file};
   }
   return {
       .command = {names.front()},
@@ -40,8 +40,8 @@ OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, con
 }
 
 Environment mpi_environment(const JobShape& shape, const Settings& settings) {
-  const bool has_place = settings.given(key::main_process_ip) && settings.given(key::main_process_port);
-  if (shape.num_machines > 1 && !has_place) {
+  const bool has_address = settings.given(key::main_process_ip) && settings.given(key::main_process_port);
+  if (shape.num_machines > 1 && !has_address) {
     throw Error(
         {.what = fmt::format("{} machines need the address and port of machine 0", shape.num_machines),
          .where = settings.origin(key::num_machines),

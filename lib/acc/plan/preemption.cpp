@@ -31,8 +31,8 @@ std::string mpirun_flag(const EngineStop& stop) {
 void fit_grace(const EngineStop& stop, Settings& settings, LaunchPlan& plan) {
   if (!stop.grace) return;
   const milliseconds grace = grace_within(*stop.grace);
-  const double wanted = settings[key::shutdown_timeout];
-  if (wanted <= to_seconds(grace)) return;
+  const double timeout = settings[key::shutdown_timeout];
+  if (timeout <= to_seconds(grace)) return;
   const bool is_given = settings.given(key::shutdown_timeout);
   if (!is_given) {
     settings.set(key::shutdown_timeout, to_seconds(grace),
@@ -43,7 +43,7 @@ void fit_grace(const EngineStop& stop, Settings& settings, LaunchPlan& plan) {
   if (flag.empty() || plan.machine_rank != 0) return;
   plan.notes.push_back(fmt::format("{} kills {:g} s after SIGTERM; a checkpoint at the end needs {} {:g}",
                                    stop.engine, to_seconds(*stop.grace), flag,
-                                   std::max(60.0, wanted * 1.25)));
+                                   std::max(60.0, timeout * 1.25)));
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ namespace acc::launcher {
 std::chrono::milliseconds grace_within(std::chrono::milliseconds engine_grace);
 
 /// Decides how the job meets the signals of what started acc, whatever else that is asked for: it sends them
-/// to jobs under `--engine none` and under torchrun's rules too. A `shutdown_timeout` that is not given gets
-/// shorter than the engine's grace; one that is given stays, with a note if the engine is known to be faster.
-/// To be called before `shutdown_timeout` is read. Throws Error{usage}.
+/// to jobs under `--engine none` and under torchrun's rules too. The default `shutdown_timeout` becomes
+/// shorter than the engine's grace; a given one stays, with a note if the engine is known to be faster. To be
+/// called before `shutdown_timeout` is read. Throws Error{usage}.
 void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan);
 
 }  // namespace acc::launcher

@@ -71,26 +71,26 @@ bool is_preloaded(const LaunchPlan& plan, int rank) {
 
 PreloadEnvironment preload_environment(const LaunchPlan& plan) {
   // Two workers of two attempts that have nothing in common but the plan.
-  const Round one = expected_round(plan);
-  const Round other = {.machine_rank = one.machine_rank + 1,
-                       .num_machines = one.num_machines + 1,
-                       .first_rank = one.first_rank + 1,
-                       .world_size = one.world_size + 1,
-                       .first_role_rank = one.first_role_rank + 1,
-                       .role_world_size = one.role_world_size + 1,
-                       .master_addr = one.master_addr + ".other",
-                       .master_port = static_cast<std::uint16_t>(one.master_port + 1),
-                       .use_agent_store = one.use_agent_store};
-  const Environment first = worker_environment(plan, 0, {.number = 0, .round = one, .folder = "/0"});
+  const Round first_round = expected_round(plan);
+  const Round second_round = {.machine_rank = first_round.machine_rank + 1,
+                              .num_machines = first_round.num_machines + 1,
+                              .first_rank = first_round.first_rank + 1,
+                              .world_size = first_round.world_size + 1,
+                              .first_role_rank = first_round.first_role_rank + 1,
+                              .role_world_size = first_round.role_world_size + 1,
+                              .master_addr = first_round.master_addr + ".other",
+                              .master_port = static_cast<std::uint16_t>(first_round.master_port + 1),
+                              .use_agent_store = first_round.use_agent_store};
+  const Environment first = worker_environment(plan, 0, {.number = 0, .round = first_round, .folder = "/0"});
   const Environment last =
-      worker_environment(plan, plan.nproc_per_node - 1, {.number = 1, .round = other, .folder = "/1"});
+      worker_environment(plan, plan.nproc_per_node - 1, {.number = 1, .round = second_round, .folder = "/1"});
   PreloadEnvironment environment = {.shared = plan.inherited};
   for (const auto& [name, value] : first.variables()) {
     if (last.find(name) == value) {
       environment.shared.set(name, value);
     } else {
       environment.shared.erase(name);
-      environment.own.push_back(name);
+      environment.per_worker.push_back(name);
     }
   }
   return environment;

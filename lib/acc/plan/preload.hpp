@@ -26,8 +26,8 @@ bool is_preloaded(const LaunchPlan& plan, int rank);
 struct PreloadEnvironment {
   /// What all workers of all attempts have in common.
   Environment shared = {};
-  /// The variables that each worker has besides, or with another value.
-  std::vector<std::string> own = {};
+  /// The names of the variables that each worker gets with a value of its own.
+  std::vector<std::string> per_worker = {};
 };
 PreloadEnvironment preload_environment(const LaunchPlan& plan);
 

@@ -134,7 +134,7 @@ std::string apply_protocol(RendezvousPlan& plan, const std::string& text) {
 
 std::span<const Key> keys() {
   using Plan = RendezvousPlan;
-  static const std::vector<Key> all = {
+  static const std::vector<Key> table = {
       {"timeout", kStatic | kEtcd, set_seconds(&Plan::join_timeout)},
       {"join_timeout", kC10d, set_seconds(&Plan::join_timeout)},
       {"last_call_timeout", kC10d | kEtcd, set_seconds(&Plan::last_call_timeout)},
@@ -155,7 +155,7 @@ std::span<const Key> keys() {
       {"torch_version", kC10d | kStatic, apply_torch_version},
       {"secret_file", kC10d | kStatic | kEtcd, apply_secret_file},
   };
-  return all;
+  return table;
 }
 
 // The hint for a key that torchrun refuses or overwrites, or that belonged to a removed back end.
@@ -172,8 +172,8 @@ std::string_view instead_of(std::string_view key) {
       {"ssl_cert_key", "of the back end etcd-v2; with etcd it is called key"},
       {"ca_cert", "of the back end etcd-v2; with etcd it is called cacert"},
   }};
-  const auto* found = std::ranges::find(kInstead, key, &std::pair<std::string_view, std::string_view>::first);
-  return found == kInstead.end() ? std::string_view() : found->second;
+  const auto* entry = std::ranges::find(kInstead, key, &std::pair<std::string_view, std::string_view>::first);
+  return entry == kInstead.end() ? std::string_view() : entry->second;
 }
 
 // Removes a pair of quotes that the shell left, as in `--rdzv-conf '"a=b"'`.
@@ -187,7 +187,7 @@ Problem unknown(const std::string& key, const std::string& where) {
   if (const std::string_view hint = instead_of(key); !hint.empty())
     return {.what = "key '" + key + "' does not belong here", .where = where, .hint = std::string(hint)};
   std::vector<std::string> names;
-  for (const Key& known : keys()) names.emplace_back(known.name);
+  for (const Key& entry : keys()) names.emplace_back(entry.name);
   std::string hint = did_you_mean(key, names);
   if (hint.empty()) hint = "known are " + join(names, ", ");
   return {.what = "unknown key '" + key + "'", .where = where, .hint = hint};
@@ -211,14 +211,14 @@ void apply_rdzv_conf(std::string_view conf, const std::string& where, Rendezvous
                           .hint = "as in join_timeout=600,is_host=true"});
       continue;
     }
-    const auto known = std::ranges::find(keys(), key, &Key::name);
-    if (known == keys().end()) {
+    const auto match = std::ranges::find(keys(), key, &Key::name);
+    if (match == keys().end()) {
       problems.push_back(unknown(key, where));
       continue;
     }
-    const bool effective = (known->backends & bit_of(plan.backend)) != 0;
+    const bool effective = (match->backends & bit_of(plan.backend)) != 0;
     RendezvousPlan unused = plan;
-    if (std::string wrong = known->apply(effective ? plan : unused, value); !wrong.empty()) {
+    if (std::string wrong = match->apply(effective ? plan : unused, value); !wrong.empty()) {
       problems.push_back({.what = key + ": " + wrong, .where = where});
     } else if (!effective) {
       notes.push_back(

@@ -86,9 +86,9 @@ void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan
 // The store of a job on one machine.
 void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   const bool is_static = plan.rendezvous.backend == RendezvousKind::static_;
-  std::optional<NamedAddress> named;
+  std::optional<NamedAddress> address;
   if (settings.given(key::main_process_ip)) {
-    named = {.host = settings[key::main_process_ip], .origin = settings.origin(key::main_process_ip)};
+    address = {.host = settings[key::main_process_ip], .origin = settings.origin(key::main_process_ip)};
   }
   plan.master_port = master_port(settings).value_or(0);
   if (plan.rendezvous.store_file) return;
@@ -98,13 +98,13 @@ void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, Laun
     plan.rendezvous.endpoint_port = endpoint->port.value_or(kC10dPort);
   }
   if (endpoint && is_static) {
-    named = {.host = endpoint->host, .origin = settings.origin(key::rdzv_endpoint)};
+    address = {.host = endpoint->host, .origin = settings.origin(key::rdzv_endpoint)};
     plan.master_port = *endpoint->port;
   }
   // A process without a rank has no store.
-  if (!named || !plan.sets_ranks) return;
-  named->binding = is_static && plan.dialect == Dialect::torchrun;
-  plan_master_address(*named, inputs, plan);
+  if (!address || !plan.sets_ranks) return;
+  address->binding = is_static && plan.dialect == Dialect::torchrun;
+  plan_master_address(*address, inputs, plan);
 }
 
 Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
@@ -216,36 +216,36 @@ namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 
-std::string is_elsewhere(const std::string& host, const HostLookup& found) {
-  if (found.addresses.empty()) return fmt::format("'{}' cannot be resolved: {}", host, found.error);
-  const std::string addresses = join(found.addresses, ", ");
+std::string mismatch_text(const std::string& host, const HostLookup& lookup) {
+  if (lookup.addresses.empty()) return fmt::format("'{}' cannot be resolved: {}", host, lookup.error);
+  const std::string addresses = join(lookup.addresses, ", ");
   if (addresses == host) return fmt::format("'{}' is not an address of this machine", host);
   return fmt::format("'{}' is {}, which is not an address of this machine", host, addresses);
 }
 
 }  // namespace
 
-void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, LaunchPlan& plan) {
-  plan.master_addr = named.host;
-  const HostLookup found = inputs.look_up(named.host);
-  const OwnNames own = inputs.own_names();
-  plan.store_addresses = own_among(found.addresses, own);
+void plan_master_address(const NamedAddress& address, const LaunchInputs& inputs, LaunchPlan& plan) {
+  plan.master_addr = address.host;
+  const HostLookup lookup = inputs.look_up(address.host);
+  const OwnNames names = inputs.own_names();
+  plan.store_addresses = own_among(lookup.addresses, names);
   if (!plan.store_addresses.empty()) return;
   plan.store_addresses = {kLoopback};
   // localhost does not resolve on a machine without /etc/hosts.
-  if (named.host == "localhost") return;
-  const std::string what = is_elsewhere(named.host, found);
-  if (named.binding) {
+  if (address.host == "localhost") return;
+  const std::string what = mismatch_text(address.host, lookup);
+  if (address.binding) {
     plan.problems.push_back(
         {.what = what,
-         .where = named.origin,
+         .where = address.origin,
          .hint = fmt::format(
              "a job of one machine needs none; this machine has {}; for several machines use --nnodes",
-             join(addresses_for_others(own), ", "))});
+             join(addresses_for_others(names), ", "))});
     return;
   }
   plan.master_addr = kLoopback;
-  plan.notes.push_back(fmt::format("{}: {}: a job of one machine uses {}", named.origin, what, kLoopback));
+  plan.notes.push_back(fmt::format("{}: {}: a job of one machine uses {}", address.origin, what, kLoopback));
 }
 
 }  // namespace acc::launcher

@@ -34,7 +34,7 @@ struct NamedAddress {
 /// torchrun's static rendezvous would wait for it until its timeout, so the plan gets a problem;
 /// accelerate, and torchrun with other back ends, ignore the address, so loopback replaces it and the plan
 /// gets a note.
-void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, LaunchPlan& plan);
+void plan_master_address(const NamedAddress& address, const LaunchInputs& inputs, LaunchPlan& plan);
 
 /// Applies `--rdzv-conf` (`key=value,key=value`, the keys of torchrun 2.11) to `plan`, whose back end is
 /// set. Adds a note for each key that this back end does not use. Throws Error{usage} with `where` and all

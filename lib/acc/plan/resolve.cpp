@@ -157,11 +157,11 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   }
   // A task that sees one device has its own; otherwise the tasks of a node share what they see.
   const bool shares = plan.task && !(offered && devices_of_mask(*offered).size() == 1);
-  const int place = shares ? plan.task->local_rank : 0;
+  const int first_device = shares ? plan.task->local_rank : 0;
   plan.device_of_rank =
-      device_of_each_worker(offered, name, gpus, place + plan.nproc_per_node,
+      device_of_each_worker(offered, name, gpus, first_device + plan.nproc_per_node,
                             settings.origin(isolate ? key::isolate_gpus : key::virtual_local_rank));
-  plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + place);
+  plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + first_device);
 }
 
 // A task of an engine is one of the workers that share the node, unless the engine bound it to its own CPUs.
@@ -240,13 +240,13 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
 std::string note_temporary_folder(const LaunchInputs& inputs) {
   const Environment& environment = inputs.environment;
   const std::filesystem::path folder = inputs.temporary_folder.value_or("/tmp");
-  const std::string named = environment.get("TMPDIR");
+  const std::string tmpdir = environment.get("TMPDIR");
   const bool by_others = !environment.get("TEMP").empty() || !environment.get("TMP").empty();
   const std::filesystem::path expected =
-      named.empty() ? std::filesystem::path("/tmp") : inputs.folder / named;
-  if (folder == expected || (named.empty() && by_others)) return {};
+      tmpdir.empty() ? std::filesystem::path("/tmp") : inputs.folder / tmpdir;
+  if (folder == expected || (tmpdir.empty() && by_others)) return {};
   return fmt::format("{} cannot be written: temporary files go to {}",
-                     named.empty() ? "/tmp" : "TMPDIR (" + named + ")", folder.string());
+                     tmpdir.empty() ? "/tmp" : "TMPDIR (" + tmpdir + ")", folder.string());
 }
 
 // torchrun 2.15 ends the workers when one of them waits in the kernel (state D) for so long. acc watches what
@@ -312,7 +312,7 @@ HangPlan plan_hang(const Settings& settings) {
     fail(settings.origin(key::on_hang), "needs a hang timeout", "--hang-timeout SECONDS");
   }
   return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
-          .then = settings[key::on_hang],
+          .action = settings[key::on_hang],
           .watch = settings[key::hang_watch]};
 }
 
@@ -369,7 +369,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
   if (shape.distributed_type != DistributedType::xla)
     plan.environment.overlay(thread_environment(inputs, shape, settings));
-  // Else programs on libacc would ask the engine themselves.
+  // Otherwise programs on libacc would ask the engine themselves.
   if (settings.given(key::engine) && settings[key::engine] == "none")
     plan.environment.set("ACC_ENGINE", "none");
   plan.notes = settings.notes();

@@ -74,36 +74,36 @@ const Setting* find_override(const LaunchInputs& inputs, SettingId variable) {
 Settings::Settings(const LaunchInputs& inputs) {
   for (const SettingSpec& spec : schema()) {
     const auto flag = inputs.command_line.flags.find(spec.id);
-    const auto own = spec.variable.empty() ? std::nullopt : inputs.environment.find(spec.variable);
+    const auto variable = spec.variable.empty() ? std::nullopt : inputs.environment.find(spec.variable);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
-    std::optional<Setting> given;
+    std::optional<Setting> explicit_value;
     if (flag != inputs.command_line.flags.end()) {
-      given = flag->second;
-    } else if (own) {
+      explicit_value = flag->second;
+    } else if (variable) {
       const std::string origin(spec.variable);
-      given = {parse_setting(spec, *own, origin), origin};
-    } else if (const Setting* over = pet ? find_override(inputs, spec.id) : nullptr) {
-      notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
+      explicit_value = {parse_setting(spec, *variable, origin), origin};
+    } else if (const Setting* overriding = pet ? find_override(inputs, spec.id) : nullptr) {
+      notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, overriding->origin));
     } else if (pet) {
-      given = {read_pet(spec, *pet), std::string(spec.pet)};
+      explicit_value = {read_pet(spec, *pet), std::string(spec.pet)};
     }
-    if (given) {
+    if (explicit_value) {
       explicit_.insert(spec.id);
-      given_.emplace(spec.id, std::move(*given));
+      values_.emplace(spec.id, std::move(*explicit_value));
     } else if (const Setting* in_file = find_in_file(inputs, spec.id)) {
-      given_.emplace(spec.id, *in_file);
+      values_.emplace(spec.id, *in_file);
     }
   }
 }
 
 Setting Settings::setting(SettingId id) const {
-  const auto found = given_.find(id);
-  return found == given_.end() ? Setting{.value = default_value(row_of(id))} : found->second;
+  const auto found = values_.find(id);
+  return found == values_.end() ? Setting{.value = default_value(row_of(id))} : found->second;
 }
 
 std::string Settings::origin(SettingId id) const {
-  const auto found = given_.find(id);
-  return found == given_.end() ? Setting().origin : found->second.origin;
+  const auto found = values_.find(id);
+  return found == values_.end() ? Setting().origin : found->second.origin;
 }
 
 std::string Settings::text(SettingId id) const {
@@ -113,8 +113,8 @@ std::string Settings::text(SettingId id) const {
 }
 
 bool Settings::given(SettingId id) const {
-  const auto found = given_.find(id);
-  return found != given_.end() && found->second.origin != "default" && !found->second.value.is_null();
+  const auto found = values_.find(id);
+  return found != values_.end() && found->second.origin != "default" && !found->second.value.is_null();
 }
 
 bool Settings::is_explicit(SettingId id) const {
@@ -122,9 +122,9 @@ bool Settings::is_explicit(SettingId id) const {
 }
 
 std::map<std::string_view, Setting> Settings::all() const {
-  std::map<std::string_view, Setting> all;
-  for (const SettingSpec& spec : schema()) all.emplace(spec.name, setting(spec.id));
-  return all;
+  std::map<std::string_view, Setting> result;
+  for (const SettingSpec& spec : schema()) result.emplace(spec.name, setting(spec.id));
+  return result;
 }
 
 std::string truth_text(bool value, TruthStyle style) {

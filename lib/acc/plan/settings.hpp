@@ -32,8 +32,8 @@ using SettingMap = std::map<SettingId, Setting>;
 /// The value of the setting in the map, if it is there.
 template <class T>
 std::optional<T> value_in(const SettingMap& map, SettingKey<T> key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::nullopt : std::optional(value_as<T>(found->second.value));
+  const auto entry = map.find(key);
+  return entry == map.end() ? std::nullopt : std::optional(value_as<T>(entry->second.value));
 }
 
 /// Every setting of the schema with its effective value and origin.
@@ -62,7 +62,7 @@ class Settings {
 
   template <class T>
   void set(SettingKey<T> key, const std::type_identity_t<T>& value, std::string origin) {
-    given_[key] = {as_value(value), std::move(origin)};
+    values_[key] = {as_value(value), std::move(origin)};
   }
   /// The same; a flag or a variable that gave another value no longer counts.
   template <class T>
@@ -71,7 +71,7 @@ class Settings {
     set(key, value, std::move(origin));
   }
   /// Takes the default again.
-  void reset(SettingId id) { given_.erase(id); }
+  void reset(SettingId id) { values_.erase(id); }
 
   /// All settings by name.
   std::map<std::string_view, Setting> all() const;
@@ -82,7 +82,7 @@ class Settings {
 
  private:
   /// Those that differ from their defaults, or were given.
-  SettingMap given_ = {};
+  SettingMap values_ = {};
   /// Those given by a flag or a variable.
   std::set<SettingId> explicit_ = {};
   std::vector<std::string> notes_ = {};

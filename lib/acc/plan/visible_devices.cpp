@@ -63,20 +63,20 @@ std::string select_devices(const std::string& ids, const std::string& mask_name,
 std::vector<std::string> device_of_each_worker(const std::optional<std::string>& mask,
                                                std::string_view mask_name, std::optional<std::size_t> gpus,
                                                int workers, const std::string& origin) {
-  const auto wanted = static_cast<std::size_t>(workers);
+  const auto count = static_cast<std::size_t>(workers);
   std::vector<std::string> devices;
   if (mask) {
     devices = gpus ? devices_of_mask(*mask) : fields_of(*mask);
-    if (devices.size() < wanted) {
+    if (devices.size() < count) {
       fail(origin, fmt::format("{} workers, but {}='{}' names fewer devices", workers, mask_name, *mask));
     }
   } else {
-    if (gpus && *gpus < wanted) {
+    if (gpus && *gpus < count) {
       fail(origin, fmt::format("{} workers, but this machine has {} GPUs", workers, *gpus));
     }
-    for (std::size_t i = 0; i < wanted; ++i) devices.push_back(fmt::to_string(i));
+    for (std::size_t i = 0; i < count; ++i) devices.push_back(fmt::to_string(i));
   }
-  devices.resize(wanted);
+  devices.resize(count);
   return devices;
 }
 

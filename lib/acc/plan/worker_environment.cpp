@@ -21,7 +21,7 @@ Round expected_round(const LaunchPlan& plan) {
           .use_agent_store = plan.use_agent_store};
 }
 
-WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
+WorkerEnv worker_env_of(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
   const Round& round = attempt.round;
   WorkerEnv worker;
   worker.rank = round.first_rank + local_rank;
@@ -59,7 +59,7 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
     if (plan.masks_hip) environment.set("HIP_VISIBLE_DEVICES", device);
   }
   if (!plan.sets_ranks) return environment;
-  environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));
+  environment.overlay(to_environment(worker_env_of(plan, local_rank, attempt)));
   environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", plan.signals_to_handle);
   environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING",
                   plan.inherited.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"));

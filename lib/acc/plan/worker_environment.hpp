@@ -25,7 +25,7 @@ struct Attempt {
 Round expected_round(const LaunchPlan& plan);
 
 /// The ranks of a local worker in the job.
-WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
+WorkerEnv worker_env_of(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
 
 /// The variables of a local worker in addition to the inherited environment.
 Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt);

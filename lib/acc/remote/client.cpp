@@ -213,7 +213,7 @@ void Client::connect(std::size_t index) {
   log::debug("{}: {}", run.host.name, join(command, " "));
   run.connection->open(command, job_.environment, open_files_);
   JobSpec spec = job_.spec;
-  spec.host = place_of_host(job_.hosts, static_cast<int>(index), job_.flag, all_slots_);
+  spec.host = allocation_of_host(job_.hosts, static_cast<int>(index), job_.flag, all_slots_);
   spec.silence = job_.silence * 4 / 3;
   run.connection->send(FrameKind::spec, to_json(spec));
 }

@@ -163,18 +163,18 @@ std::optional<int> total_slots(const std::vector<JobHost>& hosts, const std::str
   return static_cast<int>(sum);
 }
 
-HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
-                        std::optional<int> all_slots) {
+HostAllocation allocation_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
+                                  std::optional<int> all_slots) {
   const JobHost& host = hosts.at(static_cast<std::size_t>(rank));
   const int count = static_cast<int>(hosts.size());
   const std::string list = fmt::format("{} ({})", flag, pluralize(hosts.size(), "host"));
-  const std::string place = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
-  HostPlace result;
+  const std::string origin = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
+  HostAllocation result;
   result.engine = {.family = EngineFamily::hosts,
                    .name = flag,
-                   .rank = EngineValue<int>{rank, place},
+                   .rank = EngineValue<int>{rank, origin},
                    .size = EngineValue<int>{count, list},
-                   .node_rank = EngineValue<int>{rank, place},
+                   .node_rank = EngineValue<int>{rank, origin},
                    .num_nodes = EngineValue<int>{count, list},
                    .node = host.name,
                    .master_addr = EngineValue<std::string>{hosts.front().name, "first of " + flag}};

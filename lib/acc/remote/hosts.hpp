@@ -11,7 +11,7 @@
 
 namespace acc::launcher {
 
-/// A host on which a part of the job runs. Its place in the list is the rank of the node.
+/// A host on which a part of the job runs. Its index in the list is the rank of the node.
 struct JobHost {
   /// As ssh takes it: a name, an address or an alias of its configuration, perhaps with `user@` in front.
   std::string name = {};
@@ -41,11 +41,11 @@ std::vector<JobHost> hosts_of(const Settings& settings);
 /// `flag` for more than an int holds.
 std::optional<int> total_slots(const std::vector<JobHost>& hosts, const std::string& flag);
 
-/// What `inputs` of the node of this rank get: its place among the hosts. `flag`: --hosts or --hostfile;
+/// What the `inputs` of the node of this rank get: its rank and its slots. `flag`: --hosts or --hostfile;
 /// `all_slots`: total_slots() of the hosts. The address and the port at which the nodes meet are to be filled
 /// in.
-HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
-                        std::optional<int> all_slots);
+HostAllocation allocation_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
+                                  std::optional<int> all_slots);
 
 /// The flag that gave the hosts.
 std::string hosts_flag(const Settings& settings);

@@ -52,7 +52,7 @@ std::optional<EngineValue<T>> engine_value_at(const Value& json, const char* nam
   }
 }
 
-Value to_value(const HostPlace& host) {
+Value to_value(const HostAllocation& host) {
   const Engine& engine = host.engine;
   return {{"flag", to_characters(engine.name)},     {"node", to_characters(engine.node)},
           {"rank", to_value(engine.rank)},          {"size", to_value(engine.size)},
@@ -60,8 +60,8 @@ Value to_value(const HostPlace& host) {
           {"all_slots", to_value(host.all_slots)}};
 }
 
-HostPlace host_at(const Value& json) {
-  HostPlace host;
+HostAllocation host_at(const Value& json) {
+  HostAllocation host;
   host.engine.family = EngineFamily::hosts;
   host.engine.name = text_at(json, "flag");
   host.engine.node = text_at(json, "node");

@@ -31,8 +31,8 @@ struct JobSpec {
   Environment environment = {};
   /// The config file of the client, which the host need not have.
   std::optional<ConfigText> config = {};
-  /// This node's place; the address and port at which the nodes meet come with the StartOrder.
-  HostPlace host = {};
+  /// This node's rank and slots; the address and port at which the nodes meet come with the StartOrder.
+  HostAllocation host = {};
   /// How long the client may be silent.
   std::chrono::milliseconds silence = std::chrono::seconds(20);
 };

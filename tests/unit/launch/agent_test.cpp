@@ -987,7 +987,7 @@ TEST_CASE("agent: a hung job is stopped if requested", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);
   LaunchPlan plan = plan_of(2, 3);
-  plan.hang.then = OnHang::kill;
+  plan.hang.action = OnHang::kill;
   const LaunchReport report = job.run(plan);
   CHECK(report.exit_code == kHungCode);
   CHECK(report.hung);
@@ -1002,7 +1002,7 @@ TEST_CASE("agent: a hang restarts the job if requested", "[launch]") {
   job.processes.hangs(0, 2s);  // too late: of an attempt that is over
   job.processes.hangs(1, 3s);
   LaunchPlan plan = plan_of(1, 1);
-  plan.hang.then = OnHang::restart;
+  plan.hang.action = OnHang::restart;
   const LaunchReport report = job.run(plan);
   CHECK(report.exit_code == kHungCode);
   CHECK(report.restarts == 1);
@@ -1016,7 +1016,7 @@ TEST_CASE("agent: a failed worker is the cause, not the hang that follows", "[la
   job.processes.ignores_signals(1);
   job.processes.hangs(0, 2s);
   LaunchPlan plan = plan_of(2);
-  plan.hang.then = OnHang::kill;
+  plan.hang.action = OnHang::kill;
   const LaunchReport report = job.run(plan);
   CHECK(report.exit_code == 3);
   CHECK_FALSE(report.hung);

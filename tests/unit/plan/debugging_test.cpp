@@ -56,9 +56,9 @@ TEST_CASE("debugging: an invalid wrap is refused", "[plan]") {
 TEST_CASE("debugging: the attached rank keeps the terminal for itself", "[plan]") {
   const LaunchPlan plan = plan_of({"--attach", "1", "--redirects", "0:1", "--hang-timeout", "5"});
   CHECK(plan.attach == 1);
-  CHECK(plan.output.redirects.of(0) == Streams::both);
-  CHECK(plan.output.redirects.of(1) == Streams::none);
-  CHECK(plan.output.redirects.of(2) == Streams::both);
+  CHECK(plan.output.redirects.streams_of(0) == Streams::both);
+  CHECK(plan.output.redirects.streams_of(1) == Streams::none);
+  CHECK(plan.output.redirects.streams_of(2) == Streams::both);
   CHECK(plan.hang.timeout.count() == 0);
   REQUIRE_FALSE(plan.notes.empty());
   CHECK(plan.notes.back() == "with --attach hang detection is off");

@@ -49,15 +49,15 @@ TEST_CASE("endpoint: invalid text is refused, with its flag", "[plan]") {
 }
 
 TEST_CASE("streams: one digit applies to all ranks", "[plan]") {
-  CHECK(parse_stream_map("3", "").of(7) == Streams::both);
-  CHECK(parse_stream_map("0", "").of(0) == Streams::none);
+  CHECK(parse_stream_map("3", "").streams_of(7) == Streams::both);
+  CHECK(parse_stream_map("0", "").streams_of(0) == Streams::none);
 }
 
 TEST_CASE("streams: a map applies to the ranks that it lists", "[plan]") {
   const acc::launcher::StreamMap map = parse_stream_map("0:1,12:2,0:3", "");
-  CHECK(map.of(0) == Streams::both);
-  CHECK(map.of(12) == Streams::err);
-  CHECK(map.of(1) == Streams::none);
+  CHECK(map.streams_of(0) == Streams::both);
+  CHECK(map.streams_of(12) == Streams::err);
+  CHECK(map.streams_of(1) == Streams::none);
 }
 
 TEST_CASE("streams: anything else is an error that shows the form", "[plan]") {

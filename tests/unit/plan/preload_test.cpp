@@ -100,9 +100,9 @@ TEST_CASE("preload: modules are imported with the variables that all workers of 
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
                            "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_ERROR_FILE"}) {
     INFO(name);
-    CHECK(std::ranges::find(environment.own, name) != environment.own.end());
+    CHECK(std::ranges::find(environment.per_worker, name) != environment.per_worker.end());
   }
-  CHECK(std::ranges::find(environment.own, "OMP_NUM_THREADS") == environment.own.end());
+  CHECK(std::ranges::find(environment.per_worker, "OMP_NUM_THREADS") == environment.per_worker.end());
 }
 
 }  // namespace preload_test

@@ -51,8 +51,8 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
       resolve(inputs({"--tee", "0:1", "-r", "2", "--log-dir", "logs", "--local-ranks-filter", "1",
                       "--max-restarts", "3", "--shutdown-timeout", "0.5", "--pid-namespace", "train.py"},
                      Dialect::torchrun));
-  CHECK(plan.output.tee.of(0) == Streams::out);
-  CHECK(plan.output.redirects.of(5) == Streams::err);
+  CHECK(plan.output.tee.streams_of(0) == Streams::out);
+  CHECK(plan.output.redirects.streams_of(5) == Streams::err);
   CHECK(plan.output.log_dir == "logs");
   CHECK(plan.output.local_ranks_filter == std::vector<int>{1});
   CHECK(plan.max_restarts == 3);

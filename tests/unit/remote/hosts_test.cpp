@@ -11,13 +11,13 @@
 namespace hosts_test {
 
 using acc::Environment;
+using acc::launcher::allocation_of_host;
 using acc::launcher::hosts_of;
 using acc::launcher::JobHost;
 using acc::launcher::LaunchInputs;
 using acc::launcher::LaunchPlan;
 using acc::launcher::parse_hostfile;
 using acc::launcher::parse_hosts;
-using acc::launcher::place_of_host;
 using acc::launcher::resolve;
 using acc::launcher::Settings;
 using acc::launcher::total_slots;
@@ -96,7 +96,7 @@ namespace {
 LaunchInputs on_host(int rank, const Words& words, const std::string& list = "a:2,b:4") {
   LaunchInputs given = inputs(words);
   const auto hosts = parse_hosts(list, "--hosts");
-  given.host = place_of_host(hosts, rank, "--hosts", total_slots(hosts, "--hosts"));
+  given.host = allocation_of_host(hosts, rank, "--hosts", total_slots(hosts, "--hosts"));
   acc::set_run_id(given.host->engine, "run7", "--hosts");
   given.host->engine.master_addr = {"10.0.0.1", "first of --hosts"};
   given.host->engine.master_port = {23456, "a free port of the first of --hosts"};
