@@ -66,7 +66,9 @@ void ProgressWatch::look() {
 }
 
 bool ProgressWatch::waits_for_step() const {
-  return hung_ || (!has_begun_ && stepped_ < parts_.job().ranks.size());
+  const std::size_t ranks = parts_.job().ranks.size();
+  // An attempt begins before its workers are started.
+  return hung_ || (!has_begun_ && (ranks == 0 || stepped_ < ranks));
 }
 
 std::size_t ProgressWatch::stepped_since(std::chrono::nanoseconds moment) const {

@@ -60,6 +60,16 @@ TEST_CASE("progress_watch: first steps are noted as soon as a rank, and then ano
   CHECK_FALSE(watched.notes[0].ranks[1].cpu_time);
 }
 
+TEST_CASE("progress_watch: an attempt begins before its workers are started", "[launch]") {
+  Watched watched(1min);
+  watched.silent_looks = 0;
+  const std::vector<RankView> ranks = std::exchange(watched.job.ranks, {});
+  watched.watch.report(AttemptStarted{});
+  watched.job.ranks = ranks;
+  while (watched.notes.empty()) watched.loop.run_one();
+  CHECK(watched.looks < 10);
+}
+
 TEST_CASE("progress_watch: a rank that says nothing does not hold up the others", "[launch]") {
   Watched watched(1min);
   watched.silent_looks = 6;
