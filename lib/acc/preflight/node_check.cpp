@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/preflight/node_check.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <exception>
 #include <utility>
 
@@ -17,7 +12,6 @@
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/running_clock.hpp"
-#include "acc/base/subprocess/command.hpp"
 #include "acc/preflight/node_json.hpp"
 #include "acc/store/client.hpp"
 
@@ -25,12 +19,17 @@ namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 
 NodeCheckResult failed(const std::string& why) {
   return {.passed = false,
           .clean = false,
           .summary = fmt::format("the preflight failed: {}: {}", host_name(), why)};
+}
+
+NodeCheckResult received_result(const std::string& text) try {
+  return decode_result(text);
+} catch (const nlohmann::json::exception&) {
+  return failed("its checks ended without a result");
 }
 
 }  // namespace
@@ -79,80 +78,17 @@ NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& li
   return result;
 }
 
-struct NodeCheck::Impl : std::enable_shared_from_this<NodeCheck::Impl> {
-  explicit Impl(asio::io_context& loop) : pipe(loop), timeout(loop) {}
-
-  void start(const NodeCheckJob& job, Done handler) {
-    stop();
-    done = std::move(handler);
-    received.clear();
-    std::array<int, 2> ends = {};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return finish_later("no descriptors are left");
-    pipe.assign(ends[0]);
-    const bool started = run_in_child(Descriptor(ends[1]), [&](int to) {
-      if (!write_all(to, encode(run_node_check(job)))) ::_exit(1);
-    });
-    if (!started) return finish_later("no process is left");
-    // Longer than the limits of all its steps together.
-    constexpr auto kLimit = std::chrono::seconds(180);
-    timeout.expires_after(kLimit);
-    timeout.async_wait([self = weak_from_this()](error_code error) {
-      const auto check = self.lock();
-      if (check && !error) check->finish(failed("its checks did not end within 3 minutes"));
-    });
-    read();
-  }
-
-  void stop() {
-    done = nullptr;
-    timeout.cancel();
-    error_code ignored;
-    pipe.close(ignored);
-  }
-
-  void read() {
-    pipe.async_read_some(asio::buffer(buffer), [self = weak_from_this()](error_code error, std::size_t size) {
-      const auto check = self.lock();
-      if (!check || !check->done) return;
-      check->received.append(check->buffer.data(), size);
-      if (!error) return check->read();
-      check->finish_with_received();
-    });
-  }
-
-  void finish_with_received() try {
-    finish(decode_result(received));
-  } catch (const nlohmann::json::exception&) {
-    finish(failed("its checks ended without a result"));
-  }
-
-  void finish_later(const char* why) {
-    asio::post(timeout.get_executor(), [self = weak_from_this(), why] {
-      if (const auto check = self.lock()) check->finish(failed(why));
-    });
-  }
-
-  void finish(NodeCheckResult result) {
-    const Done handler = std::move(done);
-    stop();
-    if (handler) handler(std::move(result));
-  }
-
-  asio::posix::stream_descriptor pipe;
-  asio::steady_timer timeout;
-  std::array<char, std::size_t{16} << 10U> buffer = {};
-  std::string received = {};
-  Done done = {};
-};
-
-NodeCheck::NodeCheck(asio::io_context& loop) : impl_(std::make_shared<Impl>(loop)) {}
-
-NodeCheck::~NodeCheck() {
-  impl_->stop();
-}
+NodeCheck::NodeCheck(asio::io_context& loop) : answer_(loop) {}
 
 void NodeCheck::start(const NodeCheckJob& job, Done done) {
-  impl_->start(job, std::move(done));
+  // Longer than the limits of all its steps together.
+  constexpr auto kLimit = std::chrono::seconds(180);
+  const auto check = [&](int to) {
+    if (!write_all(to, encode(run_node_check(job)))) ::_exit(1);
+  };
+  answer_.ask(check, kLimit, [done = std::move(done)](const ChildAnswer::Answer& answer) {
+    done(answer.problem.empty() ? received_result(answer.text) : failed(answer.problem));
+  });
 }
 
 }  // namespace acc::launcher

@@ -3,8 +3,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <memory>
 
+#include "acc/base/subprocess/child_answer.hpp"
 #include "acc/preflight/exchange.hpp"
 #include "acc/preflight/self_probe.hpp"
 
@@ -16,17 +16,13 @@ class NodeCheck {
   using Done = std::function<void(NodeCheckResult)>;
 
   explicit NodeCheck(boost::asio::io_context& loop);
-  ~NodeCheck();
-  NodeCheck(const NodeCheck&) = delete;
-  NodeCheck& operator=(const NodeCheck&) = delete;
 
   /// Starts them; calls `done` once, from the event loop, with what they came to, unless they are started
   /// again or this object ends first. The child is reaped by the caller.
   void start(const NodeCheckJob& job, Done done);
 
  private:
-  struct Impl;
-  std::shared_ptr<Impl> impl_;
+  ChildAnswer answer_;
 };
 
 /// Does them in this process and waits: the main part of the child.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/subprocess/child_answer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
+
+namespace acc {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+/// One question.
+struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
+  Impl(asio::io_context& loop, Done handler) : pipe(loop), timeout(loop), done(std::move(handler)) {}
+
+  void ask(const std::function<void(int to)>& work, std::chrono::milliseconds limit) {
+    std::array<int, 2> ends = {};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_later("no descriptors are left");
+    pipe.assign(ends[0]);
+    if (!run_in_child(Descriptor(ends[1]), work)) return fail_later("no process is left");
+    timeout.expires_after(limit);
+    timeout.async_wait([self = weak_from_this()](error_code error) {
+      const auto asked = self.lock();
+      if (asked && !error) asked->finish({.problem = "there was no answer in time"});
+    });
+    read();
+  }
+
+  void read() {
+    pipe.async_read_some(asio::buffer(buffer), [self = weak_from_this()](error_code error, std::size_t size) {
+      const auto asked = self.lock();
+      if (!asked || !asked->done) return;
+      asked->received.append(asked->buffer.data(), size);
+      if (!error) return asked->read();
+      asked->finish({.text = std::move(asked->received)});
+    });
+  }
+
+  void fail_later(const char* problem) {
+    asio::post(timeout.get_executor(), [self = weak_from_this(), problem] {
+      if (const auto asked = self.lock()) asked->finish({.problem = problem});
+    });
+  }
+
+  void finish(Answer answer) {
+    const Done handler = std::exchange(done, nullptr);
+    timeout.cancel();
+    error_code ignored;
+    pipe.close(ignored);
+    if (handler) handler(std::move(answer));
+  }
+
+  asio::posix::stream_descriptor pipe;
+  asio::steady_timer timeout;
+  std::array<char, std::size_t{16} << 10U> buffer = {};
+  std::string received = {};
+  Done done;
+};
+
+ChildAnswer::ChildAnswer(asio::io_context& loop) : loop_(loop) {}
+
+ChildAnswer::~ChildAnswer() = default;
+
+void ChildAnswer::ask(const std::function<void(int to)>& work, std::chrono::milliseconds limit, Done done) {
+  impl_ = std::make_shared<Impl>(loop_, std::move(done));
+  impl_->ask(work, limit);
+}
+
+bool ChildAnswer::is_waiting() const {
+  return impl_ != nullptr && impl_->done != nullptr;
+}
+
+}  // namespace acc
