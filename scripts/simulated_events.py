@@ -56,6 +56,7 @@ class Simulation:
                 self.train_a_minute(time, minute % 30 == 0, spent)
             for node in range(NODES):
                 self.write_progress(time, begin, node, spent)
+                self.write_gpus(time, node, minute % 30 == 0)
 
     def train_a_minute(self, time, saves, spent):
         slow = 0.75 < (time - BEGIN) / self.length < 0.85
@@ -81,6 +82,13 @@ class Simulation:
                    spent_seconds={name: [round(spent[rank][i], 3) for rank in ranks] for i, name in enumerate(SECTIONS)},
                    cpu_seconds=[round((time - begin) * 1.2 + rank % 7, 2) for rank in ranks],
                    memory_bytes=[int(4e9 + rank * 1e6 + (time - begin) * 1e4) for rank in ranks])
+
+    def write_gpus(self, time, node, saves):
+        gpus = range(LOCAL)
+        watts = [round(self.random.gauss(640 if not saves else 480, 15), 1) for _ in gpus]
+        self.write("gpu_use", time, node, gpus=list(gpus), ranks=[[node * LOCAL + gpu] for gpu in gpus],
+                   use_percent=[self.random.randint(88, 99) - (40 if saves else 0) for _ in gpus],
+                   memory_bytes=[int(71e9)] * LOCAL, watts=watts, joules=[round((time - BEGIN) * 630.0 + gpu) for gpu in gpus])
 
     def fail(self, time):
         rank = 77 + 111 * self.attempt

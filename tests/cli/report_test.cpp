@@ -48,6 +48,7 @@ TEST_CASE("cli: the report of a job that failed and was restarted", "[cli]") {
   CHECK(figures["steps"] == 50);
   CHECK(figures["repeated_steps_known"] == true);
   CHECK(figures["attempts"].size() == 2);
+  CHECK(figures["gpus"].is_null());
   REQUIRE(figures["failures"].size() == 1);
   CHECK(figures["failures"][0]["last_words"] == "no <b>space</b> left\n");
   double sum = 0;
@@ -90,6 +91,29 @@ TEST_CASE("cli: a report names the lines that it passes over", "[cli]") {
   CHECK(run.code == 0);
   CHECK(run.err == "acc: warning: a.jsonl:2: is not an event; passed over\n");
   CHECK(json::parse(run.out)["outcome"] == "Failed with exit code 3 after 0 s.");
+}
+
+TEST_CASE("cli: the report has the GPUs of a job in a container, where the driver shows no processes",
+          "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("train.py",
+               "import acc, time\n"
+               "acc.step()\n"
+               "while '\"gpu_use\"' not in open('a.jsonl').read(): time.sleep(0.01)\n");
+  acc::Environment environment = acc::test::clean_environment(folder.path().string());
+  environment.set("PYTHONPATH", ACC_TESTS_FOLDER "/../scripts/package");
+  environment.set("PYTHONDONTWRITEBYTECODE", "1");
+  environment.set("LD_LIBRARY_PATH", ACC_FAKE_NVML);
+  environment.set("FAKE_NVML_GPUS", "2");
+  environment.set("FAKE_NVML_NO_PROCESSES", "1");
+  const auto run = [&](const std::vector<std::string>& words) {
+    return acc::test::run(words, environment, "", folder.path().string());
+  };
+  REQUIRE(run({"acc", "run", "--nproc-per-node=2", "--event-log=a.jsonl", "train.py"}).code == 0);
+  const json gpus = json::parse(run({"acc", "report", "a.jsonl", "--json"}).out)["gpus"];
+  CHECK(gpus["count"] == 2);
+  CHECK(gpus["mean_use_percent"] == 42);
+  CHECK(gpus["mean_watts"] == 123.4);
 }
 
 }  // namespace report_test

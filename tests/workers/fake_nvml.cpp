@@ -102,9 +102,10 @@ int nvmlDeviceGetPciInfo_v3(void* device, FakePciInfo* pci) {
   pci->bus = 0x1a + static_cast<unsigned>(reinterpret_cast<unsigned long>(device));
   return 0;
 }
-// Reports the calling process on the first GPU.
+// Reports the calling process on the first GPU, unless FAKE_NVML_NO_PROCESSES is set, as in a container.
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
-  *count = device == reinterpret_cast<void*>(1) ? 1 : 0;
+  const bool shows = std::getenv("FAKE_NVML_NO_PROCESSES") == nullptr;
+  *count = shows && device == reinterpret_cast<void*>(1) ? 1 : 0;
   if (*count == 1) processes[0] = {static_cast<unsigned>(::getpid()), 3ULL << 30U, 0, 0};
   return 0;
 }
@@ -114,6 +115,10 @@ int nvmlDeviceGetUtilizationRates(void*, FakeUtilization* use) {
 }
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
   *milliwatts = 123'400;
+  return 0;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+  *millijoules = 5'000'500;
   return 0;
 }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {

@@ -243,36 +243,84 @@ GpuHealthReport query_gpu_health() {
 
 namespace {
 
+// The answer of a query about one device; absent where this driver has none.
+template <typename Value>
+std::optional<Value> value_of(const Nvml& nvml, Device device, const char* query) {
+  auto* ask = nvml.find<int(Device, Value*)>(query);
+  Value value = {};
+  return ask != nullptr && ask(device, &value) == kSuccess ? std::optional(value) : std::nullopt;
+}
+
+std::vector<ProcessInfo> processes_on(const Nvml& nvml, Device device) {
+  auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+  constexpr unsigned kMaxProcesses = 256;
+  std::vector<ProcessInfo> processes(kMaxProcesses);
+  unsigned count = kMaxProcesses;
+  if (list_of == nullptr || list_of(device, &count, processes.data()) != kSuccess) count = 0;
+  processes.resize(count);
+  return processes;
+}
+
+std::optional<int> utilization_of(const Nvml& nvml, Device device) {
+  const auto use = value_of<Utilization>(nvml, device, "nvmlDeviceGetUtilizationRates");
+  return use ? std::optional(static_cast<int>(use->gpu)) : std::nullopt;
+}
+
+// NVML counts in thousandths of watts and joules.
+template <typename Count>
+std::optional<double> thousandths(const std::optional<Count>& count) {
+  return count ? std::optional(static_cast<double>(*count) / 1000) : std::nullopt;
+}
+
+std::optional<double> watts_of(const Nvml& nvml, Device device) {
+  return thousandths(value_of<unsigned>(nvml, device, "nvmlDeviceGetPowerUsage"));
+}
+
+std::vector<GpuUse> ask_use(Library library) {
+  std::vector<GpuUse> uses;
+  const Nvml nvml(std::move(library));
+  if (!nvml) return uses;
+  for (unsigned i = 0; i < nvml.count(); ++i) {
+    const Device device = nvml.device(i);
+    if (device == nullptr) continue;
+    GpuUse& use = uses.emplace_back(GpuUse{.index = static_cast<int>(i)});
+    use.percent = utilization_of(nvml, device);
+    if (const auto memory = value_of<Memory>(nvml, device, "nvmlDeviceGetMemoryInfo"))
+      use.memory_bytes = memory->used;
+    use.watts = watts_of(nvml, device);
+    use.joules =
+        thousandths(value_of<unsigned long long>(nvml, device, "nvmlDeviceGetTotalEnergyConsumption"));
+    for (const ProcessInfo& process : processes_on(nvml, device))
+      use.processes.push_back(static_cast<pid_t>(process.pid));
+  }
+  return uses;
+}
+
 std::vector<GpuProcess> ask_processes(Library library) {
   std::vector<GpuProcess> processes;
   const Nvml nvml(std::move(library));
   if (!nvml) return processes;
-  auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
-  auto* use_of = nvml.find<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates");
-  auto* power_of = nvml.find<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage");
-  if (list_of == nullptr) return processes;
   for (unsigned i = 0; i < nvml.count(); ++i) {
     const Device device = nvml.device(i);
-    std::array<ProcessInfo, 256> found = {};
-    unsigned count = found.size();
-    if (device == nullptr || list_of(device, &count, found.data()) != kSuccess) continue;
-    Utilization use = {};
-    const bool has_use = use_of != nullptr && use_of(device, &use) == kSuccess;
-    unsigned milliwatts = 0;
-    const bool has_power = power_of != nullptr && power_of(device, &milliwatts) == kSuccess;
-    for (unsigned n = 0; n < count; ++n) {
-      const std::uint64_t memory = found[n].used_memory == kNotTold ? 0 : found[n].used_memory;
+    if (device == nullptr) continue;
+    const std::vector<ProcessInfo> found = processes_on(nvml, device);
+    const auto percent = found.empty() ? std::nullopt : utilization_of(nvml, device);
+    const auto watts = found.empty() ? std::nullopt : watts_of(nvml, device);
+    for (const ProcessInfo& process : found)
       processes.push_back({.gpu = static_cast<int>(i),
-                           .pid = static_cast<pid_t>(found[n].pid),
-                           .memory_bytes = memory,
-                           .gpu_use = has_use ? std::optional(static_cast<int>(use.gpu)) : std::nullopt,
-                           .gpu_watts = has_power ? std::optional(milliwatts / 1000.0) : std::nullopt});
-    }
+                           .pid = static_cast<pid_t>(process.pid),
+                           .memory_bytes = process.used_memory == kNotTold ? 0 : process.used_memory,
+                           .gpu_use = percent,
+                           .gpu_watts = watts});
   }
   return processes;
 }
 
 }  // namespace
+
+std::vector<GpuUse> query_gpu_use() {
+  return ask_in_time(ask_use).value_or(std::vector<GpuUse>());
+}
 
 std::vector<GpuProcess> query_gpu_processes() {
   return ask_in_time(ask_processes).value_or(std::vector<GpuProcess>());

@@ -58,6 +58,24 @@ struct GpuHealthReport {
 };
 GpuHealthReport query_gpu_health();
 
+/// What all processes use of a GPU at one moment. What the driver does not report is absent.
+struct GpuUse {
+  int index = 0;
+  /// Utilization, in percent.
+  std::optional<int> percent = {};
+  std::optional<std::uint64_t> memory_bytes = {};
+  /// The power it draws, and the energy it has used since the driver was loaded.
+  std::optional<double> watts = {};
+  std::optional<double> joules = {};
+  /// Processes that hold a context on it; in a container the driver may show none.
+  std::vector<pid_t> processes = {};
+
+  bool operator==(const GpuUse&) const = default;
+};
+
+/// Every GPU that the driver shows. Empty on failure, as query_nvml().
+std::vector<GpuUse> query_gpu_use();
+
 /// A process that holds a context on a GPU.
 struct GpuProcess {
   int gpu = 0;

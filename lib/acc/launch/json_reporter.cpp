@@ -190,6 +190,22 @@ std::string add(OrderedJson& line, const ProgressNoted& event) {
   return "progress";
 }
 
+std::string add(OrderedJson& line, const GpuUseNoted& event) {
+  const auto of_all = [&](auto of) {
+    OrderedJson values = OrderedJson::array();
+    for (const GpuUseNoted::Gpu& gpu : event.gpus) values.push_back(of(gpu));
+    return values;
+  };
+  const auto if_known = [](const auto& value) { return value ? OrderedJson(*value) : OrderedJson(); };
+  line["gpus"] = of_all([](const auto& gpu) { return gpu.use.index; });
+  line["ranks"] = of_all([](const auto& gpu) { return gpu.ranks; });
+  line["use_percent"] = of_all([&](const auto& gpu) { return if_known(gpu.use.percent); });
+  line["memory_bytes"] = of_all([&](const auto& gpu) { return if_known(gpu.use.memory_bytes); });
+  line["watts"] = of_all([&](const auto& gpu) { return if_known(gpu.use.watts); });
+  line["joules"] = of_all([&](const auto& gpu) { return if_known(gpu.use.joules); });
+  return "gpu_use";
+}
+
 std::string add(OrderedJson& line, const Warning& event) {
   line["text"] = event.text;
   return "warning";

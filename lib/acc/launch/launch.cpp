@@ -29,6 +29,7 @@
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/file_timer.hpp"
 #include "acc/launch/fork_server.hpp"
+#include "acc/launch/gpu_watch.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/hang_watch.hpp"
 #include "acc/launch/job_status.hpp"
@@ -324,16 +325,24 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(hang);
   reporters.add(straggler);
   std::optional<ProgressWatch> progress;
+  std::optional<GpuWatch> gpus;
   if (logs_events(plan)) {
     const auto last_page_of = [&](int local_rank) {
       return read_last_page(job.left.logs.page_prefix(status.view().attempt), local_rank);
     };
-    progress.emplace(job.loop, ProgressWatchParts{
-                                   .job = [&]() -> const JobView& { return status.view(); },
-                                   .progress = last_page_of,
-                                   .processes = [] { return ProcessTable::read(); },
-                                   .note = [&](const ProgressNoted& event) { job.reporters.report(event); }});
+    progress.emplace(
+        job.loop, ProgressWatchParts{.job = [&]() -> const JobView& { return status.view(); },
+                                     .progress = last_page_of,
+                                     .processes = [] { return ProcessTable::read(); },
+                                     .note = [&](const ProgressNoted& event) { reporters.report(event); }});
     reporters.add(*progress);
+    if (!plan.settings[key::use_cpu]) {
+      gpus.emplace(job.loop,
+                   GpuWatchParts{.job = [&]() -> const JobView& { return status.view(); },
+                                 .processes = [] { return ProcessTable::read(); },
+                                 .note = [&](const GpuUseNoted& event) { job.reporters.report(event); }});
+      reporters.add(*gpus);
+    }
   }
   std::optional<NodeCheck> preflight;
   if (plan.preflight != Preflight::none) preflight.emplace(job.loop);

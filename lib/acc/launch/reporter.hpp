@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "acc/base/nvml.hpp"
 #include "acc/control/progress_view.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/step_comparison.hpp"
@@ -126,6 +127,15 @@ struct ProgressNoted {
   };
   std::vector<Rank> ranks = {};
 };
+/// What all processes use of the GPUs of this node's ranks.
+struct GpuUseNoted {
+  struct Gpu {
+    GpuUse use = {};
+    /// Those that have a process on it; empty: the driver does not show them.
+    std::vector<int> ranks = {};
+  };
+  std::vector<Gpu> gpus = {};
+};
 /// A problem that does not end the job, such as a full disk.
 struct Warning {
   std::string text = {};
@@ -141,7 +151,7 @@ struct Finished {
 using Event =
     std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
                  Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
-                 HangStacksFound, StragglerFound, ProgressNoted, Warning, Failed, Finished>;
+                 HangStacksFound, StragglerFound, ProgressNoted, GpuUseNoted, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

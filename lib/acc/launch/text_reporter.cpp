@@ -275,6 +275,10 @@ std::string text_of(const GroupChanged& event) {
 std::string text_of(const JobStarted&) {
   return {};
 }
+std::string text_of(const GpuUseNoted&) {
+  return "";
+}
+
 std::string text_of(const ProgressNoted&) {
   return {};
 }

@@ -71,6 +71,32 @@ std::vector<std::pair<int, RankSample>> samples_in(const json& fields, double ti
   return samples;
 }
 
+// No GPU has or draws more.
+constexpr double kMaxGpuBytes = 1e15;
+constexpr double kMaxWatts = 1e5;
+constexpr double kMaxJoules = 1e14;
+constexpr std::int64_t kMaxGpus = 4096;
+
+std::vector<GpuSample> gpus_in(const json& fields, double time) {
+  const auto value = [&](const char* field, std::size_t i, double max) {
+    const auto number = number_of(at(array_in(fields, field), i));
+    return number && *number >= 0 && *number <= max ? number : std::nullopt;
+  };
+  std::vector<GpuSample> gpus;
+  const json& indices = array_in(fields, "gpus");
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const auto index = integer_of(indices[i]);
+    if (!index || *index < 0 || *index >= kMaxGpus) continue;
+    gpus.push_back({.index = static_cast<int>(*index),
+                    .time = time,
+                    .percent = value("use_percent", i, 100),
+                    .memory_bytes = value("memory_bytes", i, kMaxGpuBytes),
+                    .watts = value("watts", i, kMaxWatts),
+                    .joules = value("joules", i, kMaxJoules)});
+  }
+  return gpus;
+}
+
 // Notes the first lines that are no events, then their number.
 class LineReader {
  public:
@@ -151,6 +177,8 @@ std::optional<EventLine> parse_event_line(std::string_view text) {
   line.attempt = small("attempt");
   if (line.event == "progress") {
     line.samples = samples_in(fields, line.time);
+  } else if (line.event == "gpu_use") {
+    line.gpus = gpus_in(fields, line.time);
   } else {
     line.fields = std::move(fields);
   }
@@ -163,6 +191,7 @@ void move_back(EventLine& line, double seconds) {
     sample.time -= seconds;
     if (sample.step_ended > 0) sample.step_ended -= seconds;
   }
+  for (GpuSample& gpu : line.gpus) gpu.time -= seconds;
 }
 
 void add_event_lines(EventLines& to, std::string_view text, const std::string& name) {

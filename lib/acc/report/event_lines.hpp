@@ -30,6 +30,17 @@ struct RankSample {
   std::optional<double> memory_bytes = {};
 };
 
+/// What all processes use of a GPU at one moment. Absent: not known.
+struct GpuSample {
+  int index = 0;
+  double time = 0;
+  std::optional<double> percent = {};
+  std::optional<double> memory_bytes = {};
+  std::optional<double> watts = {};
+  /// Since the driver was loaded.
+  std::optional<double> joules = {};
+};
+
 /// A line of an event log (configs/events.schema.json). Times are in seconds of Unix.
 struct EventLine {
   std::string event = {};
@@ -38,8 +49,9 @@ struct EventLine {
   std::string host = {};
   int node_rank = 0;
   int attempt = 0;
-  /// Of `progress`: the samples by their ranks. Of other events: all fields.
+  /// Of `progress`: the samples by their ranks. Of `gpu_use`: those of the GPUs. Of other events: all fields.
   std::vector<std::pair<int, RankSample>> samples = {};
+  std::vector<GpuSample> gpus = {};
   nlohmann::json fields = {};
 
   /// A node of the job. Several nodes may be on one host.

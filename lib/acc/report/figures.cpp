@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "acc/base/text.hpp"
+#include "acc/report/gpu_totals.hpp"
 #include "acc/report/html_text.hpp"
 
 namespace acc::launcher {
@@ -51,6 +52,16 @@ Json seconds_json(const TimeShares& shares) {
           {"saving", shares.saving},     {"evaluation", shares.evaluation}, {"waiting", shares.waiting},
           {"starting", shares.starting}, {"restarting", shares.restarting}, {"ending", shares.ending},
           {"unknown", shares.unknown}};
+}
+
+Json gpus_json(const JobHistory& history) {
+  if (history.gpus.empty()) return nullptr;
+  const GpuTotals totals = gpu_totals(history);
+  const auto if_known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  return {{"count", totals.gpus},
+          {"mean_use_percent", if_known(totals.mean_percent)},
+          {"mean_watts", if_known(totals.mean_watts)},
+          {"joules", if_known(totals.joules)}};
 }
 
 bool is_interpreter(std::string_view word) {
@@ -112,6 +123,7 @@ std::string figures_json(const JobHistory& history) {
                         {"goodput", goodput.ratio()},
                         {"repeated_steps_known", goodput.repeated_is_known},
                         {"seconds", seconds_json(goodput.shares)},
+                        {"gpus", gpus_json(history)},
                         {"attempts", attempts_json(history)},
                         {"failures", failures_json(history)},
                         {"events", moments},

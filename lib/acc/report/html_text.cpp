@@ -80,6 +80,16 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.3g} {}", bytes, kUnits.at(unit));
 }
 
+std::string energy_text(double joules) {
+  constexpr double kWattHour = 3600;
+  constexpr double kMany = 1000;
+  if (joules < kWattHour) return fmt::format("{:.0f} J", joules);
+  const double watt_hours = joules / kWattHour;
+  if (watt_hours < kMany) return fmt::format("{:.3g} Wh", watt_hours);
+  return watt_hours < kMany * kMany ? fmt::format("{:.3g} kWh", watt_hours / kMany)
+                                    : fmt::format("{:.3g} MWh", watt_hours / kMany / kMany);
+}
+
 std::string date_text(double time) {
   const auto seconds = static_cast<std::time_t>(time);
   std::tm parts = {};

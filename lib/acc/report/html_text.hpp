@@ -23,6 +23,9 @@ std::string percent_text(double ratio);
 /// `210 MiB`
 std::string bytes_text(double bytes);
 
+/// `840 J`, `12.5 Wh`, `3.21 kWh`, `1.2 MWh`
+std::string energy_text(double joules);
+
 /// `2026-11-27 18:58:33 UTC`
 std::string date_text(double time);
 

@@ -148,6 +148,7 @@ class HistoryBuilder {
   void add(EventLine& line) {
     const std::string& event = line.event;
     if (event == "progress") return add_progress(line);
+    if (event == "gpu_use") return add_gpus(line);
     if (event == "worker_finished") return add_worker_end(line);
     if (event == "attempt_started") return add_attempt(line);
     if (event == "job_started") return add_job(line);
@@ -214,6 +215,14 @@ class HistoryBuilder {
       if (samples.empty() || samples.back().time <= sample.time) samples.push_back(std::move(sample));
     }
     line.samples = {};
+  }
+
+  // Several nodes on one host may share a GPU.
+  void add_gpus(const EventLine& line) {
+    for (const GpuSample& gpu : line.gpus) {
+      std::vector<GpuSample>& samples = history_.gpus[{line.host, gpu.index}];
+      if (samples.empty() || samples.back().time <= gpu.time) samples.push_back(gpu);
+    }
   }
 
   void add_failure(const EventLine& line) {

@@ -12,6 +12,7 @@
 #include "acc/report/chart.hpp"
 #include "acc/report/figures.hpp"
 #include "acc/report/goodput.hpp"
+#include "acc/report/gpu_totals.hpp"
 #include "acc/report/heat_map.hpp"
 #include "acc/report/html_text.hpp"
 #include "acc/report/series.hpp"
@@ -83,6 +84,12 @@ std::string figure_card(const char* name, const std::string& value, const std::s
   return fmt::format("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", name, value, note);
 }
 
+std::string energy_card(const GpuTotals& totals) {
+  if (!totals.joules) return "";
+  return figure_card("Energy", energy_text(*totals.joules),
+                     "of " + pluralize(static_cast<std::uint64_t>(totals.gpus), "GPU"));
+}
+
 std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
   const bool is_known = goodput.shares.counted + goodput.shares.data > 0 || goodput.steps > 0;
   return "<dl class=\"figures\">\n" +
@@ -93,7 +100,7 @@ std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
                      pluralize(history.attempts.size(), "attempt") + " in all") +
          figure_card("Steps", is_known ? count_text(goodput.steps) : "–",
                      goodput.repeated_is_known ? "each counted once" : "of all attempts, repeated ones too") +
-         "</dl>\n";
+         energy_card(gpu_totals(history)) + "</dl>\n";
 }
 
 std::string shares_section(const JobHistory& history, const Goodput& goodput) {
@@ -380,6 +387,27 @@ std::string series_section(const JobHistory& history) {
                                                 charts + "</div>\n");
 }
 
+std::string watts_text(double watts) {
+  return fmt::format("{:.4g} W", watts);
+}
+
+std::string use_text(double percent) {
+  return percent_text(percent / 100);
+}
+
+std::string gpu_section(const JobHistory& history) {
+  const std::string charts =
+      series_figure(history, "use of a GPU", gpu_use_series(history), true, use_text) +
+      series_figure(history, "memory of a GPU in use", gpu_memory_series(history), true, bytes_text) +
+      series_figure(history, "power of a GPU", gpu_power_series(history), true, watts_text);
+  if (charts.empty()) return "";
+  return section_of("GPUs",
+                    "<p>By all processes, whenever the progress of ranks was noted. Energy is counted "
+                    "from the first of these moments to the last.</p>\n<ul class=\"legend\">" +
+                        key("counted", "mean of the GPUs") + key("data", "highest") +
+                        "</ul>\n<div class=\"charts\">\n" + charts + "</div>\n");
+}
+
 std::string failure_entry(const JobHistory& history, const FailureRecord& failure) {
   std::string text = fmt::format("<p><strong>Rank {} on {}</strong>, attempt {}, after {}: {}</p>\n",
                                  failure.rank, html_text(failure.host), failure.attempt,
@@ -439,8 +467,8 @@ std::string report_page(const JobHistory& history) {
                      title, kStyle) +
          header(history) + figure_cards(history, goodput) + shares_section(history, goodput) +
          timeline_section(history) + step_section(history) + sections_section(history) +
-         series_section(history) + failures_section(history) + settings_section(history) +
-         notes_section(history) + "</body>\n</html>\n";
+         series_section(history) + gpu_section(history) + failures_section(history) +
+         settings_section(history) + notes_section(history) + "</body>\n</html>\n";
 }
 
 }  // namespace acc::launcher

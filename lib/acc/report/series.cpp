@@ -64,6 +64,16 @@ Series series_of(const JobHistory& history, std::size_t points, const SampleValu
   return columns.series();
 }
 
+Series gpu_series(const JobHistory& history, std::size_t points, std::optional<double> GpuSample::* value) {
+  SeriesColumns columns(history.time, points);
+  for (const auto& [gpu, samples] : history.gpus) {
+    for (const GpuSample& sample : samples) {
+      if (sample.*value) columns.add(sample.time, *(sample.*value));
+    }
+  }
+  return columns.series();
+}
+
 }  // namespace
 
 Series cpu_series(const JobHistory& history, std::size_t points) {
@@ -84,6 +94,18 @@ Series loss_series(const JobHistory& history, std::size_t points) {
   return series_of(history, points, [](const RankSample&, const RankSample& sample) {
     return sample.loss ? std::optional(static_cast<double>(*sample.loss)) : std::nullopt;
   });
+}
+
+Series gpu_use_series(const JobHistory& history, std::size_t points) {
+  return gpu_series(history, points, &GpuSample::percent);
+}
+
+Series gpu_memory_series(const JobHistory& history, std::size_t points) {
+  return gpu_series(history, points, &GpuSample::memory_bytes);
+}
+
+Series gpu_power_series(const JobHistory& history, std::size_t points) {
+  return gpu_series(history, points, &GpuSample::watts);
 }
 
 }  // namespace acc::launcher

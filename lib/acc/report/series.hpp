@@ -23,5 +23,9 @@ Series cpu_series(const JobHistory& history, std::size_t points = 240);
 Series memory_series(const JobHistory& history, std::size_t points = 240);
 /// The loss that each rank has.
 Series loss_series(const JobHistory& history, std::size_t points = 240);
+/// Of each GPU, by all processes: its use in percent, its memory in bytes, and the watts that it draws.
+Series gpu_use_series(const JobHistory& history, std::size_t points = 240);
+Series gpu_memory_series(const JobHistory& history, std::size_t points = 240);
+Series gpu_power_series(const JobHistory& history, std::size_t points = 240);
 
 }  // namespace acc::launcher

@@ -50,6 +50,22 @@ TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utiliz
   CHECK(acc::query_gpu_processes().empty());
 }
 
+TEST_CASE("nvml: reports what all processes use of each GPU", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  ::setenv("FAKE_NVML_USED", "1:20", 1);
+  const std::vector<acc::GpuUse> uses = acc::query_gpu_use();
+  ::unsetenv("FAKE_NVML_USED");
+  REQUIRE(uses.size() == 2);
+  CHECK(uses[0].processes == std::vector<pid_t>{::getpid()});
+  CHECK(uses[1] == acc::GpuUse{.index = 1,
+                               .percent = 42,
+                               .memory_bytes = std::uint64_t{20} << 30U,
+                               .watts = 123.4,
+                               .joules = 5000.5});
+  ::setenv("FAKE_NVML_GPUS", "0", 1);
+  CHECK(acc::query_gpu_use().empty());
+}
+
 TEST_CASE("nvml: reports what is wrong with a GPU", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "3", 1);
   ::setenv("FAKE_NVML_ECC", "0:2", 1);

@@ -51,6 +51,11 @@ ProgressNoted progress() {
            {.rank = 6, .progress = view_of({}, 0s), .counts_over_restarts = true}}};
 }
 
+GpuUseNoted gpu_use() {
+  const GpuUse busy = {.percent = 97, .memory_bytes = 77, .watts = 123.5, .joules = 5e6, .processes = {12}};
+  return {{{.use = busy, .ranks = {4, 5}}, {.use = {.index = 3}}}};
+}
+
 }  // namespace
 
 TEST_CASE("event_json: progress is a table by columns, in milliseconds", "[launch]") {
@@ -67,11 +72,22 @@ TEST_CASE("event_json: progress is a table by columns, in milliseconds", "[launc
   CHECK(line["memory_bytes"] == json({77, 0, nullptr}));
 }
 
+TEST_CASE("event_json: the use of GPUs is a table by columns", "[launch]") {
+  const json line = line_of(gpu_use());
+  CHECK(line["gpus"] == json({0, 3}));
+  CHECK(line["ranks"] == json::parse("[[4, 5], []]"));
+  CHECK(line["use_percent"] == json({97, nullptr}));
+  CHECK(line["memory_bytes"] == json({77, nullptr}));
+  CHECK(line["watts"] == json({123.5, nullptr}));
+  CHECK(line["joules"] == json({5e6, nullptr}));
+}
+
 TEST_CASE("event_json: every event has the form that the schema promises", "[launch]") {
   const test::JsonSchema schema(json::parse(read_file(ACC_SAMPLE_CONFIGS "/events.schema.json")));
   const std::vector<Event> events = {
       JobStarted{{"train.py", "--token", "***"}, 2, {{"num_processes", {2, "--num_processes"}}}},
       progress(),
+      gpu_use(),
       AttemptStarted{1, {.num_machines = 2, .master_port = 4321}},
       WorkerStarted{3, 1, 12},
       WorkerFinished{3, 1, 12, Exited{0}},

@@ -57,6 +57,19 @@ TEST_CASE("event_lines: numbers that are too large for what they count are none"
   CHECK_FALSE(line->samples[0].second.steps);
 }
 
+TEST_CASE("event_lines: of GPUs what cannot be is not known", "[report]") {
+  const auto line = parse_event_line(
+      R"({"schema":1,"event":"gpu_use","time_ns":7,"gpus":[-1,4294967296,2],"use_percent":[1,1,101],)"
+      R"("memory_bytes":[0,0,-1],"watts":[0,0,250.5],"joules":"many"})");
+  REQUIRE(line);
+  REQUIRE(line->gpus.size() == 1);
+  CHECK(line->gpus[0].index == 2);
+  CHECK_FALSE(line->gpus[0].percent);
+  CHECK_FALSE(line->gpus[0].memory_bytes);
+  CHECK(line->gpus[0].watts == 250.5);
+  CHECK_FALSE(line->gpus[0].joules);
+}
+
 TEST_CASE("event_lines: steps that no training takes are none", "[report]") {
   const auto line = parse_event_line(
       R"({"schema":1,"event":"progress","time_ns":7,"ranks":[0,1,2],"steps":[-1,9223372036854775807,3],)"

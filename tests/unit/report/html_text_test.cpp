@@ -25,6 +25,13 @@ TEST_CASE("duration_text: two units at most", "[report]") {
   CHECK(duration_text(4.0 * 86400 + 3 * 3600) == "4 d 3 h");
 }
 
+TEST_CASE("energy_text: in units that people pay for", "[report]") {
+  CHECK(energy_text(840) == "840 J");
+  CHECK(energy_text(45'000) == "12.5 Wh");
+  CHECK(energy_text(11.556e6) == "3.21 kWh");
+  CHECK(energy_text(4.5e9) == "1.25 MWh");
+}
+
 TEST_CASE("html_text: numbers as people read them", "[report]") {
   CHECK(count_text(7) == "7");
   CHECK(count_text(71234) == "71\u202f234");

@@ -91,6 +91,21 @@ TEST_CASE("report_page: tells how the job ended, and shows only what is known", 
   CHECK(count(page, "<h2>Sections</h2>") == 1);
 }
 
+TEST_CASE("report_page: shows GPUs and their energy where they are known", "[report]") {
+  EventLogText log;
+  log.add(10, "attempt_started", 0, R"("nodes":1,"world_size":1)")
+      .add(70, "gpu_use", 0, R"("gpus":[0],"use_percent":[90],"watts":[300],"joules":[1000])")
+      .add(130, "gpu_use", 0, R"("gpus":[0],"use_percent":[96],"watts":[350],"joules":[20800])")
+      .add(140, "finished", 0, R"("exit_code":0)");
+  const std::string page = report_page(history_of(log));
+  CHECK(count(page, "<h2>GPUs</h2>") == 1);
+  CHECK(count(page, "use of a GPU, at most 96.0 %; at the end 96.0 %") == 2);
+  CHECK(count(page, "power of a GPU, at most 350 W") == 2);
+  CHECK(count(page, "memory of a GPU") == 0);
+  CHECK(count(page, "<dd>5.5 Wh <small>of 1 GPU</small>") == 1);
+  CHECK(count(report_page(long_job(2, 10)), "GPU") == 0);
+}
+
 TEST_CASE("report_page: an empty history is a page, too", "[report]") {
   CHECK(report_page({}).ends_with("</html>\n"));
 }
