@@ -220,6 +220,17 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
   return find_jobs(own);
 }
 
+std::optional<StepHistory> ask_history(RunningJob& job, int rank) try {
+  if (!job.client.send({{"request", "history"}, {"rank", rank}})) return std::nullopt;
+  const auto answer = job.client.read_message(std::chrono::steady_clock::now() + kTimeout);
+  const bool is_known = answer && answer->contains("history") && !answer->at("history").is_null();
+  return is_known ? std::optional(step_history_from_json(answer->at("history"))) : std::nullopt;
+} catch (const Error&) {  // of an older acc
+  return std::nullopt;
+} catch (const json::exception&) {
+  return std::nullopt;
+}
+
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
                        std::string_view name) {
   const bool none = running.empty() && silent.empty();

@@ -13,6 +13,7 @@
 #include "acc/base/files.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/control/job_view.hpp"
+#include "acc/control/step_history.hpp"
 
 namespace acc::launcher {
 
@@ -70,6 +71,10 @@ FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
 /// The same for folders of several users, whom root does not trust: what does not belong to a folder's owner
 /// is left out.
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders);
+
+/// The past of a rank of this node. Absent: the job knows nothing of it, is of an older acc, or does not
+/// answer.
+std::optional<StepHistory> ask_history(RunningJob& job, int rank);
 
 /// Index of the running job that `name` means: an id, a unique prefix of an id, or a pid of the job; empty
 /// means the only job, silent ones included. Throws Error{usage} that lists the candidates.

@@ -188,6 +188,9 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
       start_logs(request);
     } else if (name == "stacks") {
       send_stacks();
+    } else if (name == "history") {
+      const auto history = server_.handlers.history(request.at("rank"));
+      send({{"history", history ? to_json(*history) : json()}});
     } else {
       send({{"error", "unknown request"}});
     }

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "acc/base/files.hpp"
 #include "acc/control/job_view.hpp"
+#include "acc/control/step_history.hpp"
 
 namespace acc::launcher {
 
@@ -20,6 +22,8 @@ struct JobHandlers {
   std::function<void(bool now)> stop = {};
   /// Null if no output of that worker is kept.
   std::function<const OutputRing*(int local_rank)> output = {};
+  /// Absent: nothing is known of that rank.
+  std::function<std::optional<StepHistory>(int rank)> history = {};
   /// Writes the stacks of all ranks to the connection, from another process, and closes it there.
   std::function<void(Descriptor connection)> write_stacks = {};
 };
@@ -27,11 +31,12 @@ struct JobHandlers {
 /// The socket of a running job, on the caller's event loop: `<folder>/<id>.sock`, for its user and root
 /// alone.
 ///
-/// A request is one line of JSON, `{"request": "view" | "stop" | "logs" | "stacks", ...}`, and so is the
-/// answer:
+/// A request is one line of JSON, `{"request": "view" | "stop" | "logs" | "stacks" | "history", ...}`, and so
+/// is the answer:
 /// `{"job": ...}`, `{"error": "..."}`. A client that asks for `stop` or follows `logs` receives `{"ended":
 /// CODE}` at the end of the job. `logs` (`"ranks"`, `"follow"`) sends `{"rank", "stream", "skipped", "bytes":
-/// N}` and then N bytes. `stacks` sends text until the connection closes. Invalid input closes only its own
+/// N}` and then N bytes. `stacks` sends text until the connection closes. `history`
+/// (`"rank"`) is answered with `{"history": {...}}`, or null. Invalid input closes only its own
 /// connection. Of more than 64 connections the oldest idle one is closed.
 class ControlServer {
  public:

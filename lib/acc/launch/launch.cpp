@@ -38,6 +38,7 @@
 #include "acc/launch/log_file.hpp"
 #include "acc/launch/masked_words.hpp"
 #include "acc/launch/process_tree.hpp"
+#include "acc/launch/progress_history.hpp"
 #include "acc/launch/progress_watch.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/launch/straggler_watch.hpp"
@@ -301,6 +302,8 @@ LaunchReport run_agent(const Job& job) {
     }
     return shown;
   };
+  ProgressHistory history(job.loop, plan.nproc_per_node,
+                          {.job = [&]() -> const JobView& { return status.view(); }, .progress = page_of});
   const auto stack_options = [&] {
     return StackOptions{.environment = plan.inherited, .page_prefix = page_prefix()};
   };
@@ -309,6 +312,7 @@ LaunchReport run_agent(const Job& job) {
       {.view = view,
        .stop = [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now}); },
        .output = [&](int rank) { return output.ring(rank); },
+       .history = [&](int rank) { return history.of(rank); },
        .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
@@ -324,6 +328,7 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(status);
   reporters.add(hang);
   reporters.add(straggler);
+  reporters.add(history);
   std::optional<ProgressWatch> progress;
   std::optional<GpuWatch> gpus;
   if (logs_events(plan)) {

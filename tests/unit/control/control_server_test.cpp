@@ -74,6 +74,11 @@ struct Job {
                               on_output();
                               return rings.contains(rank) ? &rings[rank] : nullptr;
                             },
+                        .history =
+                            [](int rank) {
+                              return rank == 4 ? std::optional(StepHistory{.seconds = {{.steps = 7}}})
+                                               : std::nullopt;
+                            },
                         .write_stacks =
                             [](Descriptor connection) {
                               if (::write(connection.get(), "stacks\n", 7) != 7)
@@ -210,6 +215,16 @@ TEST_CASE("control_server: stacks are written to the connection by another proce
   std::string text;
   job.ask({{"request", "stacks"}}).read_rest([&](std::string_view bytes) { text += bytes; });
   CHECK(text == "stacks\n");
+}
+
+TEST_CASE("control_server: tells the past of a rank", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  RunningJob running = {.client = job.ask({{"request", "history"}, {"rank", 4}})};
+  CHECK(step_history_from_json(running.client.read_message()->at("history")).seconds.at(0).steps == 7);
+  CHECK(ask_history(running, 4)->seconds.at(0).steps == 7);
+  CHECK_FALSE(ask_history(running, 5));
+  CHECK_THROWS_WITH(job.ask({{"request", "history"}}).read_message(), Catch::Contains("invalid request"));
 }
 
 TEST_CASE("control_server: idle clients are closed for new ones, waiting clients are not", "[control]") {
