@@ -55,13 +55,21 @@ class TopReader {
       const std::scoped_lock lock(shared_->mutex);
       shared_->has_ended = true;
     }
-    shared_->ends.notify_all();
+    shared_->changed.notify_all();
   }
   TopReader(const TopReader&) = delete;
   TopReader& operator=(const TopReader&) = delete;
 
   /// Can be read when there is a new reading.
   int descriptor() const { return shared_->arrived.get(); }
+
+  /// The past of this rank is read, too, from now on; absent: of none.
+  void read_past(const std::optional<RankId>& rank) {
+    const std::scoped_lock lock(shared_->mutex);
+    if (std::exchange(shared_->rank_of_past, rank) == rank) return;
+    shared_->has_changed = true;
+    shared_->changed.notify_all();
+  }
 
   /// The newest, if there is one since the last call.
   std::optional<TopReading> take() {
@@ -74,8 +82,11 @@ class TopReader {
  private:
   struct Shared {
     std::mutex mutex = {};
-    std::condition_variable ends = {};
+    std::condition_variable changed = {};
     bool has_ended = false;
+    /// What is to be read is another than before.
+    bool has_changed = false;
+    std::optional<RankId> rank_of_past = {};
     std::optional<TopReading> reading = {};
     Descriptor arrived = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   };
@@ -86,11 +97,13 @@ class TopReader {
     auto measured = std::chrono::steady_clock::now();
     std::unique_lock lock(shared.mutex);
     while (!shared.has_ended) {
+      const std::optional<RankId> rank_of_past = shared.rank_of_past;
+      shared.has_changed = false;
       lock.unlock();
       // All are asked at once, and those that answer do so at once.
       const auto asked = std::chrono::steady_clock::now();
       const auto asked_at = std::chrono::system_clock::now();
-      const FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+      FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
       ProcessTable now = ProcessTable::read();
       const auto time = std::chrono::steady_clock::now();
       const std::vector<JobUsage> usage =
@@ -99,11 +112,19 @@ class TopReader {
       measured = time;
       rates.observe(usage, asked);
       TopReading reading = reading_of(usage, found.silent, rates, asked_at);
+      if (rank_of_past) reading.past = past_of(found.running, *rank_of_past);
       lock.lock();
       shared.reading = std::move(reading);
       ::eventfd_write(shared.arrived.get(), 1);
-      shared.ends.wait_for(lock, interval, [&] { return shared.has_ended; });
+      shared.changed.wait_for(lock, interval, [&] { return shared.has_ended || shared.has_changed; });
     }
+  }
+
+  static RankPast past_of(std::vector<RunningJob>& jobs, const RankId& rank) {
+    for (RunningJob& job : jobs) {
+      if (job.view.id == rank.job) return {.rank = rank, .history = ask_history(job, rank.rank)};
+    }
+    return {.rank = rank};
   }
 
   std::shared_ptr<Shared> shared_;
@@ -186,9 +207,12 @@ TopAction show_until_asked(TopState& state, TopReader& reader, TopStyle style) {
     terminal.write(draw(state, style));
     const std::optional<KeyPress> press = terminal.next_key_or(reader.descriptor());
     if (press) {
-      if (const auto action = state.press(*press, table_lines(style.rows))) return *action;
+      if (const auto action = state.press(*press, table_lines(style.rows, state.shows_past())))
+        return *action;
+      reader.read_past(state.rank_of_past());
     } else if (auto reading = reader.take()) {
       state.show(std::move(*reading));
+      reader.read_past(state.rank_of_past());
     }
   }
 }

@@ -89,7 +89,7 @@ def start_job(folder):
 
 
 def a_job_is_shown_as_it_goes_on(folder):
-    top = Top(folder.name)  # which is in the job's command
+    top = Top(folder.name, rows=30)  # the folder is in the job's command
     top.shown(NOTHING)
     job = start_job(folder)
     steps = open(folder / "pipe", "w")
@@ -97,6 +97,9 @@ def a_job_is_shown_as_it_goes_on(folder):
     steps.write("\n" * 7)
     steps.flush()
     top.shown(r"1 sleeping +awaited: other.* 7 ")
+    top.press("pjj")
+    top.shown(r"rank 1, 10 min: at most")
+    top.press("pkk")
     top.press("x")
     top.shown("stop worker-.*any other key: no")
     top.press("n")

@@ -14,12 +14,15 @@
 
 #include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
+#include "acc/top/rate_curve.hpp"
 
 namespace acc::launcher {
 namespace {
 
 // The title, the names of the columns, and the keys.
 constexpr std::size_t kLinesAroundTable = 3;
+// Of the past of a rank: a title, and the curves.
+constexpr std::size_t kLinesOfPast = 8;
 constexpr std::string_view kNothing = "-";
 
 std::string whole_or_nothing(const std::optional<double>& number) {
@@ -230,6 +233,13 @@ std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_cloc
   return text + "  " + join(job.command, " ");
 }
 
+// The table keeps as many lines.
+constexpr std::size_t kLinesForPast = kLinesAroundTable + 2 * kLinesOfPast;
+
+bool has_room_for_past(std::size_t rows) {
+  return rows >= kLinesForPast;
+}
+
 using ftxui::Element;
 
 class Painter {
@@ -240,8 +250,9 @@ class Painter {
   Element screen() const {
     std::vector<Element> lines = {title(), table_head()};
     std::vector<Element> body = state_.mode() == TopState::Mode::help ? help() : table();
-    body.resize(table_lines(style_.rows), ftxui::text(""));
+    body.resize(table_lines(style_.rows, shows_past()), ftxui::text(""));
     std::ranges::move(body, std::back_inserter(lines));
+    if (shows_past()) lines.push_back(past());
     lines.push_back(foot());
     return ftxui::vbox(std::move(lines));
   }
@@ -277,7 +288,7 @@ class Painter {
   std::vector<Element> table() const {
     const std::vector<TopLine> lines = state_.lines();
     if (lines.empty()) return {ftxui::text(""), text(empty_text())};
-    const std::size_t shown = table_lines(style_.rows);
+    const std::size_t shown = table_lines(style_.rows, shows_past());
     const std::size_t selected = state_.selected();
     // The selected line in the middle, without empty lines at the end.
     const std::size_t last_start = lines.size() > shown ? lines.size() - shown : 0;
@@ -315,7 +326,7 @@ class Painter {
   }
 
   static std::vector<Element> help() {
-    constexpr std::array<std::string_view, 17> kLines = {
+    constexpr std::array<std::string_view, 18> kLines = {
         "",
         " Up, Down, j, k       select a job or a rank",
         " PgUp, PgDn, g, G     by a page; to the first, to the last",
@@ -325,6 +336,7 @@ class Painter {
         " x                    stop the job; asks first",
         " Space                fold or unfold a job",
         " s, r                 sort by the next column; reverse the order",
+        " p                    steps a second of the selected rank: ten minutes, a day",
         " /, Esc               show only what contains a text, such as slow; show all",
         " q, Ctrl-C            end",
         "",
@@ -338,6 +350,55 @@ class Painter {
     return lines;
   }
 
+  bool shows_past() const {
+    return state_.shows_past() && state_.mode() != TopState::Mode::help && has_room_for_past(style_.rows);
+  }
+
+  Element past() const {
+    constexpr std::chrono::minutes kShort(10);
+    constexpr std::chrono::hours kLong(24);
+    const std::optional<RankId> rank = state_.rank_of_past();
+    const std::optional<RankPast>& known = state_.reading().past;
+    if (!rank)
+      return past_text("select a rank to see its steps a second over the last ten minutes and the last day");
+    if (!known || known->rank != *rank) return past_text(fmt::format("rank {}: asking its job", rank->rank));
+    if (!known->history)
+      return past_text(
+          fmt::format("nothing is known of the past of rank {}: it has not ended a step, is on another "
+                      "machine, or belongs to an older acc",
+                      rank->rank));
+    const StepHistory& history = *known->history;
+    return ftxui::hbox({curve(fmt::format("rank {}, 10 min", rank->rank), history.seconds, kShort),
+                        ftxui::text(" "), curve("24 h", history.minutes, kLong)});
+  }
+
+  // As many lines as the curves have.
+  Element past_text(const std::string& line) const {
+    std::vector<Element> lines = {text(" " + line) | ftxui::dim};
+    lines.resize(kLinesOfPast, ftxui::text(""));
+    return ftxui::vbox(std::move(lines));
+  }
+
+  Element curve(const std::string& name, const std::vector<StepHistory::Sample>& samples,
+                std::chrono::seconds span) const {
+    const std::size_t width = style_.columns / 2 - 1;
+    // A character has two columns of dots.
+    const RateCurve rates = rate_curve(samples, span, 2 * width);
+    const std::optional<double> highest = highest_of(rates);
+    const auto dots = [rates, top = highest.value_or(0)](int columns, int lines) {
+      std::vector<int> heights(static_cast<std::size_t>(columns));
+      for (std::size_t i = 0; i < std::min(heights.size(), rates.size()); ++i)
+        if (rates[i] && top > 0) heights[i] = static_cast<int>(*rates[i] / top * lines);
+      return heights;
+    };
+    const std::string title = fmt::format(
+        " {}: {}", name, highest ? "at most " + short_rate(highest) + " steps/s" : "not known yet");
+    return ftxui::vbox({text(title) | ftxui::bold,
+                        colored(ftxui::graph(dots), ftxui::Color::Cyan) |
+                            ftxui::size(ftxui::HEIGHT, ftxui::EQUAL, static_cast<int>(kLinesOfPast) - 1)}) |
+           ftxui::size(ftxui::WIDTH, ftxui::EQUAL, static_cast<int>(width));
+  }
+
   Element foot() const {
     if (state_.mode() == TopState::Mode::confirm_stop)
       return colored(
@@ -345,6 +406,8 @@ class Painter {
           ftxui::Color::Yellow);
     if (state_.mode() == TopState::Mode::filter) return text(" type a text; Enter keeps it, Esc shows all");
     if (state_.mode() == TopState::Mode::help) return text(" any key: back");
+    if (state_.shows_past() && !has_room_for_past(style_.rows))
+      return text(fmt::format(" steps/s over time need a terminal of {} lines; p: back", kLinesForPast));
     return text(" Enter logs  t stacks  x stop  Space fold  s sort  / filter  ? help  q quit");
   }
 
@@ -363,8 +426,9 @@ ftxui::Screen render(const TopState& state, const TopStyle& style) {
 
 }  // namespace
 
-std::size_t table_lines(std::size_t rows) {
-  return rows > kLinesAroundTable ? rows - kLinesAroundTable : 0;
+std::size_t table_lines(std::size_t rows, bool shows_past) {
+  const std::size_t others = kLinesAroundTable + (shows_past && has_room_for_past(rows) ? kLinesOfPast : 0);
+  return rows > others ? rows - others : 0;
 }
 
 std::string draw(const TopState& state, const TopStyle& style) {

@@ -18,8 +18,8 @@ struct TopStyle {
   std::string host = {};
 };
 
-/// How many lines the table has on a screen of so many rows.
-std::size_t table_lines(std::size_t rows);
+/// How many lines the table has on a screen of so many rows, above the past of a rank if that is shown.
+std::size_t table_lines(std::size_t rows, bool shows_past);
 
 /// The whole screen, each line with its styles as escape sequences; it overwrites the one before without
 /// clearing it. Text of other programs is printable().

@@ -169,6 +169,11 @@ std::vector<TopLine> TopState::lines() const {
   return all;
 }
 
+std::optional<RankId> TopState::rank_of_past() const {
+  if (!shows_past_ || !selected_rank_) return std::nullopt;
+  return RankId{selected_job_, *selected_rank_};
+}
+
 void TopState::move(std::ptrdiff_t lines_down) {
   const std::vector<TopLine> all = lines();
   if (all.empty()) return;
@@ -235,6 +240,7 @@ std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::si
     filter_.clear();
     keep_selection();
   }
+  if (key == "p") shows_past_ = !shows_past_;
   if (key == "q") return TopAction{};
   if (selected_job_.empty()) return std::nullopt;
   if (press.key == Key::enter || key == "l") return action(TopAction::Kind::logs);

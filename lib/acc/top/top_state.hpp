@@ -31,12 +31,27 @@ struct TopJob {
   std::vector<TopRank> ranks = {};
 };
 
+/// A rank of a job.
+struct RankId {
+  std::string job = {};
+  int rank = 0;
+
+  bool operator==(const RankId&) const = default;
+};
+
+/// The past of a rank that was asked for; absent where its job does not know it.
+struct RankPast {
+  RankId rank = {};
+  std::optional<StepHistory> history = {};
+};
+
 /// The jobs of a machine at one moment.
 struct TopReading {
   std::vector<TopJob> jobs = {};
   /// Ids of jobs that do not answer.
   std::vector<std::string> silent = {};
   std::chrono::system_clock::time_point time = {};
+  std::optional<RankPast> past = {};
 };
 
 TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string> silent,
@@ -93,6 +108,11 @@ class TopState {
 
   bool is_folded(const TopJob& job) const;
 
+  /// Whether the past of the selected rank is shown below the table.
+  bool shows_past() const { return shows_past_; }
+  /// The rank whose past is to be read; absent: of none.
+  std::optional<RankId> rank_of_past() const;
+
   const TopReading& reading() const { return reading_; }
   Mode mode() const { return mode_; }
   TopOrder order() const { return order_; }
@@ -117,6 +137,7 @@ class TopState {
   Mode mode_ = Mode::table;
   TopOrder order_ = TopOrder::rank;
   bool is_reversed_ = false;
+  bool shows_past_ = false;
   std::string filter_;
   std::string selected_job_ = {};
   std::optional<int> selected_rank_ = {};

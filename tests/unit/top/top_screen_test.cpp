@@ -52,7 +52,8 @@ std::string screen(TopReading shown, std::size_t columns = 80, std::size_t rows 
                    const std::string& keys = {}) {
   TopState state;
   state.show(std::move(shown));
-  for (const char key : keys) state.press({Key::text, std::string(1, key)}, table_lines(rows));
+  for (const char key : keys)
+    state.press({Key::text, std::string(1, key)}, table_lines(rows, state.shows_past()));
   const std::string text = draw_plain(state, {.columns = columns, .rows = rows, .host = "node-1"});
   CHECK(static_cast<std::size_t>(std::ranges::count(text, '\n')) == rows);
   return text;
@@ -155,6 +156,41 @@ TEST_CASE("top_screen: without color there are none, and what stands out is bold
   CHECK_FALSE(has(plain, "\x1b[33m"));
   CHECK(has(plain, "\x1b[1m"));
   CHECK(has(draw(state, {}), "\x1b[33m"));
+}
+
+namespace {
+
+// Twice as fast in the last five minutes.
+TopReading reading_with_past() {
+  TopReading shown = reading();
+  StepHistory history;
+  std::int64_t steps = 0;
+  for (int age = 600; age >= 0; --age)
+    history.seconds.push_back({.age = age * 1s, .steps = steps += age > 300 ? 2 : 4});
+  shown.past = RankPast{{"train-4711", 2}, history};
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("top_screen: the past of the selected rank is below the table", "[top]") {
+  const std::string text = screen(reading_with_past(), 80, 24, "pjjj");
+  CHECK(line_of(text, 5).starts_with("     2 sleeping"));
+  CHECK(line_of(text, 15).starts_with(" rank 2, 10 min: at most 4 steps/s "));
+  CHECK(has(line_of(text, 15), " 24 h: not known yet"));
+  // The later half is full, the earlier one is half as high.
+  CHECK_FALSE(has(line_of(text, 17).substr(0, 15), "█"));
+  CHECK(has(line_of(text, 17), "█████████████████"));
+  CHECK(has(line_of(text, 22), "███████████████████████████████████"));
+}
+
+TEST_CASE("top_screen: says what is missing for the past of a rank", "[top]") {
+  CHECK(has(screen(reading_with_past(), 80, 24, "p"), " select a rank to see its steps a second"));
+  CHECK(has(screen(reading_with_past(), 80, 24, "pj"), " rank 0: asking its job"));
+  CHECK(has(screen(reading_with_past(), 80, 12, "pjjj"), " need a terminal of 19 lines"));
+  TopReading unknown = reading_with_past();
+  unknown.past->history.reset();
+  CHECK(has(screen(unknown, 80, 24, "pjjj"), " nothing is known of the past of rank 2"));
 }
 
 }  // namespace top_screen_test

@@ -64,6 +64,20 @@ TEST_CASE("top_state: s sorts by the next column, the greatest first, and r reve
   CHECK(state.order() == TopOrder::rank);
 }
 
+TEST_CASE("top_state: p asks for the past of the selected rank, until it is pressed again", "[top]") {
+  TopState state = showing({job_of("a", 3)});
+  type(state, "jj");
+  CHECK_FALSE(state.rank_of_past());
+  type(state, "p");
+  CHECK(state.rank_of_past() == RankId{"a", 1});
+  type(state, "j");
+  CHECK(state.rank_of_past() == RankId{"a", 2});
+  type(state, "g");
+  CHECK_FALSE(state.rank_of_past());
+  type(state, "jp");
+  CHECK_FALSE(state.rank_of_past());
+}
+
 TEST_CASE("top_state: what a rank does not say is the least", "[top]") {
   TopJob job = job_of("a", 3);
   job.ranks[1].view.progress.reset();
