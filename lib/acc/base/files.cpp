@@ -26,15 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Removes the temporary file unless it was renamed.
-struct RemoveUnlessKept {
-  const fs::path& path;
-  bool kept = false;
-  ~RemoveUnlessKept() {
-    if (!kept) ::unlink(path.c_str());
-  }
-};
-
 // After this many bytes the kernel is asked to start writing them back, so that fsync waits for the rest
 // only.
 constexpr std::size_t kWriteBackBytes = 4U << 20U;
@@ -178,38 +169,68 @@ void keep_owner_and_mode(int fd, const struct stat& old) {
   ::fchmod(fd, old.st_mode & 07777U);
 }
 
+// A temporary file beside the one that it is to replace. It is removed unless it was renamed.
+class Replacement {
+ public:
+  // Creates it, and missing parent folders.
+  explicit Replacement(const fs::path& file)
+      : target_(target_of(file)), folder_(target_.has_parent_path() ? target_.parent_path() : fs::path(".")) {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) throw_errno(folder_, "cannot be created", error.value());
+    struct stat old = {};
+    const bool existed = ::stat(target_.c_str(), &old) == 0;
+    if (existed && S_ISDIR(old.st_mode)) throw_errno(target_, "cannot be replaced", EISDIR);
+    // A device or a pipe would be gone.
+    if (existed && !S_ISREG(old.st_mode))
+      throw Error({.kind = ErrorKind::system, .what = "is not a regular file", .where = target_.string()});
+    // Random: a process that was killed may have left its own, and ids repeat in other containers.
+    temporary_ = target_;
+    temporary_ += fmt::format(".acc-{:08x}", random_number());
+    const mode_t mode = existed ? old.st_mode & 07777U : 0644U;
+    fd_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (!fd_) throw_errno(target_, "cannot be written", errno);
+    if (existed) keep_owner_and_mode(fd_.get(), old);
+  }
+  ~Replacement() {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  void write(std::span<const std::string_view> parts) {
+    if (!write_parts(fd_.get(), parts) || ::fsync(fd_.get()) != 0 || ::close(fd_.release()) != 0)
+      throw_errno(target_, "cannot be written", errno);
+  }
+
+  void rename() {
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno(target_, "cannot be replaced", errno);
+    temporary_.clear();
+    const Descriptor directory(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory) ::fsync(directory.get());
+  }
+
+ private:
+  fs::path target_;
+  fs::path folder_;
+  fs::path temporary_ = {};
+  Descriptor fd_ = {};
+};
+
 }  // namespace
 
 void replace_file(const fs::path& file, std::string_view text) {
   replace_file(file, std::span(&text, 1));
 }
 
-void replace_file(const fs::path& file, std::span<const std::string_view> parts) {
-  std::error_code error;
-  const fs::path target = target_of(file);
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  fs::create_directories(folder, error);
-  if (error) throw_errno(folder, "cannot be created", error.value());
+void require_replaceable(const fs::path& file) {
+  const Replacement replacement(file);
+}
 
-  struct stat old = {};
-  const bool existed = ::stat(target.c_str(), &old) == 0;
-  // A device or a pipe would be gone.
-  if (existed && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))
-    throw Error({.kind = ErrorKind::system, .what = "is not a regular file", .where = target.string()});
-  const mode_t mode = existed ? old.st_mode & 07777U : 0644U;
-  // Random: a process that was killed may have left its own, and ids repeat in other containers.
-  fs::path temporary = target;
-  temporary += fmt::format(".acc-{:08x}", random_number());
-  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (fd.get() < 0) throw_errno(target, "cannot be written", errno);
-  RemoveUnlessKept cleanup{temporary};
-  if (existed) keep_owner_and_mode(fd.get(), old);
-  if (!write_parts(fd.get(), parts) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0)
-    throw_errno(target, "cannot be written", errno);
-  if (::rename(temporary.c_str(), target.c_str()) != 0) throw_errno(target, "cannot be replaced", errno);
-  cleanup.kept = true;
-  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0) ::fsync(directory.get());
+void replace_file(const fs::path& file, std::span<const std::string_view> parts) {
+  Replacement replacement(file);
+  replacement.write(parts);
+  replacement.rename();
 }
 
 Descriptor lock_folder_of(const fs::path& file) {

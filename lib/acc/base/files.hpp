@@ -83,6 +83,10 @@ void replace_file(const std::filesystem::path& file, std::string_view text);
 /// The same for the concatenation of `parts`, without a second copy in memory.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
+/// Throws what replace_file() would throw now, before there is something to write; creates missing parent
+/// folders.
+void require_replaceable(const std::filesystem::path& file);
+
 /// Waits for the lock of the folder that has `file`, and holds it: processes that read a file, change and
 /// replace it do so one after the other. Empty where the file system has no locks.
 Descriptor lock_folder_of(const std::filesystem::path& file);

@@ -129,6 +129,20 @@ TEST_CASE("files: a failed write is an error that names the file, and leaves no 
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("files: what could not be replaced is known before, and nothing is left", "[base]") {
+  const TemporaryFolder folder;
+  const auto file = folder.write("old", "text");
+  acc::require_replaceable(file);
+  acc::require_replaceable(folder.path() / "new");
+  CHECK(acc::read_file(file) == "text");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+  fs::create_directory(folder.path() / "taken");
+  CHECK(error_of([&] { acc::require_replaceable(folder.path() / "taken"); }) ==
+        (folder.path() / "taken").string() + ": cannot be replaced: Is a directory");
+  CHECK(error_of([&] { acc::require_replaceable(file / "inside"); }) ==
+        file.string() + ": cannot be created: Not a directory");
+}
+
 TEST_CASE("files: a failed read says why", "[base]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { acc::read_file(folder.path() / "missing"); }) ==
