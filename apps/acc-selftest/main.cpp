@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <torch/version.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -18,6 +19,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
 #include "checks.hpp"
@@ -59,6 +61,7 @@ struct Options {
   bool json = false;
   double time_limit = 60;
   std::filesystem::path progress_file = {};
+  std::filesystem::path report_file = {};
 };
 
 // Runs the steps, each with the same time limit. If a step takes longer, reports the ranks that are late
@@ -131,7 +134,8 @@ std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
   const int processes = accelerator.num_processes();
   reporter.begin({.num_processes = processes,
                   .device = accelerator.device().str(),
-                  .mixed_precision = std::string(to_string(accelerator.mixed_precision()))});
+                  .mixed_precision = std::string(to_string(accelerator.mixed_precision())),
+                  .torch = TORCH_VERSION});
   if (options.expect_processes > 0 && processes != options.expect_processes) {
     throw Error({.what = fmt::format("runs on {}, not on {}", pluralize(processes, "process"),
                                      options.expect_processes)});
@@ -139,23 +143,25 @@ std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
   return accelerator.process_group();
 }
 
-Report measure(Steps& steps) {
+void measure(Steps& steps, Reporter& reporter) {
   Accelerator accelerator;
-  Report measured;
   steps.begin("links");
-  measured.links = measure_links(accelerator);
+  reporter.set(&Report::hosts, gather_texts(accelerator, host_name()));
+  reporter.set(&Report::links, measure_links(accelerator));
   steps.begin("all-reduce");
-  measured.all_reduces = measure_all_reduce(accelerator);
+  reporter.set(&Report::all_reduces, measure_all_reduce(accelerator));
+  steps.begin("memory");
+  reporter.set(&Report::copies, measure_copy(accelerator));
   steps.begin("matmul");
-  measured.matmuls = measure_matmul(accelerator);
-  return measured;
+  reporter.set(&Report::matmuls, measure_matmul(accelerator));
 }
 
 bool run(const Options& options, Steps& steps, Reporter& reporter) {
   steps.begin("join");
   const std::shared_ptr<ProcessGroup> group = join(options, reporter);
   for (const Trial& trial : kTrials) reporter.add(run_check(steps, trial));
-  return reporter.finish(measure(steps));
+  measure(steps, reporter);
+  return reporter.finish();
 }
 
 // The text of an exception that ends the test.
@@ -175,6 +181,8 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--progress-file", options.progress_file,
                  "The file in which the ranks of a machine share their progress");
+  app.add_option("--report-file", options.report_file,
+                 "Also write the JSON object to this file, which exists");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -184,7 +192,7 @@ int run(int argc, char** argv) {
   std::cout.rdbuf(nullptr);
   const WorkerEnv worker = read_worker_env(Environment::of_process());
   ProgressBoard board(options.progress_file, worker.local_world_size);
-  Reporter reporter(board, worker.rank == 0, options.json);
+  Reporter reporter(board, worker.rank == 0, options.json, options.report_file);
   Steps steps(worker, board, reporter, options.time_limit);
   try {
     return run(options, steps, reporter) ? 0 : 1;

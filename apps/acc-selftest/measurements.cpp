@@ -127,8 +127,10 @@ std::vector<Link> measure_links(Accelerator& accelerator) {
 }
 
 std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator) {
-  constexpr std::array<std::int64_t, 4> kSizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
+  constexpr std::array<std::int64_t, 8> kSizes = {4 << 10, 16 << 10, 64 << 10, 256 << 10,
+                                                  1 << 20, 4 << 20,  16 << 20, 64 << 20};
   constexpr std::int64_t kBytesPerSize = 64 << 20;
+  constexpr std::int64_t kMinTimes = 2;
   constexpr std::int64_t kMaxTimes = 20;
   if (!accelerator.process_group()) return {};
   c10d::ProcessGroup& group = accelerator.process_group()->native();
@@ -136,7 +138,7 @@ std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator) {
   std::vector<AllReduce> results;
   for (const std::int64_t bytes : kSizes) {
     std::vector<at::Tensor> tensors{bytes_on(accelerator, bytes)};
-    const auto times = static_cast<int>(std::min(kMaxTimes, kBytesPerSize / bytes));
+    const auto times = static_cast<int>(std::clamp(kBytesPerSize / bytes, kMinTimes, kMaxTimes));
     accelerator.wait_for_everyone();
     const double own = best_of(times, [&] {
       group.allreduce(tensors)->wait();
@@ -148,6 +150,20 @@ std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator) {
          .seconds = seconds,
          .bus_bytes_per_second = static_cast<double>(bytes) * 2 * (ranks - 1) / ranks / seconds});
   }
+  return results;
+}
+
+std::vector<Copy> measure_copy(Accelerator& accelerator) {
+  const std::int64_t bytes = (accelerator.device().is_cpu() ? 64 : 512) << 20;
+  const at::Tensor from = bytes_on(accelerator, bytes);
+  const at::Tensor to = bytes_on(accelerator, bytes);
+  accelerator.wait_for_everyone();
+  const double own = best_of(10, [&] { return to.copy_(from); });
+  const at::Tensor seconds = accelerator.gather(at::full({}, own, at::kDouble));
+  std::vector<Copy> results;
+  for (int rank = 0; rank < accelerator.num_processes(); ++rank)
+    results.push_back(
+        {.rank = rank, .bytes_per_second = static_cast<double>(bytes) / seconds[rank].item<double>()});
   return results;
 }
 

@@ -19,6 +19,10 @@ std::vector<Link> measure_links(Accelerator& accelerator);
 /// Together: measures an all-reduce of several sizes; none on one process.
 std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator);
 
+/// Together: measures on all ranks at the same time a copy in the memory of their device, of which little
+/// fits in caches.
+std::vector<Copy> measure_copy(Accelerator& accelerator);
+
 /// Together: measures a matrix multiplication on all ranks at the same time, as in training.
 std::vector<Compute> measure_matmul(Accelerator& accelerator);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
+
+#include "outliers.hpp"
 
 namespace acc::selftest {
 
@@ -44,23 +44,44 @@ struct Compute {
   double flops_per_second = 0;
 };
 
+/// The speed at which a rank copied memory while all ranks did the same; each byte counts once.
+struct Copy {
+  int rank = 0;
+  double bytes_per_second = 0;
+};
+
 /// The results of a run of the self-test.
 struct Report {
   int num_processes = 1;
   std::string device = {};
   std::string mixed_precision = {};
+  /// The version of LibTorch.
+  std::string torch = {};
+  /// By rank.
+  std::vector<std::string> hosts = {};
   std::vector<CheckResult> checks = {};
   std::vector<Link> links = {};
   std::vector<AllReduce> all_reduces = {};
   std::vector<Compute> matmuls = {};
+  std::vector<Copy> copies = {};
   /// Why the test ended early; empty if it is complete.
   std::string error = {};
 
   bool passed() const;
 };
 
-/// Ranks and pairs that are much slower than the others, one line each.
-std::vector<std::string> outliers(const Report& report);
+/// Indices in the vectors of a Report, the slowest first. Links within a host are compared with each other,
+/// as are those between hosts.
+struct Outliers {
+  std::vector<Outlier> matmuls = {};
+  std::vector<Outlier> copies = {};
+  std::vector<Outlier> latencies = {};
+  std::vector<Outlier> bandwidths = {};
+};
+Outliers outliers_of(const Report& report);
+
+/// A line for each rank and pair that is much slower than the others; of many pairs the slowest.
+std::vector<std::string> outlier_lines(const Report& report);
 
 std::string check_text(const CheckResult& check);
 /// The measurements, the outliers, and the number of checks that passed.
@@ -68,16 +89,6 @@ std::string summary_text(const Report& report);
 
 /// The output of `acc test --json`.
 nlohmann::json to_json(const Report& report);
-
-/// A measurement that is much longer than the others.
-struct Outlier {
-  std::size_t index = 0;
-  /// Its ratio to the median of the others.
-  double factor = 0;
-};
-
-/// The longest of `seconds`, if it exceeds the median of the others by more than `factor`.
-std::optional<Outlier> find_outlier(std::span<const double> seconds, double factor);
 
 /// The partner of `rank` in a round in which all `ranks` are measured in pairs; nothing if it has none. Over
 /// rounds 0 to num_rounds(ranks) - 1 each pair is measured once.

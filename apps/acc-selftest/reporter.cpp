@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reporter.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::selftest {
@@ -32,12 +34,12 @@ void Reporter::add(const CheckResult& check) {
   if (writes_ && !json_) write(check_text(check));
 }
 
-bool Reporter::finish(const Report& measured) {
+bool Reporter::finish() {
   const std::lock_guard lock(mutex_);
-  report_.links = measured.links;
-  report_.all_reduces = measured.all_reduces;
-  report_.matmuls = measured.matmuls;
-  if (writes_) write(json_ ? to_json(report_).dump(2) + "\n" : summary_text(report_));
+  if (writes_) {
+    write(json_ ? to_json(report_).dump(2) + "\n" : summary_text(report_));
+    write_file();
+  }
   return report_.passed();
 }
 
@@ -47,6 +49,14 @@ void Reporter::fail(const std::string& error) {
   report_.error = error;
   fmt::print(stderr, "acc-selftest: {}\n", error);
   if (json_) write(to_json(report_).dump(2) + "\n");
+  write_file();
+}
+
+void Reporter::write_file() const {
+  if (file_.empty()) return;
+  const Descriptor file(::open(file_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file || !write_all(file.get(), to_json(report_).dump() + "\n"))
+    fmt::print(stderr, "acc-selftest: {}: the report cannot be written\n", file_.string());
 }
 
 }  // namespace acc::selftest
