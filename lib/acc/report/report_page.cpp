@@ -14,15 +14,13 @@
 #include "acc/report/goodput.hpp"
 #include "acc/report/gpu_totals.hpp"
 #include "acc/report/heat_map.hpp"
+#include "acc/report/html_page.hpp"
 #include "acc/report/html_text.hpp"
+#include "acc/report/job_sections.hpp"
 #include "acc/report/series.hpp"
 
 namespace acc::launcher {
 namespace {
-
-constexpr const char* kStyle =
-#include "report_style.inc"
-    ;
 
 constexpr std::size_t kMaxRows = 200;
 
@@ -45,25 +43,8 @@ constexpr std::array<ShareKind, 10> kShares = {
      {&TimeShares::ending, "ending", "after the last step"},
      {&TimeShares::unknown, "unknown", "not known: no rank said how far it was"}}};
 
-std::string section_of(const std::string& title, const std::string& content, const char* style = "") {
-  return fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", style, title, content);
-}
-
 std::string since_begin(const JobHistory& history, double time) {
   return duration_text(time - history.time.begin);
-}
-
-std::string key(const std::string& style, const std::string& name) {
-  return fmt::format(R"(<li><span class="key {}"></span>{}</li>)", style, name);
-}
-
-// The names of a few hosts.
-std::string hosts_text(const JobHistory& history) {
-  constexpr std::size_t kMaxNames = 4;
-  std::vector<std::string> names(history.hosts.begin(), history.hosts.end());
-  const std::size_t more = names.size() > kMaxNames ? names.size() - kMaxNames : 0;
-  names.resize(names.size() - more);
-  return join(names, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 std::string header(const JobHistory& history) {
@@ -78,10 +59,6 @@ std::string header(const JobHistory& history) {
       pluralize(static_cast<std::uint64_t>(world_size_of(history)), "rank"),
       pluralize(static_cast<std::uint64_t>(nodes), "node"), html_text(hosts_text(history)),
       date_text(history.time.begin), html_text(history.run_id));
-}
-
-std::string figure_card(const char* name, const std::string& value, const std::string& note) {
-  return fmt::format("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", name, value, note);
 }
 
 std::string energy_card(const GpuTotals& totals) {
@@ -304,11 +281,12 @@ std::string grid_text(const JobHistory& history, const RankGrid& grid) {
 }
 
 std::string step_legend(double median) {
-  std::string legend = "<ul class=\"legend\">" + key("t0", "faster");
+  std::string legend = "<ul class=\"legend\">" + legend_entry("t0", "faster");
   for (std::size_t i = 1; i + 1 < kStepLevels.size(); ++i)
-    legend += key(kStepLevels.at(i).style, fmt::format("up to {:.4g} × ({})", kStepLevels.at(i).max,
-                                                       duration_text(median * kStepLevels.at(i).max)));
-  return legend + key("t7", "longer") + "</ul>";
+    legend +=
+        legend_entry(kStepLevels.at(i).style, fmt::format("up to {:.4g} × ({})", kStepLevels.at(i).max,
+                                                          duration_text(median * kStepLevels.at(i).max)));
+  return legend + legend_entry("t7", "longer") + "</ul>";
 }
 
 std::string step_section(const JobHistory& history) {
@@ -326,8 +304,9 @@ std::string step_section(const JobHistory& history) {
 std::string share_legend() {
   std::string legend = "<ul class=\"legend\">";
   for (std::size_t i = 0; i + 1 < kShareLevels.size(); ++i)
-    legend += key(kShareLevels.at(i).style, fmt::format("up to {:.0f} %", kShareLevels.at(i).max * 100));
-  return legend + key("s7", "more") + "</ul>";
+    legend +=
+        legend_entry(kShareLevels.at(i).style, fmt::format("up to {:.0f} %", kShareLevels.at(i).max * 100));
+  return legend + legend_entry("s7", "more") + "</ul>";
 }
 
 // The sections in which a rank was for a hundredth of a column at least.
@@ -382,9 +361,10 @@ std::string series_section(const JobHistory& history) {
       series_figure(history, "CPU cores of a rank", cpu_series(history), true, plain_text) +
       series_figure(history, "resident memory of a rank", memory_series(history), true, bytes_text);
   if (charts.empty()) return "";
-  return section_of("Loss, CPU and memory", "<ul class=\"legend\">" + key("counted", "mean of the ranks") +
-                                                key("data", "highest") + "</ul>\n<div class=\"charts\">\n" +
-                                                charts + "</div>\n");
+  return section_of("Loss, CPU and memory", "<ul class=\"legend\">" +
+                                                legend_entry("counted", "mean of the ranks") +
+                                                legend_entry("data", "highest") +
+                                                "</ul>\n<div class=\"charts\">\n" + charts + "</div>\n");
 }
 
 std::string watts_text(double watts) {
@@ -404,40 +384,8 @@ std::string gpu_section(const JobHistory& history) {
   return section_of("GPUs",
                     "<p>By all processes, whenever the progress of ranks was noted. Energy is counted "
                     "from the first of these moments to the last.</p>\n<ul class=\"legend\">" +
-                        key("counted", "mean of the GPUs") + key("data", "highest") +
+                        legend_entry("counted", "mean of the GPUs") + legend_entry("data", "highest") +
                         "</ul>\n<div class=\"charts\">\n" + charts + "</div>\n");
-}
-
-std::string failure_entry(const JobHistory& history, const FailureRecord& failure) {
-  std::string text = fmt::format("<p><strong>Rank {} on {}</strong>, attempt {}, after {}: {}</p>\n",
-                                 failure.rank, html_text(failure.host), failure.attempt,
-                                 since_begin(history, failure.time), html_text(failure.status));
-  if (!failure.message.empty()) text += "<p>" + html_text(failure.message) + "</p>\n";
-  if (!failure.stderr_tail.empty()) text += "<pre>" + html_text(failure.stderr_tail) + "</pre>\n";
-  return text;
-}
-
-std::string failures_section(const JobHistory& history) {
-  if (history.failures.empty()) return "";
-  std::string text;
-  const std::size_t shown = std::min<std::size_t>(history.failures.size(), 50);
-  for (std::size_t i = 0; i < shown; ++i) text += failure_entry(history, history.failures[i]);
-  if (shown < history.failures.size())
-    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.failures.size() - shown);
-  return section_of("Failures", text, " class=\"long\"");
-}
-
-std::string settings_section(const JobHistory& history) {
-  if (history.command.empty() && history.settings.empty()) return "";
-  std::vector<std::string> words;
-  for (const std::string& word : history.command) words.push_back(shell_word(word));
-  std::string text = "<p>Each worker ran:</p>\n<pre>" + html_text(join(words, " ")) + "</pre>\n";
-  if (!history.settings.empty()) text += "<table>\n<tr><th>setting</th><th>value</th><th>from</th></tr>\n";
-  for (const SettingRecord& setting : history.settings)
-    text += "<tr><td>" + html_text(setting.name) + "</td><td>" + html_text(setting.value) + "</td><td>" +
-            html_text(setting.origin) + "</td></tr>\n";
-  if (!history.settings.empty()) text += "</table>\n<p class=\"soft\">All others have their defaults.</p>\n";
-  return section_of("Settings", text, " class=\"long\"");
 }
 
 std::string notes_section(const JobHistory& history) {
@@ -451,24 +399,11 @@ std::string notes_section(const JobHistory& history) {
 
 std::string report_page(const JobHistory& history) {
   const Goodput goodput = goodput_of(history);
-  const std::string title = html_text(job_title(history));
-  return fmt::format(R"(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{} – acc report</title>
-<style>
-{}</style>
-</head>
-<body>
-)",
-                     title, kStyle) +
-         header(history) + figure_cards(history, goodput) + shares_section(history, goodput) +
-         timeline_section(history) + step_section(history) + sections_section(history) +
-         series_section(history) + gpu_section(history) + failures_section(history) +
-         settings_section(history) + notes_section(history) + "</body>\n</html>\n";
+  return html_page(html_text(job_title(history)) + " – acc report",
+                   header(history) + figure_cards(history, goodput) + shares_section(history, goodput) +
+                       timeline_section(history) + step_section(history) + sections_section(history) +
+                       series_section(history) + gpu_section(history) + failures_section(history) +
+                       settings_section(history) + notes_section(history));
 }
 
 }  // namespace acc::launcher
