@@ -51,7 +51,9 @@ std::string duration_text(double seconds) {
   constexpr std::int64_t kMinute = 60;
   constexpr std::int64_t kHour = 60 * kMinute;
   constexpr std::int64_t kDay = 24 * kHour;
-  if (seconds < 0.9995) return seconds <= 0 ? "0 s" : fmt::format("{:.3g} ms", seconds * 1000);
+  if (seconds <= 0) return "0 s";
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} µs", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1000);
   if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
   constexpr double kMax = 1e12;
   const auto whole = static_cast<std::int64_t>(std::min(seconds, kMax) + 0.5);
@@ -88,6 +90,14 @@ std::string energy_text(double joules) {
   if (watt_hours < kMany) return fmt::format("{:.3g} Wh", watt_hours);
   return watt_hours < kMany * kMany ? fmt::format("{:.3g} kWh", watt_hours / kMany)
                                     : fmt::format("{:.3g} MWh", watt_hours / kMany / kMany);
+}
+
+std::string rate_text(double bytes_per_second) {
+  constexpr std::array<const char*, 5> kUnits = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  constexpr double kNext = 999.5;
+  std::size_t unit = 0;
+  for (; bytes_per_second >= kNext && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
+  return fmt::format("{:.3g} {}", bytes_per_second, kUnits.at(unit));
 }
 
 std::string date_text(double time) {

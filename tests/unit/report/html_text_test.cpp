@@ -15,6 +15,8 @@ TEST_CASE("html_text: nothing is markup, and no control character is left", "[re
 TEST_CASE("duration_text: two units at most", "[report]") {
   CHECK(duration_text(0) == "0 s");
   CHECK(duration_text(1e300) == duration_text(1e12));
+  CHECK(duration_text(43.2e-6) == "43.2 µs");
+  CHECK(duration_text(0.9998e-3) == "1 ms");
   CHECK(duration_text(0.0614) == "61.4 ms");
   CHECK(duration_text(9.1) == "9.1 s");
   CHECK(duration_text(59.97) == "1 min");
@@ -38,6 +40,8 @@ TEST_CASE("html_text: numbers as people read them", "[report]") {
   CHECK(count_text(-123456) == "-123\u202f456");
   CHECK(percent_text(0.742) == "74.2 %");
   CHECK(bytes_text(220'200'960) == "210 MiB");
+  CHECK(rate_text(530e6) == "530 MB/s");
+  CHECK(rate_text(999.9e6) == "1 GB/s");
   CHECK(date_text(1795805913.9) == "2026-11-27 18:58:33 UTC");
 }
 

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/report/selftest_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include "acc/base/text.hpp"
+#include "acc/report/curve_chart.hpp"
+#include "acc/report/figures.hpp"
+#include "acc/report/html_page.hpp"
+#include "acc/report/html_text.hpp"
+#include "acc/report/job_sections.hpp"
+#include "acc/report/link_matrix.hpp"
+#include "acc/report/matrix_chart.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using Link = SelftestResults::Link;
+using AllReduce = SelftestResults::AllReduce;
+
+constexpr std::size_t kClasses = 7;
+constexpr std::size_t kMaxRankRows = 64;
+
+std::size_t count_passed(const SelftestResults& results) {
+  return static_cast<std::size_t>(
+      std::ranges::count(results.checks, std::string(), &SelftestResults::Check::failure));
+}
+
+// The last line of the failed worker in which the test says why it ended, or nothing.
+std::string reason_of(const FailureRecord& failure) {
+  std::string reason;
+  for (const std::string& line : split(failure.stderr_tail, '\n')) {
+    for (const std::string_view prefix : {"acc-selftest: ", "acc test: ", "acc: "}) {
+      if (line.starts_with(prefix)) reason = line.substr(prefix.size());
+    }
+  }
+  if (reason.empty() || reason.starts_with("rank ")) return reason;
+  return fmt::format("rank {} on {}: {}", failure.rank, failure.host, reason);
+}
+
+int num_processes(const SelftestRun& run) {
+  return run.results.num_processes > 0 ? run.results.num_processes : world_size_of(run.history);
+}
+
+// All hosts, as far as they are known: the results name those of all nodes, the events those of this one.
+std::set<std::string> hosts_of(const SelftestRun& run) {
+  std::set<std::string> hosts(run.results.hosts.begin(), run.results.hosts.end());
+  return hosts.empty() ? run.history.hosts : hosts;
+}
+
+std::size_t count_hosts(const SelftestRun& run) {
+  std::size_t nodes = hosts_of(run).size();
+  if (!run.results.hosts.empty()) return nodes;
+  for (const AttemptRecord& attempt : run.history.attempts)
+    nodes = std::max(nodes, static_cast<std::size_t>(attempt.nodes));
+  return nodes;
+}
+
+std::string title_of(const SelftestRun& run) {
+  const int processes = num_processes(run);
+  if (processes == 0) return "acc test";
+  const std::size_t hosts = count_hosts(run);
+  return fmt::format("acc test: {}{}", pluralize(static_cast<std::uint64_t>(processes), "process"),
+                     hosts == 0 ? "" : " on " + pluralize(hosts, "host"));
+}
+
+std::string test_header(const SelftestRun& run) {
+  std::vector<std::string> facts = {hosts_text({.hosts = hosts_of(run)})};
+  if (!run.results.device.empty()) facts.push_back("device " + run.results.device);
+  if (!run.results.mixed_precision.empty()) facts.push_back("mixed precision " + run.results.mixed_precision);
+  if (!run.version.empty()) facts.push_back(run.version);
+  if (!run.results.torch.empty()) facts.push_back("torch " + run.results.torch);
+  if (run.history.time.begin > 0) facts.push_back(date_text(run.history.time.begin));
+  std::erase(facts, "");
+  return fmt::format(
+      "<header>\n<h1>{}</h1>\n<p class=\"outcome {}\">{}</p>\n<p class=\"soft\">{}</p>\n</header>\n",
+      html_text(title_of(run)), run.exit_code == 0 ? "good" : "bad", html_text(verdict_of(run)),
+      html_text(join(facts, "; ")));
+}
+
+std::string pair_text(const Link& link) {
+  return fmt::format("ranks {} and {}", link.first, link.second);
+}
+
+double median_figure(const std::vector<Link>& links, LinkFigure figure) {
+  std::vector<double> values;
+  for (const Link& link : links) values.push_back(figure_of(link, figure));
+  return median_of(std::move(values));
+}
+
+std::string figure_text(double value, LinkFigure figure) {
+  return figure == LinkFigure::latency ? duration_text(value) : rate_text(value);
+}
+
+std::string link_card(const SelftestResults& results, LinkFigure figure) {
+  if (results.links.empty()) return "";
+  const auto compare = [&](const Link& one, const Link& other) {
+    const bool is_less = figure_of(one, figure) < figure_of(other, figure);
+    return figure == LinkFigure::latency ? is_less : figure_of(other, figure) < figure_of(one, figure);
+  };
+  const Link& slowest = *std::ranges::max_element(results.links, compare);
+  const char* const name = figure == LinkFigure::latency ? "Latency" : "Bandwidth";
+  if (results.links.size() == 1)
+    return figure_card(name, figure_text(figure_of(slowest, figure), figure),
+                       "between " + pair_text(slowest));
+  return figure_card(
+      name, figure_text(median_figure(results.links, figure), figure),
+      fmt::format("median of {} pairs; the slowest: {}, {}", count_text(std::ssize(results.links)),
+                  figure_text(figure_of(slowest, figure), figure), pair_text(slowest)));
+}
+
+// How fast the slowest rank copies; 0: it was not measured.
+double memory_speed(const SelftestResults& results) {
+  const auto slowest = std::ranges::min_element(results.copies, {}, &SelftestResults::Copy::bytes_per_second);
+  return slowest == results.copies.end() ? 0 : slowest->bytes_per_second;
+}
+
+std::string all_reduce_card(const SelftestResults& results) {
+  if (results.all_reduces.empty()) return "";
+  const AllReduce& best =
+      *std::ranges::max_element(results.all_reduces, {}, &AllReduce::bus_bytes_per_second);
+  return figure_card("All-reduce", rate_text(best.bus_bytes_per_second),
+                     "the highest bus bandwidth, with " + bytes_text(static_cast<double>(best.bytes)));
+}
+
+std::string outlier_card(const SelftestResults& results) {
+  if (results.matmuls.empty()) return "";
+  const auto pairs = std::ranges::count_if(
+      results.links, [](const Link& link) { return link.latency_outlier || link.bandwidth_outlier; });
+  std::set<int> ranks;
+  for (const auto& one : results.matmuls)
+    if (one.outlier) ranks.insert(one.rank);
+  for (const auto& one : results.copies)
+    if (one.outlier) ranks.insert(one.rank);
+  const std::ptrdiff_t outliers = pairs + std::ssize(ranks);
+  const bool has_any = outliers > 0;
+  return figure_card(
+      "Outliers", count_text(outliers),
+      fmt::format("{}{}, {}", has_any ? "" : "of ",
+                  pluralize(has_any ? ranks.size() : results.matmuls.size(), "rank"),
+                  pluralize(has_any ? static_cast<std::size_t>(pairs) : results.links.size(), "pair")));
+}
+
+std::string test_cards(const SelftestResults& results) {
+  if (results.checks.empty()) return "";
+  double seconds = 0;
+  for (const auto& check : results.checks) seconds += check.seconds;
+  return "<dl class=\"figures\">\n" +
+         figure_card("Checks", fmt::format("{} of {}", count_passed(results), results.checks.size()),
+                     "passed, in " + duration_text(seconds)) +
+         link_card(results, LinkFigure::latency) + link_card(results, LinkFigure::bandwidth) +
+         all_reduce_card(results) + outlier_card(results) + "</dl>\n";
+}
+
+std::string outliers_section(const SelftestResults& results) {
+  if (results.matmuls.empty()) return "";
+  std::string text;
+  if (results.outliers.empty()) text = "<p>No rank and no pair is much slower than the others.</p>\n";
+  for (const std::string& line : results.outliers) text += "<li>" + html_text(line) + "</li>\n";
+  if (!results.outliers.empty()) text = "<ul class=\"bad\">\n" + text + "</ul>\n";
+  return section_of("Outliers", text +
+                                    "<p class=\"soft\">Much slower means more than 1.5 times the median, for "
+                                    "pairs within a host, which share "
+                                    "caches and cores, more than 4 times; and more than five robust standard "
+                                    "deviations above it. Pairs between "
+                                    "hosts are compared with each other.</p>\n");
+}
+
+/// The unit of a matrix whose cells have only numbers.
+struct Unit {
+  double size = 1;
+  const char* name = "";
+};
+
+Unit unit_of(const SelftestResults& results, LinkFigure figure) {
+  const double median = median_figure(results.links, figure);
+  if (figure == LinkFigure::latency) return median < 1e-3 ? Unit{1e-6, "µs"} : Unit{1e-3, "ms"};
+  return median < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
+}
+
+std::string number_text(double value) {
+  return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
+std::string group_text(const RankGroup& group) {
+  return group.first == group.last ? fmt::format("rank {}", group.first)
+                                   : fmt::format("ranks {} to {}", group.first, group.last);
+}
+
+std::string class_name(std::size_t index) {
+  return fmt::format("s{}", index);
+}
+
+std::string class_of(const LinkMatrix::Cell& cell, const std::vector<double>& bounds, LinkFigure figure) {
+  if (cell.outliers == cell.links) return "slow";
+  const auto bound = std::ranges::lower_bound(bounds, cost_of(*cell.value, figure));
+  return class_name(static_cast<std::size_t>(bound - bounds.begin()));
+}
+
+std::string cell_title(const LinkMatrix& matrix, std::size_t row, std::size_t column, LinkFigure figure) {
+  const LinkMatrix::Cell& cell = matrix.cell(row, column);
+  const std::string ends = row == column
+                               ? "within " + group_text(matrix.groups[row])
+                               : group_text(matrix.groups[row]) + " – " + group_text(matrix.groups[column]);
+  std::string title = fmt::format("{}: {}", ends, figure_text(*cell.value, figure));
+  if (cell.outliers == 0) return title;
+  return title + (cell.links == 1 ? ", an outlier"
+                                  : fmt::format(", {} of {} pairs are outliers", cell.outliers, cell.links));
+}
+
+MatrixChart chart_of(const LinkMatrix& matrix, const std::vector<double>& bounds, const Unit& unit,
+                     LinkFigure figure) {
+  MatrixChart chart;
+  const std::size_t size = matrix.groups.size();
+  for (std::size_t row = 0; row < size; ++row) {
+    chart.labels.push_back(fmt::to_string(matrix.groups[row].first));
+    if (row > 0 && matrix.groups[row].host != matrix.groups[row - 1].host && !matrix.is_folded())
+      chart.borders.push_back(row);
+    for (std::size_t column = 0; column < size; ++column) {
+      const LinkMatrix::Cell& cell = matrix.cell(row, column);
+      MatrixCell& shown = chart.cells.emplace_back();
+      if (!cell.value) continue;
+      shown = {.style = class_of(cell, bounds, figure),
+               .text = number_text(*cell.value / unit.size),
+               .title = cell_title(matrix, row, column, figure),
+               .is_marked = cell.outliers > 0};
+    }
+  }
+  return chart;
+}
+
+std::string class_text(std::size_t index, const std::vector<double>& bounds, LinkFigure figure) {
+  const bool is_latency = figure == LinkFigure::latency;
+  if (index == bounds.size()) return is_latency ? "longer" : "less";
+  return (is_latency ? "up to " : "from ") + figure_text(cost_of(bounds[index], figure), figure);
+}
+
+// Of the classes that some cell has.
+std::string legend_of(const MatrixChart& chart, const std::vector<double>& bounds, LinkFigure figure) {
+  std::set<std::string> used;
+  for (const MatrixCell& cell : chart.cells)
+    used.insert(cell.is_marked && cell.style != "slow" ? "framed" : cell.style);
+  std::string legend = "<ul class=\"legend\">";
+  for (std::size_t i = 0; i < kClasses; ++i)
+    if (used.contains(class_name(i))) legend += legend_entry(class_name(i), class_text(i, bounds, figure));
+  if (used.contains("slow")) legend += legend_entry("slow", "outlier");
+  if (used.contains("framed")) legend += legend_entry("framed", "has outliers");
+  return legend + "</ul>\n";
+}
+
+std::string matrix_figure(const SelftestResults& results, const std::vector<RankGroup>& groups,
+                          LinkFigure figure) {
+  const LinkMatrix matrix = link_matrix(results, groups, figure);
+  const std::vector<double> bounds = class_bounds(matrix, figure, kClasses);
+  const Unit unit = unit_of(results, figure);
+  const MatrixChart chart = chart_of(matrix, bounds, unit, figure);
+  return fmt::format(
+      "<figure><figcaption>{} in {}</figcaption>\n{}{}</figure>\n",
+      figure == LinkFigure::latency ? "latency, half of a round trip," : "bandwidth, of 1 MiB,", unit.name,
+      matrix_svg(chart), legend_of(chart, bounds, figure));
+}
+
+// How many times worse than the median the worse figure of the link is.
+double slowness(const Link& link, double latency, double bandwidth) {
+  return std::max(link.latency_seconds / latency, bandwidth / link.bytes_per_second);
+}
+
+std::string end_text(const SelftestResults& results, int rank) {
+  const std::string host = results.host(rank);
+  return fmt::format("{}{}", rank, host.empty() ? "" : " on " + html_text(host));
+}
+
+std::string number_cell(const std::string& text, bool is_outlier) {
+  return fmt::format("<td class=\"number{}\">{}</td>", is_outlier ? " bad" : "", text);
+}
+
+std::string slowest_links(const SelftestResults& results) {
+  constexpr std::size_t kMaxLinks = 10;
+  const double latency = median_figure(results.links, LinkFigure::latency);
+  const double bandwidth = median_figure(results.links, LinkFigure::bandwidth);
+  std::vector<Link> links = results.links;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(links.size(), kMaxLinks));
+  std::ranges::partial_sort(links, links.begin() + shown, std::ranges::greater(), [&](const Link& link) {
+    return std::pair(link.latency_outlier || link.bandwidth_outlier, slowness(link, latency, bandwidth));
+  });
+  std::string rows;
+  for (auto link = links.begin(); link != links.begin() + shown; ++link)
+    fmt::format_to(std::back_inserter(rows), "<tr><td>{}</td><td>{}</td>{}{}</tr>\n",
+                   end_text(results, link->first), end_text(results, link->second),
+                   number_cell(duration_text(link->latency_seconds), link->latency_outlier),
+                   number_cell(rate_text(link->bytes_per_second), link->bandwidth_outlier));
+  return "<p>The slowest pairs:</p>\n<table>\n<tr><th>rank</th><th>and rank</th><th "
+         "class=\"number\">latency</th><th "
+         "class=\"number\">bandwidth</th></tr>\n" +
+         rows + "</table>\n";
+}
+
+std::string matrix_text(const SelftestResults& results, const std::vector<RankGroup>& groups) {
+  std::string text =
+      "Each pair was measured while nothing else used its connection. The stronger the colour, the slower.";
+  const LinkMatrix matrix = {.groups = groups};
+  if (matrix.is_folded())
+    text += fmt::format(
+        " Each row and column has the ranks of {}, labelled by the first; a cell is the median of their "
+        "pairs.",
+        results.host(groups.front().last) != results.host(groups.front().last + 1)
+            ? "a host"
+            : "several ranks in a row");
+  else if (std::set(results.hosts.begin(), results.hosts.end()).size() > 1)
+    text += " Lines divide the hosts.";
+  return text;
+}
+
+std::string links_section(const SelftestResults& results) {
+  if (results.links.empty()) return "";
+  if (results.links.size() == 1) {
+    const Link& link = results.links.front();
+    return section_of("Links", fmt::format("<p>Ranks {} and {} reach each other in {}, with {}.</p>\n",
+                                           link.first, link.second, duration_text(link.latency_seconds),
+                                           rate_text(link.bytes_per_second)));
+  }
+  const std::vector<RankGroup> groups = rank_groups(results);
+  return section_of("Links", "<p>" + matrix_text(results, groups) + "</p>\n<div class=\"matrices\">\n" +
+                                 matrix_figure(results, groups, LinkFigure::latency) +
+                                 matrix_figure(results, groups, LinkFigure::bandwidth) + "</div>\n" +
+                                 slowest_links(results));
+}
+
+std::string all_reduce_title(const AllReduce& one) {
+  return fmt::format("{}: {}, {}", bytes_text(static_cast<double>(one.bytes)), duration_text(one.seconds),
+                     rate_text(one.bus_bytes_per_second));
+}
+
+std::string all_reduce_figure(const SelftestResults& results, const char* caption, double AllReduce::* figure,
+                              std::string (*text)(double), std::vector<CurveChart::Level> levels) {
+  CurveChart chart = {.levels = std::move(levels), .x_text = bytes_text, .y_text = text};
+  CurveChart::Curve& curve = chart.curves.emplace_back();
+  curve.style = "all-reduce";
+  for (const AllReduce& one : results.all_reduces)
+    curve.points.push_back({static_cast<double>(one.bytes), one.*figure, all_reduce_title(one)});
+  return fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n", caption, curve_svg(chart));
+}
+
+std::string all_reduce_table(const SelftestResults& results) {
+  const double memory = memory_speed(results);
+  std::string rows;
+  for (const AllReduce& one : results.all_reduces)
+    fmt::format_to(
+        std::back_inserter(rows),
+        "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
+        "class=\"number\">{}</td></tr>\n",
+        bytes_text(static_cast<double>(one.bytes)), duration_text(one.seconds),
+        rate_text(one.bus_bytes_per_second),
+        memory > 0 ? percent_text(one.bus_bytes_per_second / memory) : "–");
+  return "<table>\n<tr><th class=\"number\">size</th><th class=\"number\">time</th><th class=\"number\">bus "
+         "bandwidth</th><th class=\"number\">of memory speed</th></tr>\n" +
+         rows + "</table>\n";
+}
+
+std::string all_reduce_section(const SelftestResults& results) {
+  if (results.all_reduces.empty()) return "";
+  const double memory = memory_speed(results);
+  std::vector<CurveChart::Level> levels;
+  std::string legend = legend_entry("all-reduce", "all-reduce");
+  if (memory > 0) {
+    const std::string text = "memory: the slowest rank copies at " + rate_text(memory);
+    levels.push_back({"memory", memory, text});
+    legend += legend_entry("memory", text);
+  }
+  return section_of(
+      "All-reduce",
+      "<ul class=\"legend\">" + legend + "</ul>\n<div class=\"charts\">\n" +
+          all_reduce_figure(results, "bus bandwidth", &AllReduce::bus_bytes_per_second, rate_text, levels) +
+          all_reduce_figure(results, "time", &AllReduce::seconds, duration_text, {}) + "</div>\n" +
+          all_reduce_table(results) +
+          "<p class=\"soft\">The bus bandwidth is that of nccl-tests: 2(n − 1)/n times the size, divided by "
+          "the time of the slowest rank. Memory speed is that of a copy on all ranks at the same time; each "
+          "byte counts once.</p>\n");
+}
+
+std::string flops_text(double flops_per_second) {
+  constexpr double kTera = 1e12;
+  return flops_per_second < kTera ? fmt::format("{:.3g} GFLOP/s", flops_per_second / 1e9)
+                                  : fmt::format("{:.3g} TFLOP/s", flops_per_second / kTera);
+}
+
+// Of many ranks those that are slowest to compute.
+std::string ranks_section(const SelftestResults& results) {
+  if (results.matmuls.empty()) return "";
+  std::vector<SelftestResults::Matmul> matmuls = results.matmuls;
+  const bool is_cut = matmuls.size() > kMaxRankRows;
+  if (is_cut) std::ranges::sort(matmuls, std::ranges::greater(), &SelftestResults::Matmul::seconds);
+  matmuls.resize(std::min(matmuls.size(), kMaxRankRows));
+  std::string rows;
+  for (const SelftestResults::Matmul& one : matmuls) {
+    const auto copy = std::ranges::find(results.copies, one.rank, &SelftestResults::Copy::rank);
+    const bool has_copy = copy != results.copies.end();
+    fmt::format_to(
+        std::back_inserter(rows),
+        "<tr><td class=\"number\">{}</td><td>{}</td>{}<td class=\"number\">{}</td>{}</tr>\n", one.rank,
+        html_text(results.host(one.rank)), number_cell(duration_text(one.seconds), one.outlier),
+        flops_text(one.flops_per_second),
+        number_cell(has_copy ? rate_text(copy->bytes_per_second) : "–", has_copy && copy->outlier));
+  }
+  const std::string note = is_cut ? fmt::format("The {} of {} ranks that are slowest to compute. ",
+                                                matmuls.size(), results.matmuls.size())
+                                  : "";
+  return section_of("Ranks",
+                    "<p>" + note +
+                        "A matrix product and a copy in memory, on all ranks at the same time.</p>\n<table>\n"
+                        "<tr><th class=\"number\">rank</th><th>host</th><th class=\"number\">product</th><th "
+                        "class=\"number\">speed</th><th class=\"number\">copy</th></tr>\n" +
+                        rows + "</table>\n",
+                    " class=\"long\"");
+}
+
+std::string checks_section(const SelftestResults& results) {
+  if (results.checks.empty()) return "";
+  std::string rows;
+  for (const SelftestResults::Check& check : results.checks)
+    fmt::format_to(
+        std::back_inserter(rows),
+        "<tr><td class=\"name\">{}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td></tr>\n",
+        html_text(check.name), check.failure.empty() ? "good" : "bad",
+        check.failure.empty() ? "ok" : "FAILED: " + html_text(check.failure), duration_text(check.seconds));
+  return section_of(
+      "Checks", "<table>\n<tr><th>check</th><th>result</th><th class=\"number\">slowest rank</th></tr>\n" +
+                    rows + "</table>\n");
+}
+
+std::string not_tested_section(const SelftestResults& results) {
+  if (results.not_tested.empty()) return "";
+  return section_of("Not tested", "<p>" + html_text(results.not_tested) + "</p>\n");
+}
+
+}  // namespace
+
+std::string verdict_of(const SelftestRun& run) {
+  const SelftestResults& results = run.results;
+  if (run.exit_code == 0)
+    return fmt::format("Passed: {} of {}.", count_passed(results), pluralize(results.checks.size(), "check"));
+  for (const SelftestResults::Check& check : results.checks) {
+    if (!check.failure.empty()) return fmt::format("Failed: {}: {}", check.name, check.failure);
+  }
+  if (run.history.cause) {
+    if (const std::string reason = reason_of(*run.history.cause); !reason.empty()) return "Failed: " + reason;
+  }
+  if (!results.error.empty()) return "Failed: " + results.error;
+  return outcome_text(run.history);
+}
+
+std::string selftest_page(const SelftestRun& run) {
+  const SelftestResults& results = run.results;
+  return html_page(html_text(title_of(run)), test_header(run) + test_cards(results) +
+                                                 failures_section(run.history) + outliers_section(results) +
+                                                 links_section(results) + all_reduce_section(results) +
+                                                 ranks_section(results) + checks_section(results) +
+                                                 not_tested_section(results) + settings_section(run.history));
+}
+
+}  // namespace acc::launcher
