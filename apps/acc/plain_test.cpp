@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -33,7 +34,7 @@ constexpr std::string_view kTraining = R"python(
 import copy, datetime, json, os, sys, time, torch
 import torch.distributed as dist
 
-expected, limit, as_json, not_tested = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "json", sys.argv[4]
+expected, limit, as_json, not_tested, report_file = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "json", *sys.argv[4:6]
 rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 gpu = torch.cuda.is_available() and os.environ.get("ACCELERATE_USE_CPU", "").lower() != "true"
 device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if gpu else torch.device("cpu")
@@ -105,9 +106,13 @@ check("store", exchange)
 check("collectives", collectives)
 check("training", training)
 dist.barrier()
+report = json.dumps({"schema": 1, "passed": True, "error": "", "num_processes": world, "device": str(device.type),
+                     "torch": torch.__version__, "checks": checks, "not_tested": not_tested})
+if rank == 0 and report_file:
+    with open(report_file, "w") as file:
+        file.write(report)
 if rank == 0 and as_json:
-    print(json.dumps({"schema": 1, "passed": True, "error": "", "num_processes": world, "device": str(device.type),
-                      "torch": torch.__version__, "checks": checks, "not_tested": not_tested}))
+    print(report)
 elif rank == 0:
     print(f"acc test: {world} process{'es' if world > 1 else ''}, {device.type} ({backend}), torch {torch.__version__}")
     for one in checks:
@@ -158,7 +163,7 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
 }  // namespace
 
 std::vector<std::string> plain_test(const CommandLine& command_line, int expected, double time_limit,
-                                    bool json) {
+                                    bool json, const std::string& report_file) {
   const Environment environment = Environment::of_process();
   const std::string requested = value_in(command_line.flags, key::python).value_or("");
   const Python python = find_python(requested, environment, kind_of_file, program_path());
@@ -167,7 +172,8 @@ std::vector<std::string> plain_test(const CommandLine& command_line, int expecte
   const std::string format = json ? "json" : "text";
   const std::string file = python.file.empty() ? python.word : python.file.string();
   if (!python.problem && has_torch(file, environment))
-    return {file, "-u", "-c", std::string(kTraining), count, limit, format, std::string(kNotInstalled)};
+    return {file,       "-u", "-c", std::string(kTraining), count, limit, format, std::string(kNotInstalled),
+            report_file};
   const std::string why = python.problem ? "no Python was found" : file + " has no torch";
   return {(program_folder() / "acc").string(),
           "test",
@@ -175,7 +181,8 @@ std::vector<std::string> plain_test(const CommandLine& command_line, int expecte
           count,
           limit,
           format,
-          fmt::format("a training in Python ({}); {}", why, kNotInstalled)};
+          fmt::format("a training in Python ({}); {}", why, kNotInstalled),
+          report_file};
 }
 
 int plain_test_worker(const std::vector<std::string>& words) {
@@ -194,15 +201,15 @@ int plain_test_worker(const std::vector<std::string>& words) {
     meet_in_store(worker, std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value_or(60) * 1000)));
   const std::chrono::duration<double> took = RunningClock::now() - began;
   if (worker.rank != 0) return 0;
+  const nlohmann::json check = {{"name", name}, {"passed", true}, {"seconds", took.count()}, {"failure", ""}};
+  const nlohmann::json report = {{"schema", 1},
+                                 {"passed", true},
+                                 {"error", ""},
+                                 {"num_processes", worker.world_size},
+                                 {"checks", nlohmann::json::array({check})},
+                                 {"not_tested", not_tested}};
+  if (const std::string& file = words.at(4); !file.empty()) std::ofstream(file) << report.dump();
   if (words.at(2) == "json") {
-    const nlohmann::json check = {
-        {"name", name}, {"passed", true}, {"seconds", took.count()}, {"failure", ""}};
-    const nlohmann::json report = {{"schema", 1},
-                                   {"passed", true},
-                                   {"error", ""},
-                                   {"num_processes", worker.world_size},
-                                   {"checks", nlohmann::json::array({check})},
-                                   {"not_tested", not_tested}};
     fmt::print("{}\n", report.dump());
     return 0;
   }

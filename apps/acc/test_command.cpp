@@ -8,7 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
+#include <optional>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
@@ -19,6 +21,7 @@
 #include "commands.hpp"
 #include "launch_command.hpp"
 #include "plain_test.hpp"
+#include "test_page_file.hpp"
 #include "version.hpp"
 
 namespace acc::launcher {
@@ -31,6 +34,7 @@ constexpr int kNotLoaded = 127;
 struct TestOptions {
   bool nodes = false;
   bool json = false;
+  std::filesystem::path html = {};
   double time_limit = 60;
   /// The flags for acc launch.
   std::vector<std::string> others = {};
@@ -65,6 +69,10 @@ constexpr std::array kTestFlags = {
     TestFlag{"--json", "", "What it found, as JSON on standard output",
              "what it found, as one JSON object on standard output",
              [](TestOptions& options, const std::string&) { options.json = true; }},
+    TestFlag{"--html", "FILE", "What it found, as a page of HTML",
+             "what it found, as one page of HTML: links as matrices, all-reduces beside the speed of memory, "
+             "outliers; of several nodes the first writes it",
+             [](TestOptions& options, const std::string& value) { options.html = value; }},
     TestFlag{"--time-limit", "SECONDS", "Seconds of each step of the training test",
              "of each step, 60 by default; then it names the rank that is missing and ends",
              [](TestOptions& options, const std::string& value) { options.time_limit = to_seconds(value); }}};
@@ -126,21 +134,53 @@ int requested_processes(const LaunchPlan& plan) {
 }
 
 // Starts no worker, so that what is wrong with the workers of this node does not matter.
-int check_nodes(CommandLine command_line, bool json) {
+int check_nodes(CommandLine command_line, const TestOptions& options) {
+  if (!options.html.empty()) {
+    throw Error({.what = "shows the training test, not that of --nodes",
+                 .where = "--html " + options.html.string(),
+                 .hint = "leave one of them out"});
+  }
   command_line.program = {(program_folder() / "acc").string()};
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
   plan.preflight = Preflight::alone;
-  plan.preflight_json = json;
+  plan.preflight_json = options.json;
   plan.problems.clear();
   return start_or_explain(std::move(plan));
+}
+
+// Processes open files of this one by its id.
+void require_visible_files(const LaunchPlan& plan) {
+  if (!plan.pid_namespace) return;
+  throw Error({.what = "would hide the files of the test from its ranks",
+               .where = "--pid-namespace",
+               .hint = "leave it out"});
+}
+
+std::optional<TestPageFile> make_page(const LaunchPlan& plan, const TestOptions& options) {
+  std::optional<TestPageFile> page;
+  if (options.html.empty() || plan.settings[key::dry_run]) return page;
+  require_visible_files(plan);
+  page.emplace(options.html);
+  return page;
+}
+
+// Runs the test, and writes the page if there is to be one. Returns the exit code of the test.
+int run_with_page(LaunchPlan plan, const std::optional<TestPageFile>& page) {
+  if (!page) return start_or_explain(std::move(plan));
+  plan.event_copy = page->events_path();
+  const int code = start(std::move(plan));
+  page->write(code);
+  return code;
 }
 
 // Without acc-selftest, as in the wheel: what can be tested without libacc.
 int run_plain_test(CommandLine command_line, const TestOptions& options) {
   command_line.program = {(program_folder() / "acc").string()};
-  const int expected = requested_processes(make_plan(command_line, Dialect::launch));
-  command_line.program = plain_test(command_line, expected, options.time_limit, options.json);
-  return start_or_explain(make_plan(std::move(command_line), Dialect::launch));
+  const LaunchPlan plan = make_plan(command_line, Dialect::launch);
+  const std::optional<TestPageFile> page = make_page(plan, options);
+  command_line.program = plain_test(command_line, requested_processes(plan), options.time_limit, options.json,
+                                    page ? page->results_path() : std::string());
+  return run_with_page(make_plan(std::move(command_line), Dialect::launch), page);
 }
 
 // Whether the dynamic linker cannot load the program: it says so in place of the program's help.
@@ -162,7 +202,7 @@ void describe_test_command(CLI::App& app) {
 }
 
 int test_command(const std::vector<std::string>& words) {
-  constexpr std::size_t kWorkerWords = 5;
+  constexpr std::size_t kWorkerWords = 6;
   if (words.size() == kWorkerWords && words[0] == kPlainTestWorker)
     return plain_test_worker({words.begin() + 1, words.end()});
   const TestOptions options = read_options(words);
@@ -182,16 +222,12 @@ int test_command(const std::vector<std::string>& words) {
   if (command_line.flags.contains(key::print_script))
     throw Error({.what = "prints scripts for acc launch alone", .where = "--print-script"});
   run_with_srun(command_line, "test", words);
-  if (options.nodes) return check_nodes(std::move(command_line), options.json);
+  if (options.nodes) return check_nodes(std::move(command_line), options);
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
   if (kind_of_file(program) != FileKind::executable) return run_plain_test(std::move(command_line), options);
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
-  if (plan.pid_namespace) {
-    throw Error({.what = "would hide the progress of the test from its ranks",
-                 .where = "--pid-namespace",
-                 .hint = "leave it out"});
-  }
+  require_visible_files(plan);
   // Shared memory in which the ranks publish their progress; it ends with this process.
   const Descriptor progress(::memfd_create("acc-test", MFD_CLOEXEC));
   const std::vector<std::string> arguments = {
@@ -200,7 +236,9 @@ int test_command(const std::vector<std::string>& words) {
       "--progress-file",    fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get())};
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
   if (options.json) plan.worker_command.emplace_back("--json");
-  const int code = start_or_explain(std::move(plan));
+  const std::optional<TestPageFile> page = make_page(plan, options);
+  if (page) plan.worker_command.insert(plan.worker_command.end(), {"--report-file", page->results_path()});
+  const int code = run_with_page(std::move(plan), page);
   if (code == kNotLoaded && misses_libraries(program)) {
     fmt::print(stderr,
                "acc: {}: its libraries cannot be loaded (`ldd {}` names them; where LibTorch is in another "

@@ -333,6 +333,11 @@ def reports(place, command):
     need("Succeeded after " in (place.folder / "report.html").read_text(), "does not say how the job ended")
 
 
+def writes_test_page(place, command):
+    need("passed" in place.run(command), "does not say what passed")
+    need("Passed: 17 of 17 checks." in (place.folder / "test.html").read_text(), "the page does not say what passed")
+
+
 def man_page(place, command):
     if not shutil.which("man"):
         raise Skipped("no man")
@@ -380,7 +385,7 @@ CASES = {
     "acc launch --attach 1 train.py": attaches("acc: rank 1 has the terminal, ", "rank 1 of 2"),
     "acc launch --attach 0 --wrap-rank '0:gdb --args' build/release/bin/mnist": attaches("gdb --args build/release/bin/mnist"),
     "acc launch --pid-namespace train.py": in_namespace(trains(4, "no")),
-    "acc test": selftest(says("passed")),
+    "acc test --html test.html": selftest(writes_test_page),
     "acc launch --hosts node0,node1:4 train.py": over_ssh(on_nodes(one_command, "rank 0 of 8", "rank 7 of 8")),
     "acc test --json": selftest(says('"passed": true')),
     "acc test --nodes": says("preflight of 1 node", "memory free"),

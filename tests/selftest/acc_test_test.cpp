@@ -51,10 +51,14 @@ TEST_CASE("acc test: --json is one object with every check, pair, size and rank"
   REQUIRE(report["links"].size() == 1);
   CHECK(report["links"][0]["ranks"] == nlohmann::json{0, 1});
   CHECK(report["links"][0]["latency_seconds"] > 0);
-  CHECK(report["all_reduce"].size() == 4);
+  CHECK(report["all_reduce"].size() == 8);
   CHECK(report["all_reduce"].back()["bus_bytes_per_second"] > 0);
   REQUIRE(report["matmul"].size() == 2);
   CHECK(report["matmul"][1]["rank"] == 1);
+  REQUIRE(report["memory"].size() == 2);
+  CHECK(report["memory"][1]["bytes_per_second"] > 0);
+  CHECK(report["hosts"].size() == 2);
+  CHECK(report["torch"].get<std::string>().starts_with("2."));
 }
 
 TEST_CASE("acc test: a rank that does not begin is named within the time limit", "[selftest]") {
@@ -102,6 +106,30 @@ TEST_CASE("acc test: wrong arguments are an error of one line and exit code 2", 
   CHECK(run.code == 2);
   CHECK(run.err == "acc: --time-limit soon: must be a positive number of seconds\n");
   CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: accepts no program: it runs acc-selftest\n");
+}
+
+TEST_CASE("acc test: --html is a page of what was measured", "[selftest]") {
+  const acc::test::TemporaryFolder folder;
+  const auto page = folder.path() / "page.html";
+  const auto run = acc_test({"--html", page.string()});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(run.out.find("17 of 17 checks passed on 2 processes") != std::string::npos);
+  const std::string text = folder.read("page.html");
+  for (const char* part : {"acc test: 2 processes on 1 host", "Passed: 17 of 17 checks.",
+                           "Ranks 0 and 1 reach each other in ", "class=\"level memory\"", "fp16 training"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("acc test: the page of --html names a rank that does not begin", "[selftest]") {
+  const acc::test::TemporaryFolder folder;
+  const auto run = acc_test({"--time-limit", "2", "--html", (folder.path() / "page.html").string(),
+                             "--wrap-rank", "1:sh -c 'kill -STOP $$'"});
+  CHECK(run.code == 1);
+  CHECK(folder.read("page.html").find("&#39;join&#39; did not end within 2 s: rank 1 has not begun") !=
+        std::string::npos);
 }
 
 TEST_CASE("acc test: --dry_run starts nothing and shows what would be started", "[selftest]") {

@@ -162,16 +162,18 @@ void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Repo
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [&](std::string_view line) { output.announce(line); }));
   }
-  if (plan.event_log.empty()) return;
-  const auto file = std::make_shared<EventLog>(plan.event_log, [](const std::string& reason) {
-    log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc keeps trying");
-  });
-  reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
-                                               [file](std::string_view line) { file->write(line); }));
+  for (const std::filesystem::path& path : {plan.event_log, plan.event_copy}) {
+    if (path.empty()) continue;
+    const auto file = std::make_shared<EventLog>(path, [](const std::string& reason) {
+      log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc keeps trying");
+    });
+    reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
+                                                 [file](std::string_view line) { file->write(line); }));
+  }
 }
 
 bool logs_events(const LaunchPlan& plan) {
-  return plan.events_on_console || !plan.event_log.empty();
+  return plan.events_on_console || !plan.event_log.empty() || !plan.event_copy.empty();
 }
 
 JobStarted started_job(const LaunchPlan& plan) {

@@ -225,6 +225,8 @@ struct LaunchPlan {
   log::Options logging = {};
   /// The file for events of the job, one line of JSON each; empty: none.
   std::filesystem::path event_log = {};
+  /// Another such file, for the command that starts the job.
+  std::filesystem::path event_copy = {};
   /// Events are also written to the standard error of acc.
   bool events_on_console = false;
 
