@@ -12,6 +12,7 @@
 
 #include "acc/cli/terminal_keys.hpp"
 #include "acc/control/job_table.hpp"
+#include "acc/control/step_history.hpp"
 #include "acc/top/step_rates.hpp"
 
 namespace acc::launcher {
