@@ -64,6 +64,24 @@ void ClusterNode::tell_slow(const std::vector<SlowRank>& ranks) {
   if (state_->host()) state_->send(SlowRanks{node_.last_round.number(), ranks});
 }
 
+std::string ClusterNode::want_ranks() {
+  std::string reason = why_no_reports();
+  if (reason.empty()) state_->send(RanksWanted{node_.last_round.number()});
+  return reason;
+}
+
+void ClusterNode::report_ranks(const std::string& ranks) {
+  state_->send(RankReport{.round = node_.last_round.number(), .ranks = ranks});
+}
+
+std::string ClusterNode::why_no_reports() const {
+  if (!node_.in_round) return "the nodes have not met";
+  if (node_.settings.store_file) return "the nodes meet in a file";
+  if (const Host* own = state_->host(); own && !own->serves_store()) return "torchrun hosts the job";
+  const bool is_older = !state_->host() && node_.last_round.coordinator().protocol < kProtocolOfReports;
+  return is_older ? "the node that leads the job runs an older acc" : "";
+}
+
 void ClusterNode::leave(const std::string& why, int code) {
   node_.wants_round = false;
   reminder_.cancel();
@@ -239,13 +257,25 @@ void ClusterNode::on_message(const NodeMessage& message) {
   }
   if (const auto* notice = std::get_if<EndNotice>(&message)) emit(*notice);
   if (const auto* progress = std::get_if<NodeProgress>(&message)) ranks().progress(*progress);
-  if (const auto* slow = std::get_if<SlowRanks>(&message); slow && slow->round == node_.last_round.number())
-    ranks().slow(slow->ranks);
+  on_rank_message(message);
   if (std::holds_alternative<JobEnds>(message)) {
     log::debug("rendezvous: all workers of all nodes have succeeded");
     node_.over = true;
     emit(JobDone{});
   }
+}
+
+// Those of another round are late.
+void ClusterNode::on_rank_message(const NodeMessage& message) {
+  const int round = node_.last_round.number();
+  if (const auto* slow = std::get_if<SlowRanks>(&message); slow && slow->round == round)
+    ranks().slow(slow->ranks);
+  if (const auto* wanted = std::get_if<RanksWanted>(&message); wanted && wanted->round == round)
+    ranks().wanted();
+  if (const auto* peers = std::get_if<Peers>(&message); peers && peers->round == round)
+    ranks().peers(peers->nodes);
+  if (const auto* report = std::get_if<RankReport>(&message); report && report->round == round)
+    ranks().report(*report);
 }
 
 void ClusterNode::on_round_begins(const RoundBegins& message) {

@@ -40,6 +40,8 @@ class ClusterNode : public Rendezvous {
   void announce_end(int signal) override;
   bool tell_progress(const std::vector<RankProgress>& ranks) override;
   void tell_slow(const std::vector<SlowRank>& ranks) override;
+  std::string want_ranks() override;
+  void report_ranks(const std::string& ranks) override;
   void leave(const std::string& why, int code) override;
   std::string state() const override { return state_->name(); }
 
@@ -65,12 +67,14 @@ class ClusterNode : public Rendezvous {
 
   // What others send.
   void on_message(const NodeMessage& message);
+  void on_rank_message(const NodeMessage& message);
   void on_round_begins(const RoundBegins& message);
   void on_round_ends(const RoundOver& over);
   void on_member(const std::shared_ptr<Member>& member);
   void on_claim(const Member& claimant);
   bool on_key_lost(const std::string& address, bool lapsed);
 
+  std::string why_no_reports() const;
   void end_round(const std::string& why);
   void begin_join_timeout();
   void set_spare(bool spare);

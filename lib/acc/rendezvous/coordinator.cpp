@@ -148,6 +148,10 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (const auto* notice = std::get_if<EndNotice>(&message)) on_end_notice(id, *notice);
   if (const auto* progress = std::get_if<NodeProgress>(&message)) on_progress(id, *progress);
   if (const auto* slow = std::get_if<SlowRanks>(&message)) on_slow_ranks(id, *slow);
+  if (const auto* wanted = std::get_if<RanksWanted>(&message); wanted && reports_in(id, wanted->round))
+    on_ranks_wanted(id);
+  if (const auto* report = std::get_if<RankReport>(&message); report && reports_in(id, report->round))
+    on_rank_report(id, *report);
 }
 
 void Coordinator::on_join(NodeId id, const Join& request) {
@@ -235,6 +239,42 @@ void Coordinator::on_slow_ranks(NodeId id, const SlowRanks& slow) {
   if (id != 0) return;
   for (const auto& [other, node] : nodes_) {
     if (other != id && node.in_round && node.info.protocol >= kProtocolOfProgress) send_(other, slow);
+  }
+}
+
+bool Coordinator::reports_in(NodeId id, int round) const {
+  return phase_ == Phase::running && round == rounds_ && nodes_.at(id).in_round;
+}
+
+// A node is asked once until it has reported, however many look and however often they ask.
+void Coordinator::on_ranks_wanted(NodeId id) {
+  send_(id, peers_of(id));
+  for (auto& [other, node] : nodes_) {
+    if (other == id || !node.in_round || node.info.protocol < kProtocolOfReports) continue;
+    const bool is_asked = !node.viewers.empty();
+    node.viewers.insert(id);
+    if (!is_asked) send_(other, RanksWanted{rounds_});
+  }
+}
+
+Peers Coordinator::peers_of(NodeId id) const {
+  Peers peers = {.round = rounds_};
+  for (const auto& [other, node] : nodes_) {
+    if (other == id || !node.in_round) continue;
+    peers.nodes.push_back({.node_rank = node.machine_rank,
+                           .host = node.info.host,
+                           .workers = node.info.workers,
+                           .reports = node.info.protocol >= kProtocolOfReports});
+  }
+  return peers;
+}
+
+void Coordinator::on_rank_report(NodeId id, RankReport report) {
+  Node& node = nodes_.at(id);
+  report.node_rank = node.machine_rank;
+  if (report.ranks.size() > max_report_bytes(node.info.workers)) report.ranks.clear();
+  for (const NodeId viewer : std::exchange(node.viewers, {})) {
+    if (nodes_.contains(viewer)) send_(viewer, report);
   }
 }
 
@@ -345,6 +385,8 @@ void Coordinator::on_round(Rounds rounds) {
     node->second.member = node->second.in_round = true;
     node->second.ready = node->second.spare = false;
     node->second.done = false;
+    node->second.machine_rank = round.machine_rank;
+    node->second.viewers.clear();
     not_ready_.insert(own.local_id);
     not_done_.insert(own.local_id);
     send_(own.local_id,

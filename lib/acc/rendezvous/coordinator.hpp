@@ -101,6 +101,9 @@ class Coordinator {
     bool done = false;      // and they have succeeded
     bool spare = false;     // it waits for a place while a round runs
     bool silent = false;    // for longer than is reported
+    int machine_rank = 0;   // in the last round
+    /// Nodes that wait for its next RankReport.
+    std::set<NodeId> viewers = {};
   };
 
   using Rounds = RendezvousBackend::Rounds;
@@ -112,6 +115,11 @@ class Coordinator {
   void on_end_notice(NodeId id, const EndNotice& notice);
   void on_progress(NodeId id, NodeProgress progress);
   void on_slow_ranks(NodeId id, const SlowRanks& slow);
+  /// Whether the node has ranks in this round, which goes on.
+  bool reports_in(NodeId id, int round) const;
+  void on_ranks_wanted(NodeId id);
+  void on_rank_report(NodeId id, RankReport report);
+  Peers peers_of(NodeId id) const;
   void on_round(Rounds rounds);
   void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));

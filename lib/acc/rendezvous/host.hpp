@@ -44,6 +44,8 @@ class Host {
 
   const Coordinator& coordinator() const { return *coordinator_; }
   Coordinator& coordinator() { return *coordinator_; }
+  /// Serves the store of the job, so that the other nodes of acc connect to it.
+  bool serves_store() const { return server_ != nullptr; }
   /// Whether the job's own store says that the job runs at `address`.
   bool is_running_at(const std::string& address) const;
   /// Tells all waiting nodes what they wait for.

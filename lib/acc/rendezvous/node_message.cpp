@@ -112,6 +112,18 @@ template <>
 constexpr auto kFields<SlowRanks> =
     std::tuple(Field{"round", &SlowRanks::round}, Field{"ranks", &SlowRanks::ranks});
 template <>
+constexpr auto kFields<RanksWanted> = std::tuple(Field{"round", &RanksWanted::round});
+template <>
+constexpr auto kFields<PeerNode> =
+    std::tuple(Field{"node_rank", &PeerNode::node_rank}, Field{"host", &PeerNode::host},
+               Field{"workers", &PeerNode::workers}, Field{"reports", &PeerNode::reports});
+template <>
+constexpr auto kFields<Peers> = std::tuple(Field{"round", &Peers::round}, Field{"nodes", &Peers::nodes});
+template <>
+constexpr auto kFields<RankReport> =
+    std::tuple(Field{"round", &RankReport::round}, Field{"node_rank", &RankReport::node_rank},
+               Field{"ranks", &RankReport::ranks});
+template <>
 constexpr auto kFields<Heartbeat> = std::tuple();
 
 template <typename Type>
@@ -217,6 +229,12 @@ template <>
 constexpr std::string_view kName<NodeProgress> = "progress";
 template <>
 constexpr std::string_view kName<SlowRanks> = "slow_ranks";
+template <>
+constexpr std::string_view kName<RanksWanted> = "ranks_wanted";
+template <>
+constexpr std::string_view kName<Peers> = "peers";
+template <>
+constexpr std::string_view kName<RankReport> = "rank_report";
 template <>
 constexpr std::string_view kName<Heartbeat> = "beat";
 

@@ -151,20 +151,34 @@ struct SlowRanks {
   bool operator==(const SlowRanks&) const = default;
 };
 
-/// Versions of NodeInfo::protocol: since when a node understands EndNotice, and since when NodeProgress and
-/// SlowRanks. The newest is what this acc speaks.
+/// Somebody looks at the job. To the coordinator: this node wants the ranks of all others, and Peers follows,
+/// then a RankReport of each. From the coordinator: a RankReport of this node is wanted.
+struct RanksWanted {
+  int round = 0;
+  bool operator==(const RanksWanted&) const = default;
+};
+/// From the coordinator to a node: the others of the round that run acc.
+struct Peers {
+  int round = 0;
+  std::vector<PeerNode> nodes = {};
+  bool operator==(const Peers&) const = default;
+};
+
+/// Versions of NodeInfo::protocol: since when a node understands EndNotice, since when NodeProgress and
+/// SlowRanks, and since when RanksWanted, Peers and RankReport. The newest is what this acc speaks.
 constexpr int kProtocolOfEndNotice = 2;
 constexpr int kProtocolOfProgress = 3;
-constexpr int kProtocol = kProtocolOfProgress;
+constexpr int kProtocolOfReports = 4;
+constexpr int kProtocol = kProtocolOfReports;
 
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-using NodeMessage =
-    std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins, RoundEnds,
-                 Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress, SlowRanks, Heartbeat>;
+using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
+                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress,
+                                 SlowRanks, RanksWanted, Peers, RankReport, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

@@ -9,6 +9,7 @@
 
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/rank_progress.hpp"
+#include "acc/rendezvous/rank_report.hpp"
 #include "acc/rendezvous/stall.hpp"
 
 namespace acc::launcher {
@@ -68,6 +69,11 @@ struct RankHandlers {
   std::function<void(const NodeProgress&)> progress = [](const NodeProgress&) {};
   /// On the others: all ranks of the job that are slow now.
   std::function<void(const std::vector<SlowRank>&)> slow = [](const std::vector<SlowRank>&) {};
+  /// Another node wants the ranks of this one: report_ranks() is due, once.
+  std::function<void()> wanted = [] {};
+  /// After want_ranks(): the other nodes of the round that run acc, and then what each of them reports.
+  std::function<void(const std::vector<PeerNode>&)> peers = [](const std::vector<PeerNode>&) {};
+  std::function<void(const RankReport&)> report = [](const RankReport&) {};
 };
 
 /// How the nodes of a job find each other and stay together. It answers by events, during the call or later
@@ -100,6 +106,10 @@ class Rendezvous {
   virtual bool tell_progress(const std::vector<RankProgress>& /*ranks*/) { return false; }
   /// On the node that leads: which ranks of the job are slow now, for the others that run acc.
   virtual void tell_slow(const std::vector<SlowRank>& /*ranks*/) {}
+  /// Asks the other nodes for their ranks. Returns why that cannot be, for the user; empty: they are asked.
+  virtual std::string want_ranks() { return "the job has one node"; }
+  /// The answer to RankHandlers::wanted; `ranks` as in RankReport.
+  virtual void report_ranks(const std::string& /*ranks*/) {}
   /// This node leaves, because of `why`; only Left follows. `code` is the job's exit code, if it cannot go on
   /// without this node.
   virtual void leave(const std::string& why, int code) = 0;

@@ -184,6 +184,29 @@ TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and s
   CHECK(slow[0].empty());
 }
 
+TEST_CASE("cluster_node: each node gets the ranks of all others while it looks", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  CHECK(cluster[0].rendezvous->want_ranks() == "the nodes have not met");
+  cluster.until_all_ready();
+  std::array<std::vector<PeerNode>, 3> peers;
+  std::array<std::map<int, std::string>, 3> reports;
+  for (std::size_t i = 0; i < 3; ++i)
+    cluster[i].rendezvous->on_ranks(
+        {.wanted = [&, i] { cluster[i].rendezvous->report_ranks("of " + std::to_string(i)); },
+         .peers = [&, i](const std::vector<PeerNode>& nodes) { peers.at(i) = nodes; },
+         .report = [&, i](const RankReport& report) { reports.at(i)[report.node_rank] = report.ranks; }});
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(cluster[i].rendezvous->want_ranks().empty());
+    cluster.until([&] { return reports.at(i).size() == 2; });
+    CHECK(peers.at(i).size() == 2);
+    for (std::size_t other = 0; other < 3; ++other) {
+      const int rank = cluster[other].round().machine_rank;
+      CHECK(reports.at(i)[rank] == (other == i ? "" : "of " + std::to_string(other)));
+    }
+  }
+}
+
 namespace {
 
 // A coordinator of an older acc, which takes a message that it does not know for an error. It begins a round
@@ -226,6 +249,7 @@ TEST_CASE("cluster_node: a coordinator of an older acc is told nothing of ranks"
   cluster.until([&] { return node.ready(); });
   CHECK_FALSE(node.rendezvous->tell_progress({{0, {.steps = 1}}}));
   node.rendezvous->tell_slow({{0, acc::Section::data}});
+  CHECK(node.rendezvous->want_ranks() == "the node that leads the job runs an older acc");
   node.rendezvous->finish();
   cluster.until([&] { return host.messages.size() > 1; });
   CHECK(host.messages[1] == NodeMessage(WorkersDone{1}));

@@ -530,6 +530,79 @@ TEST_CASE("coordinator: which ranks are slow its own node tells all others that 
   for (const int node : {0, 3}) CHECK(job.sent_to<SlowRanks>(node).empty());
 }
 
+namespace {
+
+// Three nodes in a round; the last one runs an acc that reports nothing.
+void arrive_with_older(Job& job) {
+  for (const int node : {0, 1, 2, 3}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = 100 + node,
+                                     .node_rank = node,
+                                     .workers = 2,
+                                     .protocol = node == 3 ? kProtocolOfProgress : kProtocol});
+    job.join(node);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("coordinator: a node that looks learns who the others are, and gets their next reports",
+          "[rendezvous]") {
+  Job job(4);
+  arrive_with_older(job);
+  job.coordinator->on_message(1, RanksWanted{1});
+  const Peers peers = {1,
+                       {{.node_rank = 0, .host = "node0", .workers = 2, .reports = true},
+                        {.node_rank = 2, .host = "node2", .workers = 2, .reports = true},
+                        {.node_rank = 3, .host = "node3", .workers = 2}}};
+  CHECK(job.sent_to<Peers>(1) == std::vector<Peers>{peers});
+  for (const int node : {0, 2}) CHECK(job.sent_to<RanksWanted>(node) == std::vector{RanksWanted{1}});
+  for (const int node : {1, 3}) CHECK(job.sent_to<RanksWanted>(node).empty());
+  const RankReport report = {.round = 1, .node_rank = 2, .ranks = "[]"};
+  job.coordinator->on_message(2, RankReport{.round = 1, .node_rank = 7, .ranks = "[]"});
+  CHECK(job.sent_to<RankReport>(1) == std::vector{report});
+  job.coordinator->on_message(2, report);  // nobody waits for it
+  CHECK(job.sent_to<RankReport>(1).size() == 1);
+  CHECK(job.sent_to<RankReport>(0).empty());
+}
+
+TEST_CASE("coordinator: a node is asked once until it has reported, however many look", "[rendezvous]") {
+  Job job(4);
+  arrive_with_older(job);
+  for (int i = 0; i < 3; ++i) {
+    job.coordinator->on_message(0, RanksWanted{1});
+    job.coordinator->on_message(1, RanksWanted{1});
+  }
+  CHECK(job.sent_to<RanksWanted>(2).size() == 1);
+  job.coordinator->on_message(2, RankReport{.round = 1, .ranks = "[]"});
+  for (const int viewer : {0, 1}) CHECK(job.sent_to<RankReport>(viewer).size() == 1);
+  job.coordinator->on_message(1, RanksWanted{1});
+  CHECK(job.sent_to<RanksWanted>(2).size() == 2);
+}
+
+TEST_CASE("coordinator: of a report that is too long only its node is told", "[rendezvous]") {
+  Job job(4);
+  arrive_with_older(job);
+  job.coordinator->on_message(1, RanksWanted{1});
+  job.coordinator->on_message(2, RankReport{.round = 1, .ranks = std::string(max_report_bytes(2) + 1, 'x')});
+  CHECK(job.sent_to<RankReport>(1) == std::vector{RankReport{.round = 1, .node_rank = 2}});
+}
+
+TEST_CASE("coordinator: reports of another round, and to viewers that were lost, go nowhere",
+          "[rendezvous]") {
+  Job job(4);
+  arrive_with_older(job);
+  job.coordinator->on_message(1, RanksWanted{7});
+  CHECK(job.sent_to<Peers>(1).empty());
+  job.coordinator->on_message(1, RanksWanted{1});
+  job.coordinator->on_message(2, RankReport{.round = 7, .ranks = "[]"});
+  CHECK(job.sent_to<RankReport>(1).empty());
+  job.coordinator->on_lost(1, "", true);
+  job.coordinator->on_message(2, RankReport{.round = 1, .ranks = "[]"});
+  CHECK(job.sent_to<RankReport>(1).empty());
+}
+
 TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   Job job(2, 1);
   job.arrive(0);
