@@ -18,9 +18,6 @@
 namespace acc::launcher {
 namespace {
 
-// Long compared with the kernel's clock tick of 10 ms, short for a user.
-constexpr auto kSampleInterval = std::chrono::milliseconds(200);
-
 struct PsOptions {
   std::string job = {};
   bool json = false;
@@ -33,14 +30,17 @@ int table_width() {
   return terminal ? size.ws_col : std::numeric_limits<int>::max();
 }
 
-std::vector<JobUsage> measure(const std::vector<RunningJob>& jobs) {
+std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
+  ask_other_nodes(jobs);
   const ProcessTable before = ProcessTable::read();
   const auto began = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(kSampleInterval);
   const ProcessTable now = ProcessTable::read();
   const auto interval =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-  return usage_of(jobs, before, now, interval);
+  std::vector<JobUsage> usage = usage_of(jobs, before, now, interval);
+  read_other_nodes(jobs, usage);
+  return usage;
 }
 
 int show_stacks(const std::string& name) {

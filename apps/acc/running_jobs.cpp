@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/control/job_file.hpp"
 
@@ -38,6 +39,42 @@ std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const Proces
       of_job.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
   }
   return usage;
+}
+
+namespace {
+
+// Longer than an agent waits for other nodes.
+constexpr auto kAnswerTimeout = std::chrono::seconds(2);
+
+bool has_other_nodes(const JobView& job) {
+  return !job.rendezvous.empty();
+}
+
+OtherNodes read_answer(ControlClient& client, std::chrono::steady_clock::time_point deadline) {
+  try {
+    const auto answer = client.read_message(deadline);
+    if (!answer) return {.reason = "the job does not answer in time"};
+    OtherNodes others = other_nodes_from_json(*answer);
+    others.time = std::chrono::steady_clock::now();
+    return others;
+  } catch (const Error&) {
+    return {.reason = "this machine's part of the job runs another version of acc"};
+  }
+}
+
+}  // namespace
+
+void ask_other_nodes(std::vector<RunningJob>& jobs) {
+  for (RunningJob& job : jobs) {
+    if (has_other_nodes(job.view)) job.client.send({{"request", "nodes"}});
+  }
+}
+
+void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage) {
+  const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (has_other_nodes(jobs[i].view)) usage.at(i).others = read_answer(jobs[i].client, deadline);
+  }
 }
 
 }  // namespace acc::launcher

@@ -22,4 +22,10 @@ RunningJob running_job(const std::string& name);
 std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
                                const ProcessTable& now, std::chrono::milliseconds interval);
 
+/// Asks the jobs of several nodes for the other nodes; read_other_nodes() has to follow.
+void ask_other_nodes(std::vector<RunningJob>& jobs);
+
+/// Adds what they answer, which takes a second at most if nodes are lost. A job that does not answer says so.
+void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage);
+
 }  // namespace acc::launcher

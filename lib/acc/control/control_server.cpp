@@ -180,6 +180,10 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     const std::string name = request.value("request", "");
     if (name == "view") {
       send(to_json(server_.handlers.view()));
+    } else if (name == "nodes" && server_.handlers.nodes) {
+      server_.handlers.nodes([session = weak_from_this()](const json& nodes) {
+        if (const auto self = session.lock(); self && self->open_) self->send(nodes);
+      });
     } else if (name == "stop") {
       waits_for_end_ = true;
       send(json::object());

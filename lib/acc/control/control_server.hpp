@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,18 +27,20 @@ struct JobHandlers {
   std::function<std::optional<StepHistory>(int rank)> history = {};
   /// Writes the stacks of all ranks to the connection, from another process, and closes it there.
   std::function<void(Descriptor connection)> write_stacks = {};
+  /// Passes on what the other nodes of the job say of their ranks, at once or later; null: it has none.
+  std::function<void(std::function<void(const nlohmann::json&)> answer)> nodes = {};
 };
 
 /// The socket of a running job, on the caller's event loop: `<folder>/<id>.sock`, for its user and root
 /// alone.
 ///
-/// A request is one line of JSON, `{"request": "view" | "stop" | "logs" | "stacks" | "history", ...}`, and so
-/// is the answer:
+/// A request is one line of JSON, `{"request": "view" | "nodes" | "stop" | "logs" | "stacks" | "history",
+/// ...}`, and so is the answer:
 /// `{"job": ...}`, `{"error": "..."}`. A client that asks for `stop` or follows `logs` receives `{"ended":
 /// CODE}` at the end of the job. `logs` (`"ranks"`, `"follow"`) sends `{"rank", "stream", "skipped", "bytes":
 /// N}` and then N bytes. `stacks` sends text until the connection closes. `history`
-/// (`"rank"`) is answered with `{"history": {...}}`, or null. Invalid input closes only its own
-/// connection. Of more than 64 connections the oldest idle one is closed.
+/// (`"rank"`) is answered with `{"history": {...}}`, or null, and `nodes` by to_json(NodeReports). Invalid
+/// input closes only its own connection. Of more than 64 connections the oldest idle one is closed.
 class ControlServer {
  public:
   /// Listens in the first of `folders` that can be used. Never throws and never blocks: the job also runs

@@ -42,12 +42,33 @@ Row progress_of(const RankView& rank) {
           rank.ended.empty() ? doing(progress) : "-"};
 }
 
-Row row_of(const RankView& rank, const RankUsage& usage) {
+/// A rank and the node that it is of; nullptr: this one.
+struct RankLine {
+  const RankView* view = nullptr;
+  const RankUsage* usage = nullptr;
+  const NodeView* node = nullptr;
+};
+
+std::vector<RankLine> lines_of(const JobUsage& job) {
+  std::vector<RankLine> lines;
+  for (std::size_t i = 0; i < job.job.ranks.size(); ++i)
+    lines.push_back({&job.job.ranks[i], &job.ranks.at(i)});
+  for (const NodeView& node : job.others.nodes) {
+    for (std::size_t i = 0; i < node.ranks.size(); ++i)
+      lines.push_back({&node.ranks[i], &node.usage.at(i), &node});
+  }
+  std::ranges::stable_sort(lines, {}, [](const RankLine& line) { return line.view->rank; });
+  return lines;
+}
+
+Row row_of(const RankLine& line) {
+  const RankView& rank = *line.view;
+  const RankUsage& usage = *line.usage;
   const bool alive = usage.processes > 0;
   return {fmt::to_string(rank.rank),
           fmt::to_string(rank.local_rank),
           fmt::to_string(rank.pid),
-          usage.state,
+          line.node == nullptr ? usage.state : shown_state(*line.node, usage),
           alive ? short_duration(usage.uptime) : "-",
           usage.cpu_percent ? fmt::format("{:.0f}", *usage.cpu_percent) : "-",
           alive ? short_size(usage.memory_bytes) : "-",
@@ -56,20 +77,29 @@ Row row_of(const RankView& rank, const RankUsage& usage) {
 }
 
 // After the state: a narrow terminal cuts off the end.
-void insert(Row& row, const Row& progress) {
-  row.insert(row.begin() + 4, progress.begin(), progress.end());
+void insert_progress(std::vector<Row>& rows, const std::vector<RankLine>& lines) {
+  constexpr auto kColumn = 4;
+  const auto insert = [](Row& row, const Row& progress) {
+    row.insert(row.begin() + kColumn, progress.begin(), progress.end());
+  };
+  insert(rows.front(), {"STEP", "TIME", "LOSS", "SECTION"});
+  for (std::size_t i = 0; i < lines.size(); ++i) insert(rows[i + 1], progress_of(*lines[i].view));
 }
 
-// Progress has columns where a rank says how far it is.
-std::vector<Row> rows_of(const JobUsage& usage) {
-  const std::vector<RankView>& ranks = usage.job.ranks;
-  const bool progress =
-      std::ranges::any_of(ranks, [](const RankView& rank) { return rank.progress.has_value(); });
+void insert_hosts(std::vector<Row>& rows, const std::vector<RankLine>& lines, const OtherNodes& others) {
+  rows.front().insert(rows.front().begin() + 1, "HOST");
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    rows[i + 1].insert(rows[i + 1].begin() + 1, lines[i].node == nullptr ? others.host : lines[i].node->host);
+}
+
+// Progress has columns where a rank says how far it is, and hosts have one where there are several.
+std::vector<Row> rows_of(const JobUsage& job) {
+  const std::vector<RankLine> lines = lines_of(job);
   std::vector<Row> rows = {{"RANK", "LOCAL", "PID", "STATE", "UP", "CPU%", "MEMORY", "THREADS", "GPU"}};
-  for (std::size_t i = 0; i < ranks.size(); ++i) rows.push_back(row_of(ranks[i], usage.ranks.at(i)));
-  if (!progress) return rows;
-  insert(rows.front(), {"STEP", "TIME", "LOSS", "SECTION"});
-  for (std::size_t i = 0; i < ranks.size(); ++i) insert(rows[i + 1], progress_of(ranks[i]));
+  for (const RankLine& line : lines) rows.push_back(row_of(line));
+  if (std::ranges::any_of(lines, [](const RankLine& line) { return line.view->progress.has_value(); }))
+    insert_progress(rows, lines);
+  if (!job.others.nodes.empty()) insert_hosts(rows, lines, job.others);
   return rows;
 }
 
@@ -114,6 +144,7 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
     text += cut(head, width);
     if (job.importing) text += cut(import_line(*job.importing, now), width);
     text += aligned(rows_of(one), width);
+    for (const std::string& line : lines_of_missing(job, one.others)) text += cut("  " + line, width);
   }
   return text;
 }
@@ -122,24 +153,11 @@ nlohmann::json job_list(const std::vector<JobUsage>& jobs) {
   nlohmann::json list = nlohmann::json::array();
   for (const JobUsage& one : jobs) {
     nlohmann::json job = to_json(one.job);
-    for (std::size_t i = 0; i < one.ranks.size(); ++i) {
-      const RankUsage& usage = one.ranks[i];
-      nlohmann::json& rank = job["ranks"].at(i);
-      rank["state"] = usage.state;
-      rank["uptime_ms"] = usage.uptime.count();
-      rank["cpu_percent"] = usage.cpu_percent ? nlohmann::json(*usage.cpu_percent) : nlohmann::json(nullptr);
-      rank["memory_bytes"] = usage.memory_bytes;
-      rank["processes"] = usage.processes;
-      rank["threads"] = usage.threads;
-      rank["gpus"] = nlohmann::json::array();
-      for (const RankGpu& gpu : usage.gpus) {
-        rank["gpus"].push_back(
-            {{"index", gpu.index},
-             {"memory_bytes", gpu.memory_bytes},
-             {"use_percent", gpu.use ? nlohmann::json(*gpu.use) : nlohmann::json(nullptr)}});
-      }
-    }
-    list.push_back(job);
+    job["ranks"] = to_json(one.job.ranks, one.ranks);
+    job["nodes"] = nlohmann::json::array();
+    for (const NodeView& node : one.others.nodes) job["nodes"].push_back(to_json(node));
+    job["nodes_problem"] = one.others.reason.empty() ? nlohmann::json() : nlohmann::json(one.others.reason);
+    list.push_back(std::move(job));
   }
   return list;
 }

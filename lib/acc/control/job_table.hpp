@@ -7,17 +7,20 @@
 #include <vector>
 
 #include "acc/control/job_view.hpp"
+#include "acc/control/node_view.hpp"
 #include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
 
-/// A job and the resource use of its ranks, in the order of JobView::ranks.
+/// A job and the resource use of its ranks, in the order of JobView::ranks; and its other nodes.
 struct JobUsage {
   JobView job = {};
   std::vector<RankUsage> ranks = {};
+  OtherNodes others = {};
 };
 
-/// The output of `acc ps`: a block per job, truncated to `width` columns.
+/// The output of `acc ps`: a block per job, truncated to `width` columns. Ranks of other nodes are among
+/// those of this one, by rank.
 std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clock::time_point now,
                       int width);
 

@@ -42,6 +42,10 @@ struct RankUsage {
   std::vector<RankGpu> gpus = {};
 };
 
+/// From one sample of CPU use to the next. Long compared with the kernel's clock tick of 10 ms, short for a
+/// user.
+inline constexpr auto kSampleInterval = std::chrono::milliseconds(200);
+
 /// The name of a process state letter of proc(5).
 std::string state_in_words(char state);
 

@@ -114,8 +114,6 @@ using TimePoint = std::chrono::steady_clock::time_point;
 constexpr std::size_t kMaxProcesses = 8;
 constexpr unsigned kMaxParallel = 8;
 constexpr std::string_view kMaxFrames = "64";
-// The kernel counts CPU time in steps of 10 ms.
-constexpr auto kSampleInterval = std::chrono::milliseconds(200);
 // A worker that cannot run Python, since its main thread does not let it, is not waited for longer.
 constexpr auto kRecordTime = std::chrono::seconds(2);
 

@@ -20,6 +20,7 @@
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/subprocess/child_answer.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/control/control_server.hpp"
 #include "acc/control/job_file.hpp"
@@ -40,6 +41,7 @@
 #include "acc/launch/process_tree.hpp"
 #include "acc/launch/progress_history.hpp"
 #include "acc/launch/progress_watch.hpp"
+#include "acc/launch/remote_ranks.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/launch/straggler_watch.hpp"
 #include "acc/launch/terminal_loan.hpp"
@@ -66,6 +68,9 @@ std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const
   if (meets_others(plan.rendezvous)) return std::make_unique<ClusterNode>(loop, plan);
   return std::make_unique<SingleNode>(loop, plan);
 }
+
+// Of this node's ranks, for another node; a driver may block for longer.
+constexpr auto kMeasurementTimeout = std::chrono::seconds(5);
 
 // In a child, since debuggers take seconds and the job must not wait for them.
 void show_stacks(const StackOptions& options, const JobView& job, Descriptor to) {
@@ -256,6 +261,7 @@ struct Job {
 // The agent with its processes, and beside it what watches and controls the job.
 LaunchReport run_agent(const Job& job) {
   const LaunchPlan& plan = job.plan;
+  const std::string host = host_name();
   Output& output = job.output;
   std::optional<HostPids> outside;
   if (plan.pid_namespace) outside.emplace();
@@ -289,9 +295,7 @@ LaunchReport run_agent(const Job& job) {
        .send = [&](AgentEvent event) { processes.post(std::move(event)); },
        .tell_progress = [&](const auto& ranks) { return rendezvous->tell_progress(ranks); },
        .tell_slow = [&](const auto& ranks) { rendezvous->tell_slow(ranks); },
-       .host = host_name()});
-  rendezvous->on_ranks({.progress = [&](const NodeProgress& node) { straggler.on_progress(node); },
-                        .slow = [&](const auto& ranks) { straggler.on_slow(ranks); }});
+       .host = host});
   const auto view = [&] {
     JobView shown = status.view();
     read_progress(shown, page_prefix());
@@ -306,6 +310,20 @@ LaunchReport run_agent(const Job& job) {
   };
   ProgressHistory history(job.loop, plan.nproc_per_node,
                           {.job = [&]() -> const JobView& { return status.view(); }, .progress = page_of});
+  ChildAnswer measurement(job.loop);
+  const auto measure = [&](const std::function<void(std::string)>& done) {
+    measurement.ask([&](int to) { write_all(to, measured_ranks(view)); }, kMeasurementTimeout,
+                    [done](const ChildAnswer::Answer& answer) { done(answer.text); });
+  };
+  RemoteRanks remote(job.loop, {.want = [&] { return rendezvous->want_ranks(); },
+                                .report = [&](const std::string& ranks) { rendezvous->report_ranks(ranks); },
+                                .measure = measure,
+                                .host = host});
+  rendezvous->on_ranks({.progress = [&](const NodeProgress& node) { straggler.on_progress(node); },
+                        .slow = [&](const auto& ranks) { straggler.on_slow(ranks); },
+                        .wanted = [&] { remote.on_wanted(); },
+                        .peers = [&](const auto& peers) { remote.on_peers(peers); },
+                        .report = [&](const RankReport& node) { remote.on_report(node); }});
   const auto stack_options = [&] {
     return StackOptions{.environment = plan.inherited, .page_prefix = page_prefix()};
   };
@@ -315,7 +333,8 @@ LaunchReport run_agent(const Job& job) {
        .stop = [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now}); },
        .output = [&](int rank) { return output.ring(rank); },
        .history = [&](int rank) { return history.of(rank); },
-       .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); }});
+       .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); },
+       .nodes = [&](auto answer) { remote.ask(std::move(answer)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
   HangWatch hang(job.loop, plan.hang,
@@ -331,6 +350,7 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(hang);
   reporters.add(straggler);
   reporters.add(history);
+  reporters.add(remote);
   std::optional<ProgressWatch> progress;
   std::optional<GpuWatch> gpus;
   if (logs_events(plan)) {
@@ -362,7 +382,7 @@ LaunchReport run_agent(const Job& job) {
                                    .reporter = reporters,
                                    .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
                                    .logs = job.left.logs,
-                                   .host = host_name()});
+                                   .host = host});
   control.end(report.exit_code);
   return report;
 }

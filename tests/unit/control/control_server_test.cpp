@@ -59,6 +59,7 @@ struct Job {
   int stops = 0;
   bool now = false;
   std::function<void()> on_output = [] {};
+  std::function<void(const json&)> asked = {};
   boost::asio::io_context loop = {};
   ControlServer server{loop,
                        {folder},
@@ -83,7 +84,8 @@ struct Job {
                             [](Descriptor connection) {
                               if (::write(connection.get(), "stacks\n", 7) != 7)
                                 throw std::runtime_error("write");
-                            }}};
+                            },
+                        .nodes = [this](auto answer) { asked = std::move(answer); }}};
   std::thread thread{[this] { loop.run(); }};
 };
 
@@ -168,6 +170,23 @@ TEST_CASE("control_server: stop is forwarded, and its sender receives the end", 
   CHECK(job.stops == 1);
   CHECK(job.now);
   CHECK(client.read_message() == json{{"ended", 143}});
+  CHECK_FALSE(client.read_message());
+}
+
+TEST_CASE("control_server: what other nodes say comes when they have said it, and not after the end",
+          "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  ControlClient client = job.ask({{"request", "nodes"}});
+  client.send({{"request", "view"}});
+  CHECK(client.read_message()->at("job") == "job-1");  // meanwhile it answers others
+  job.post([&] { job.asked({{"nodes", 2}}); });
+  CHECK(client.read_message() == json{{"nodes", 2}});
+  client.send({{"request", "nodes"}});
+  client.send({{"request", "view"}});
+  CHECK(client.read_message());
+  job.finish(0);
+  job.asked({{"nodes", 3}});
   CHECK_FALSE(client.read_message());
 }
 

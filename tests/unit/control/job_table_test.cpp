@@ -89,6 +89,38 @@ TEST_CASE("job_table: shows the state of the rendezvous", "[control]") {
   CHECK(job_list({usage})[0]["rendezvous"] == "coordinator lost");
 }
 
+TEST_CASE("job_table: ranks of other nodes are among those of this one, with their hosts", "[control]") {
+  JobUsage usage = training();
+  usage.job.world_size = 6;
+  usage.job.ranks[1] = {.rank = 2, .local_rank = 1, .pid = 13};
+  usage.others = {.host = "a",
+                  .nodes = {{.node_rank = 1,
+                             .host = "b",
+                             .workers = 1,
+                             .age = 12s,
+                             .ranks = {{.rank = 1, .pid = 7}},
+                             .usage = {{.state = "running", .uptime = 1s, .processes = 1, .threads = 2}}},
+                            {.node_rank = 2, .host = "c", .workers = 2, .problem = "it does not answer"}}};
+  const auto now = std::chrono::system_clock::time_point(1000s);
+  CHECK(job_table({usage}, now, 200) ==
+        "train-10  run id none  up 0s  restarts 1 of 3  python train.py\n"
+        "  RANK  HOST  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"
+        "  0     a     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
+        "  1     b     0      7    silent 12s   1s     -     0.0 MiB  2        -\n"
+        "  2     a     1      13   exit code 0  -      -     -        -        -\n"
+        "  2 ranks on c: it does not answer\n"
+        "  1 rank on other machines: no acc runs there\n");
+  const nlohmann::json job = job_list({usage})[0];
+  CHECK(job["ranks"].size() == 2);
+  CHECK(job["nodes"][0]["ranks"][0]["state"] == "running");
+  CHECK(job["nodes"][0]["age_seconds"] == 12);
+  CHECK(job["nodes"][1]["problem"] == "it does not answer");
+  CHECK(job["nodes_problem"].is_null());
+  usage.others = {.reason = "torchrun hosts the job"};
+  CHECK(job_list({usage})[0]["nodes_problem"] == "torchrun hosts the job");
+  CHECK(job_list({usage})[0]["nodes"].empty());
+}
+
 TEST_CASE("job_table: shows what --preload imports, and for how long", "[control]") {
   const auto now = std::chrono::system_clock::time_point(1000s);
   JobUsage usage = training();

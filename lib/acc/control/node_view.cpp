@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/node_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/printable.hpp"
+#include "acc/base/text.hpp"
+#include "acc/control/job_table.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+// Below what a client reads of an answer, with the quotes of the JSON in it.
+constexpr std::size_t kMaxRanksBytes = std::size_t{3} << 20U;
+constexpr auto kSilentAfter = std::chrono::seconds(10);
+
+template <typename Type>
+json or_null(const std::optional<Type>& value) {
+  return value ? json(*value) : json();
+}
+
+template <typename Type>
+std::optional<Type> value_or_none(const json& in, const char* name) {
+  const auto field = in.find(name);
+  return field == in.end() || field->is_null() ? std::nullopt : std::optional(field->get<Type>());
+}
+
+json seconds_of(const std::optional<milliseconds>& time) {
+  return time ? json(std::chrono::duration<double>(*time).count()) : json();
+}
+
+json gpus_to_json(const std::vector<RankGpu>& gpus) {
+  json out = json::array();
+  for (const RankGpu& gpu : gpus) {
+    out.push_back({{"index", gpu.index},
+                   {"memory_bytes", gpu.memory_bytes},
+                   {"use_percent", or_null(gpu.use)},
+                   {"watts", or_null(gpu.watts)}});
+  }
+  return out;
+}
+
+std::vector<RankGpu> gpus_from_json(const json& in) {
+  std::vector<RankGpu> gpus;
+  for (const json& gpu : in) {
+    gpus.push_back({.index = gpu.at("index"),
+                    .memory_bytes = gpu.at("memory_bytes"),
+                    .use = value_or_none<int>(gpu, "use_percent"),
+                    .watts = value_or_none<double>(gpu, "watts")});
+  }
+  return gpus;
+}
+
+RankUsage usage_from_json(const json& in) {
+  return {.state = printable(in.at("state").get<std::string>()),
+          .uptime = milliseconds(in.at("uptime_ms").get<std::int64_t>()),
+          .cpu_percent = value_or_none<double>(in, "cpu_percent"),
+          .memory_bytes = in.at("memory_bytes"),
+          .processes = in.at("processes"),
+          .threads = in.at("threads"),
+          .gpus = gpus_from_json(in.at("gpus"))};
+}
+
+// A hostile node must move no cursor.
+RankView printable_view(RankView rank) {
+  rank.ended = printable(rank.ended);
+  if (!rank.progress) return rank;
+  for (std::string* text : {&rank.progress->section, &rank.progress->collective, &rank.progress->slow_in})
+    *text = printable(*text);
+  return rank;
+}
+
+void read_ranks(NodeView& node, const std::string& text) {
+  const json ranks = json::parse(text);
+  if (ranks.size() > static_cast<std::size_t>(std::max(node.workers, 0))) throw Error({.what = "too many"});
+  for (const json& rank : ranks) {
+    node.ranks.push_back(printable_view(rank_view_from_json(rank)));
+    node.usage.push_back(usage_from_json(rank));
+  }
+}
+
+std::string problem_of(const json& in, const NodeView& node) {
+  if (in.at("is_older")) return "it runs an older acc";
+  if (!node.age) return "it does not answer";
+  return in.at("is_left_out") ? "the answer would be too long" : "";
+}
+
+NodeView node_from_json(const json& in) {
+  NodeView node{.node_rank = in.at("node_rank"),
+                .host = printable(in.at("host").get<std::string>()),
+                .workers = in.at("workers")};
+  if (const auto age = value_or_none<double>(in, "age_seconds"))
+    node.age = std::chrono::round<milliseconds>(std::chrono::duration<double>(*age));
+  node.problem = problem_of(in, node);
+  if (!node.problem.empty()) return node;
+  try {
+    read_ranks(node, in.at("ranks"));
+  } catch (const std::exception&) {
+    node.ranks.clear();
+    node.usage.clear();
+    node.problem = "its answer cannot be read";
+  }
+  return node;
+}
+
+}  // namespace
+
+json to_json(const std::vector<RankView>& ranks, const std::vector<RankUsage>& usage) {
+  json out = json::array();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const RankUsage& of_rank = usage.at(i);
+    json& rank = out.emplace_back(to_json(ranks[i]));
+    rank["state"] = of_rank.state;
+    rank["uptime_ms"] = of_rank.uptime.count();
+    rank["cpu_percent"] = or_null(of_rank.cpu_percent);
+    rank["memory_bytes"] = of_rank.memory_bytes;
+    rank["processes"] = of_rank.processes;
+    rank["threads"] = of_rank.threads;
+    rank["gpus"] = gpus_to_json(of_rank.gpus);
+  }
+  return out;
+}
+
+json to_json(const NodeReports& reports) {
+  json nodes = json::array();
+  std::size_t bytes = 0;
+  for (const NodeReport& node : reports.nodes) {
+    bytes += node.ranks.size();
+    const bool is_left_out = bytes > kMaxRanksBytes;
+    nodes.push_back({{"node_rank", node.node_rank},
+                     {"host", node.host},
+                     {"workers", node.workers},
+                     {"is_older", node.is_older},
+                     {"age_seconds", seconds_of(node.age)},
+                     {"is_left_out", is_left_out},
+                     {"ranks", is_left_out ? std::string() : node.ranks}});
+  }
+  return {{"host", reports.host}, {"reason", reports.reason}, {"nodes", std::move(nodes)}};
+}
+
+OtherNodes other_nodes_from_json(const json& reports) try {
+  OtherNodes others{.host = reports.at("host"), .reason = reports.at("reason")};
+  for (const json& node : reports.at("nodes")) others.nodes.push_back(node_from_json(node));
+  return others;
+} catch (const json::exception&) {
+  throw Error({.kind = ErrorKind::system, .what = "what a job says of its other nodes cannot be parsed"});
+}
+
+json to_json(const NodeView& node) {
+  return {{"node_rank", node.node_rank},
+          {"host", node.host},
+          {"workers", node.workers},
+          {"age_seconds", seconds_of(node.age)},
+          {"problem", node.problem.empty() ? json() : json(node.problem)},
+          {"ranks", to_json(node.ranks, node.usage)}};
+}
+
+std::string shown_state(const NodeView& node, const RankUsage& usage) {
+  const bool is_silent = node.age && *node.age >= kSilentAfter && usage.processes > 0;
+  return is_silent ? "silent " + short_duration(*node.age) : usage.state;
+}
+
+std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& others) {
+  const std::size_t all = static_cast<std::size_t>(std::max(job.world_size, 0));
+  std::size_t known = job.ranks.size();
+  std::vector<std::string> lines;
+  for (const NodeView& node : others.nodes) {
+    known += static_cast<std::size_t>(std::max(node.workers, 0));
+    if (!node.problem.empty())
+      lines.push_back(fmt::format("{} on {}: {}", pluralize(static_cast<std::uint64_t>(node.workers), "rank"),
+                                  node.host, node.problem));
+  }
+  if (known >= all) return lines;
+  const std::string reason = others.reason.empty() ? "no acc runs there" : others.reason;
+  lines.push_back(fmt::format("{} on other machines: {}", pluralize(all - known, "rank"), reason));
+  return lines;
+}
+
+}  // namespace acc::launcher

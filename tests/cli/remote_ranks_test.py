@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""remote_ranks_test.py ACC: in a job of three nodes `acc ps` shows the ranks of all on each of them, and its own where the node that
+leads does not answer. Where the nodes meet in a file, the ranks of each node alone are shown, and why."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
+
+ACC = pathlib.Path(sys.argv[1]).resolve()
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/package"
+
+# Says that it has begun when it has done one step more than its rank.
+WORKER = """
+import os, sys
+import acc
+for step in range(int(os.environ["RANK"]) + 1):
+    acc.step(loss=0.5)
+open(sys.argv[1] + "/begun", "w").write("x")
+open(sys.argv[1] + "/end").read()
+"""
+
+
+class Job:
+    """Nodes of one job on this machine, each with two ranks. Use as a context manager, which ends them."""
+
+    def __init__(self, nodes, *flags):
+        self.folder = tempfile.TemporaryDirectory(prefix="acc-remote-")
+        self.path = pathlib.Path(self.folder.name)
+        (self.path / "worker.py").write_text(WORKER)
+        for pipe in ("begun", "end"):
+            os.mkfifo(self.path / pipe)
+        self.begun = open(os.open(self.path / "begun", os.O_RDWR), "rb", buffering=0)
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.nodes = [
+            subprocess.Popen([ACC, "run", *(flag.format(node=node, folder=self.path) for flag in flags), "--nproc-per-node", "2",
+                              "--python", sys.executable, self.path / "worker.py", self.path],
+                             env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for node in range(nodes)]
+        for _ in range(2 * nodes):
+            self.begun.read(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.kill()
+            node.communicate()
+        self.folder.cleanup()
+
+    def ps(self, node, *flags):
+        return subprocess.run([ACC, "ps", *flags, str(self.nodes[node].pid)], stdout=subprocess.PIPE, check=True, text=True).stdout
+
+    def shown(self, node):
+        return json.loads(self.ps(node, "--json"))[0]
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def check_all_ranks_are_shown(job):
+    for node in range(3):
+        shown = job.shown(node)
+        ranks = {rank["rank"]: rank for rank in [*shown["ranks"], *(rank for other in shown["nodes"] for rank in other["ranks"])]}
+        assert sorted(ranks) == list(range(6)), shown
+        assert len(shown["ranks"]) == 2 and len(shown["nodes"]) == 2, shown
+        assert shown["nodes_problem"] is None, shown
+        for number, rank in ranks.items():
+            assert rank["progress"]["steps"] == number + 1 and rank["progress"]["loss"] == 0.5, rank
+            assert rank["processes"] == 1 and rank["memory_bytes"] > 0 and rank["cpu_percent"] is not None, rank
+            assert os.path.exists(f"/proc/{rank['pid']}"), rank
+        table = job.ps(node).splitlines()
+        assert table[1].split()[:3] == ["RANK", "HOST", "LOCAL"], table
+        assert [line.split()[:2] for line in table[2:]] == [[str(rank), socket.gethostname()] for rank in range(6)], table
+
+
+def check_lost_leader_blocks_nobody(job):
+    with stopped(job.shown(0)["agent"]):
+        shown = job.shown(1)
+    assert len(shown["ranks"]) == 2, shown
+    assert "does not answer" in shown["nodes_problem"], shown
+
+
+def check_a_file_has_own_ranks(job):
+    shown = job.shown(1)
+    assert len(shown["ranks"]) == 2 and shown["nodes"] == [], shown
+    assert shown["nodes_problem"] == "the nodes meet in a file", shown
+    table = job.ps(1).splitlines()
+    assert table[1].split()[:2] == ["RANK", "LOCAL"], table
+    assert table[-1] == "  2 ranks on other machines: the nodes meet in a file", table
+
+
+if __name__ == "__main__":
+    static = ["--nnodes", "3", "--node-rank", "{node}", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+    in_file = ["--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", "{folder}/meeting",
+               "--rdzv-id", "remote-ranks"]
+    with Job(3, *static) as three, Job(2, *in_file) as two:
+        check_all_ranks_are_shown(three)
+        check_lost_leader_blocks_nobody(three)
+        check_a_file_has_own_ranks(two)
