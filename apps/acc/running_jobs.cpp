@@ -53,7 +53,10 @@ bool has_other_nodes(const JobView& job) {
 OtherNodes read_answer(ControlClient& client, std::chrono::steady_clock::time_point deadline) {
   try {
     const auto answer = client.read_message(deadline);
-    if (!answer) return {.reason = "the job does not answer in time"};
+    if (!answer) {
+      client = ControlClient({});  // a late answer is not to be taken for that of the next request
+      return {.reason = "the job does not answer in time"};
+    }
     OtherNodes others = other_nodes_from_json(*answer);
     others.time = std::chrono::steady_clock::now();
     return others;

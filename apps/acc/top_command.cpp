@@ -104,12 +104,14 @@ class TopReader {
       const auto asked = std::chrono::steady_clock::now();
       const auto asked_at = std::chrono::system_clock::now();
       FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+      ask_other_nodes(found.running);
       ProcessTable now = ProcessTable::read();
       const auto time = std::chrono::steady_clock::now();
-      const std::vector<JobUsage> usage =
+      std::vector<JobUsage> usage =
           usage_of(found.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
       before = std::move(now);
       measured = time;
+      read_other_nodes(found.running, usage);
       rates.observe(usage, asked);
       TopReading reading = reading_of(usage, found.silent, rates, asked_at);
       if (rank_of_past) reading.past = past_of(found.running, *rank_of_past);

@@ -40,23 +40,33 @@ double share(Seconds part, Seconds whole) {
 }  // namespace
 
 void RateWindow::observe(const std::vector<JobUsage>& jobs, TimePoint now) {
-  std::map<RankKey, RankReadings> seen;
+  RankMap seen;
   for (const JobUsage& job : jobs) {
-    for (const RankView& rank : job.job.ranks) {
-      if (!rank.progress) continue;
-      const RankKey key(job.job.id, rank.rank);
-      RankReadings& readings = seen[key];
-      if (const auto before = ranks_.find(key); before != ranks_.end()) readings = std::move(before->second);
-      add(readings, rank, now);
-    }
+    observe(job.job.id, job.job.ranks, now, seen);
+    for (const NodeView& node : job.others.nodes)
+      observe(job.job.id, node.ranks, job.others.time - node.age.value_or(std::chrono::milliseconds(0)),
+              seen);
   }
   ranks_ = std::move(seen);
+}
+
+void RateWindow::observe(const std::string& job, const std::vector<RankView>& ranks, TimePoint time,
+                         RankMap& seen) {
+  for (const RankView& rank : ranks) {
+    if (!rank.progress) continue;
+    const RankKey key(job, rank.rank);
+    RankReadings& readings = seen[key];
+    if (const auto before = ranks_.find(key); before != ranks_.end()) readings = std::move(before->second);
+    add(readings, rank, time);
+  }
 }
 
 void RateWindow::add(RankReadings& rank, const RankView& view, TimePoint now) const {
   const bool begins = rank.pid != view.pid ||
                       (!rank.readings.empty() && view.progress->steps < rank.readings.back().progress.steps);
   if (begins) rank = {.pid = view.pid};
+  // Of another node that has not reported since.
+  if (!rank.readings.empty() && rank.readings.back().progress == *view.progress) return;
   rank.readings.push_back({now, *view.progress});
   while (rank.readings.size() > 2 && now - rank.readings[1].time >= length_) rank.readings.pop_front();
 }

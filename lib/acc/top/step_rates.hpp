@@ -34,7 +34,8 @@ class RateWindow {
   /// The rates are those of the last `length`, from one reading to another.
   explicit RateWindow(std::chrono::milliseconds length = std::chrono::seconds(5)) : length_(length) {}
 
-  /// Jobs and ranks that are not among them are forgotten; a rank that was restarted begins anew.
+  /// Ranks of this machine were read at `now`, those of others when they were reported. Jobs and ranks that
+  /// are not among them are forgotten; a rank that was restarted begins anew.
   void observe(const std::vector<JobUsage>& jobs, TimePoint now);
 
   StepRates rates_of(const std::string& job, int rank) const;
@@ -49,11 +50,13 @@ class RateWindow {
     std::deque<Reading> readings = {};
   };
   using RankKey = std::pair<std::string, int>;
+  using RankMap = std::map<RankKey, RankReadings>;
 
+  void observe(const std::string& job, const std::vector<RankView>& ranks, TimePoint time, RankMap& seen);
   void add(RankReadings& rank, const RankView& view, TimePoint now) const;
 
   std::chrono::milliseconds length_;
-  std::map<RankKey, RankReadings> ranks_ = {};
+  RankMap ranks_ = {};
 };
 
 }  // namespace acc::launcher

@@ -109,15 +109,15 @@ struct Column {
   std::optional<TopOrder> order = {};
 };
 
-constexpr std::size_t kSectionColumn = 2;
+constexpr std::string_view kSection = "SECTION";
 
 // The most important first; the last ones are left out where they do not fit.
-std::vector<Column> all_columns(bool with_gpus) {
+std::vector<Column> all_columns(bool with_hosts, bool with_gpus) {
   std::vector<Column> columns = {
       {"RANK", 5, true, [](const TopRank& rank) { return fmt::to_string(rank.view.rank); }, TopOrder::rank},
       {"STATE", 8, false,
        [](const TopRank& rank) { return rank.view.ended.empty() ? rank.usage.state : std::string("ended"); }},
-      {"SECTION", 19, false, describe_section},
+      {kSection, 19, false, describe_section},
       {"STEP", 7, true, step_of, TopOrder::step},
       {"STEP/S", 6, true, [](const TopRank& rank) { return short_rate(rank.rates.steps_per_second); },
        TopOrder::steps_per_second},
@@ -128,6 +128,8 @@ std::vector<Column> all_columns(bool with_gpus) {
        TopOrder::communication},
       {"CPU%", 5, true, [](const TopRank& rank) { return whole_or_nothing(rank.usage.cpu_percent); },
        TopOrder::cpu}};
+  if (with_hosts)
+    columns.insert(columns.begin() + 1, {"HOST", 10, false, [](const TopRank& rank) { return rank.host; }});
   if (with_gpus) {
     columns.push_back({"GPU%", 4, true, gpu_use_of});
     columns.push_back({"GPU MEM", 8, true, gpu_memory_of});
@@ -146,25 +148,32 @@ std::vector<Column> all_columns(bool with_gpus) {
   return columns;
 }
 
+bool has_any(const TopReading& reading, bool (*holds)(const TopRank& rank)) {
+  return std::ranges::any_of(reading.jobs,
+                             [&](const TopJob& job) { return std::ranges::any_of(job.ranks, holds); });
+}
+
 bool has_gpus(const TopReading& reading) {
-  return std::ranges::any_of(reading.jobs, [](const TopJob& job) {
-    return std::ranges::any_of(job.ranks, [](const TopRank& rank) { return !rank.usage.gpus.empty(); });
-  });
+  return has_any(reading, [](const TopRank& rank) { return !rank.usage.gpus.empty(); });
+}
+
+bool has_hosts(const TopReading& reading) {
+  return has_any(reading, [](const TopRank& rank) { return rank.is_remote; });
 }
 
 // Those that fit, the section's as wide as what is left over allows.
-std::vector<Column> fitting_columns(std::size_t width, bool with_gpus) {
+std::vector<Column> fitting_columns(std::size_t width, const TopReading& reading) {
   constexpr std::size_t kMaxSection = 36;
   std::vector<Column> columns;
   std::size_t used = 1;
-  for (const Column& column : all_columns(with_gpus)) {
+  for (const Column& column : all_columns(has_hosts(reading), has_gpus(reading))) {
     if (used + column.width > width) break;
     used += column.width + 1;
     columns.push_back(column);
   }
   const std::size_t over = width > used ? width - used : 0;
-  if (columns.size() > kSectionColumn)
-    columns[kSectionColumn].width = std::min(columns[kSectionColumn].width + over, kMaxSection);
+  const auto section = std::ranges::find(columns, kSection, &Column::title);
+  if (section != columns.end()) section->width = std::min(section->width + over, kMaxSection);
   return columns;
 }
 
@@ -227,6 +236,7 @@ std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_cloc
   if (job.max_restarts > 0) text += fmt::format("  restarts {} of {}", job.attempt, job.max_restarts);
   if (!job.rendezvous.empty()) text += "  node " + job.rendezvous;
   if (job.importing) text += "  " + to_string(*job.importing);
+  if (!one.missing.empty()) text += "  [" + join(one.missing, "; ") + "]";
   if (is_folded)
     return text + fmt::format("  {}: {}{}{}", pluralize(one.ranks.size(), "rank"), count_states(one),
                               range_of_steps(one), standing_out(one));
@@ -245,7 +255,7 @@ using ftxui::Element;
 class Painter {
  public:
   Painter(const TopState& state, const TopStyle& style)
-      : state_(state), style_(style), columns_(fitting_columns(style.columns, has_gpus(state.reading()))) {}
+      : state_(state), style_(style), columns_(fitting_columns(style.columns, state.reading())) {}
 
   Element screen() const {
     std::vector<Element> lines = {title(), table_head()};
@@ -332,7 +342,7 @@ class Painter {
         " PgUp, PgDn, g, G     by a page; to the first, to the last",
         " Enter, l             the output of the selected rank, or of all, as it comes",
         " t                    where the ranks stand, with their stacks",
-        " d                    gdb on the selected rank",
+        " d                    gdb on the selected rank; l, t and d are for ranks of this machine",
         " x                    stop the job; asks first",
         " Space                fold or unfold a job",
         " s, r                 sort by the next column; reverse the order",
@@ -406,6 +416,7 @@ class Painter {
           ftxui::Color::Yellow);
     if (state_.mode() == TopState::Mode::filter) return text(" type a text; Enter keeps it, Esc shows all");
     if (state_.mode() == TopState::Mode::help) return text(" any key: back");
+    if (!state_.notice().empty()) return text(" " + state_.notice()) | ftxui::bold;
     if (state_.shows_past() && !has_room_for_past(style_.rows))
       return text(fmt::format(" steps/s over time need a terminal of {} lines; p: back", kLinesForPast));
     return text(" Enter logs  t stacks  x stop  Space fold  s sort  / filter  ? help  q quit");

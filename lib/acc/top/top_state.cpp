@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "acc/base/text.hpp"
@@ -25,13 +24,27 @@ bool waits_long(const RankView& rank) {
 }
 
 // Those that are in no collective, of a job in which others have been waiting in one.
-std::set<int> awaited_ranks(const std::vector<RankView>& ranks) {
-  std::set<int> awaited;
-  if (std::ranges::none_of(ranks, waits_long)) return awaited;
-  for (const RankView& rank : ranks) {
-    if (rank.ended.empty() && rank.progress && rank.progress->collective.empty()) awaited.insert(rank.rank);
+void mark_awaited(std::vector<TopRank>& ranks) {
+  if (std::ranges::none_of(ranks, waits_long, &TopRank::view)) return;
+  for (TopRank& rank : ranks) {
+    const auto& progress = rank.view.progress;
+    rank.is_awaited = rank.view.ended.empty() && progress && progress->collective.empty();
   }
-  return awaited;
+}
+
+// Those of this node, and then of the others.
+std::vector<TopRank> ranks_of(const JobUsage& job) {
+  std::vector<TopRank> ranks;
+  for (std::size_t i = 0; i < job.job.ranks.size(); ++i)
+    ranks.push_back({.view = job.job.ranks[i], .usage = job.ranks.at(i), .host = job.others.host});
+  for (const NodeView& node : job.others.nodes) {
+    for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+      TopRank& rank = ranks.emplace_back(
+          TopRank{.view = node.ranks[i], .usage = node.usage.at(i), .host = node.host, .is_remote = true});
+      rank.usage.state = shown_state(node, rank.usage);
+    }
+  }
+  return ranks;
 }
 
 bool runs(const TopReading& reading, const std::string& job) {
@@ -75,14 +88,10 @@ TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string
   for (const JobUsage& usage : jobs) {
     TopJob& job = reading.jobs.emplace_back(TopJob{.job = usage.job});
     job.job.ranks.clear();
-    const std::set<int> awaited = awaited_ranks(usage.job.ranks);
-    for (std::size_t i = 0; i < usage.job.ranks.size(); ++i) {
-      const RankView& view = usage.job.ranks[i];
-      job.ranks.push_back({.view = view,
-                           .usage = usage.ranks.at(i),
-                           .rates = rates.rates_of(usage.job.id, view.rank),
-                           .is_awaited = awaited.contains(view.rank)});
-    }
+    job.ranks = ranks_of(usage);
+    job.missing = lines_of_missing(usage.job, usage.others);
+    for (TopRank& rank : job.ranks) rank.rates = rates.rates_of(usage.job.id, rank.view.rank);
+    mark_awaited(job.ranks);
   }
   return reading;
 }
@@ -135,8 +144,8 @@ bool TopState::is_folded(const TopJob& job) const {
 bool TopState::matches(const TopJob& job, const TopRank& rank) const {
   if (filter_.empty()) return true;
   const std::string wanted = to_lower(filter_);
-  std::string text = fmt::format("{} {} rank {} {}", job.job.id, join(job.job.command, " "), rank.view.rank,
-                                 rank.usage.state);
+  std::string text = fmt::format("{} {} rank {} {} {}", job.job.id, join(job.job.command, " "),
+                                 rank.view.rank, rank.host, rank.usage.state);
   if (rank.view.progress) text += " " + rank.view.progress->section + " " + rank.view.progress->collective;
   if (rank.view.progress && !rank.view.progress->slow_in.empty()) text += " slow";
   if (rank.is_awaited) text += " awaited";
@@ -193,13 +202,34 @@ void TopState::fold() {
   }
 }
 
+const TopRank* TopState::selected_rank() const {
+  for (const TopLine& line : lines()) {
+    if (is_selected(line)) return line.rank;
+  }
+  return nullptr;
+}
+
 TopAction TopState::action(TopAction::Kind kind) const {
   TopAction asked{.kind = kind, .job = selected_job_, .rank = selected_rank_};
-  for (const TopLine& line : lines()) {
-    if (line.rank != nullptr && is_selected(line) && line.rank->view.ended.empty())
-      asked.pid = line.rank->view.pid;
-  }
+  const TopRank* rank = selected_rank();
+  if (rank != nullptr && rank->view.ended.empty()) asked.pid = rank->view.pid;
   return asked;
+}
+
+// What a rank has written, where it stands and its memory only its own machine knows.
+std::optional<TopAction> TopState::act(const KeyPress& press) {
+  const bool is_logs = press.key == Key::enter || press.text == "l";
+  const bool is_stacks = press.text == "t";
+  if (!is_logs && !is_stacks && press.text != "d") return std::nullopt;
+  if (const TopRank* rank = selected_rank(); rank != nullptr && rank->is_remote) {
+    notice_ = fmt::format("rank {} is on {}: acc top has its output, stacks and gdb there", rank->view.rank,
+                          rank->host);
+    return std::nullopt;
+  }
+  if (is_logs) return action(TopAction::Kind::logs);
+  if (is_stacks) return action(TopAction::Kind::stacks);
+  const TopAction debug = action(TopAction::Kind::debug);
+  return debug.pid != 0 ? std::optional(debug) : std::nullopt;
 }
 
 std::optional<TopAction> TopState::press(const KeyPress& press, std::size_t page) {
@@ -225,6 +255,7 @@ std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::si
   const auto lines_of_page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page, 2)) - 1;
   const std::ptrdiff_t all = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::string& key = press.text;
+  notice_.clear();
   if (press.key == Key::up || key == "k") move(-1);
   if (press.key == Key::down || key == "j") move(1);
   if (press.key == Key::page_up) move(-lines_of_page);
@@ -243,14 +274,11 @@ std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::si
   if (key == "p") shows_past_ = !shows_past_;
   if (key == "q") return TopAction{};
   if (selected_job_.empty()) return std::nullopt;
-  if (press.key == Key::enter || key == "l") return action(TopAction::Kind::logs);
-  if (key == "t") return action(TopAction::Kind::stacks);
-  if (const TopAction debug = action(TopAction::Kind::debug); key == "d" && debug.pid != 0) return debug;
   if (key == "x") {
     job_to_stop_ = selected_job_;
     mode_ = Mode::confirm_stop;
   }
-  return std::nullopt;
+  return act(press);
 }
 
 void TopState::press_in_filter(const KeyPress& press) {

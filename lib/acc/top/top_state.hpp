@@ -24,12 +24,18 @@ struct TopRank {
   StepRates rates = {};
   /// The others have been waiting for it in a collective for a second or longer.
   bool is_awaited = false;
+  /// Its machine, in a job of several nodes; and whether that is another one.
+  std::string host = {};
+  bool is_remote = false;
 };
 
 struct TopJob {
   /// Without its ranks.
   JobView job = {};
+  /// Those of all nodes.
   std::vector<TopRank> ranks = {};
+  /// As lines_of_missing().
+  std::vector<std::string> missing = {};
 };
 
 /// A rank of a job.
@@ -121,6 +127,8 @@ class TopState {
   const std::string& filter() const { return filter_; }
   /// The job to be stopped, of Mode::confirm_stop: the one that was selected when that was asked for.
   const std::string& job_to_stop() const { return job_to_stop_; }
+  /// Why the last key did nothing; empty: it did.
+  const std::string& notice() const { return notice_; }
 
  private:
   std::optional<TopAction> press_in_table(const KeyPress& press, std::size_t page);
@@ -131,6 +139,8 @@ class TopState {
   void keep_selection();
   void fold();
   TopAction action(TopAction::Kind kind) const;
+  std::optional<TopAction> act(const KeyPress& press);
+  const TopRank* selected_rank() const;
   bool matches(const TopJob& job, const TopRank& rank) const;
   std::vector<const TopRank*> sorted_ranks(const TopJob& job) const;
 
@@ -143,6 +153,7 @@ class TopState {
   std::string selected_job_ = {};
   std::optional<int> selected_rank_ = {};
   std::string job_to_stop_ = {};
+  std::string notice_ = {};
   /// Where the selection was, for when it goes.
   std::size_t selected_index_ = 0;
   /// What the user has asked for, by the job's id.

@@ -88,4 +88,21 @@ TEST_CASE("step_rates: a rank that was restarted, or begins another training, be
   CHECK(window.rates_of("train-1", 3) == StepRates{.steps_per_second = 2.0});
 }
 
+TEST_CASE("step_rates: ranks of another node count from one of its reports to the next", "[top]") {
+  RateWindow window;
+  const auto observe = [&](std::int64_t steps, std::chrono::milliseconds age, RateWindow::TimePoint now) {
+    JobUsage usage;
+    usage.job.id = "a";
+    const ProgressView progress{.steps = steps, .since_step = ProgressView::Seconds(0.5)};
+    usage.others = {.nodes = {{.age = age, .ranks = {{.rank = 3, .progress = progress}}, .usage = {{}}}},
+                    .time = now};
+    window.observe({usage}, now);
+    return window.rates_of("a", 3).steps_per_second;
+  };
+  const RateWindow::TimePoint begin{100s};
+  CHECK_FALSE(observe(10, 0ms, begin));
+  CHECK(observe(20, 1s, begin + 2s) == 10);  // as it was a second after the first
+  CHECK(observe(20, 3s, begin + 4s) == 10);  // the same report
+}
+
 }  // namespace step_rates_test

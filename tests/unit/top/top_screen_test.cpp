@@ -98,6 +98,20 @@ TEST_CASE("top_screen: GPUs have columns where there are some", "[top]") {
   CHECK(has(line_of(text, 4), "   -        -      -  210 MiB"));
 }
 
+TEST_CASE("top_screen: hosts have a column where there are several, and what is missing is said", "[top]") {
+  TopReading shown = reading();
+  for (TopRank& rank : shown.jobs[0].ranks) rank.host = "node-1";
+  shown.jobs[0].ranks[1].host = "node-2";
+  shown.jobs[0].ranks[1].is_remote = true;
+  shown.jobs[0].missing = {"2 ranks on node-3: it does not answer"};
+  const std::string text = screen(std::move(shown), 120, 9, "jjl");
+  CHECK(line_of(text, 1).starts_with("  RANK HOST       STATE    SECTION "));
+  CHECK(has(line_of(text, 2), "restarts 1 of 3  [2 ranks on node-3: it does not answer]  train.py"));
+  CHECK(line_of(text, 3).starts_with("     0 node-1     sleeping all_reduce 9s "));
+  CHECK(line_of(text, 4).starts_with("     1 node-2     sleeping all_reduce 9s "));
+  CHECK(line_of(text, 8) == " rank 1 is on node-2: acc top has its output, stacks and gdb there");
+}
+
 TEST_CASE("top_screen: a folded job is one line that says who stands out", "[top]") {
   const std::string text = screen(reading(), 120, 9, " ");
   CHECK(line_of(text, 2) ==

@@ -214,4 +214,35 @@ TEST_CASE("top_state: those that others wait for in a collective are marked", "[
   CHECK(awaited().empty());
 }
 
+TEST_CASE("top_state: ranks of all nodes are in order, and those of others have no logs here", "[top]") {
+  JobUsage usage;
+  usage.job = {.id = "a", .world_size = 4, .ranks = {{.rank = 1, .pid = 7}}};
+  usage.ranks = {{.state = "running", .processes = 1}};
+  usage.others = {.host = "here",
+                  .nodes = {{.host = "there",
+                             .workers = 1,
+                             .age = std::chrono::seconds(12),
+                             .ranks = {{.rank = 0, .pid = 8}},
+                             .usage = {{.state = "running", .processes = 1}}},
+                            {.host = "older", .workers = 2, .problem = "it runs an older acc"}}};
+  TopState state;
+  state.show(reading_of({usage}, {}, RateWindow(), {}));
+  CHECK(text_of(state) == "a: 0 1");
+  CHECK(state.lines()[1].rank->usage.state == "silent 12s");
+  CHECK(state.lines()[2].rank->host == "here");
+  CHECK(state.reading().jobs[0].missing ==
+        std::vector<std::string>{"2 ranks on older: it runs an older acc"});
+  for (const char* key : {"l", "t", "d"}) {
+    state.press({Key::home, ""}, 10);
+    CHECK_FALSE(type(state, std::string("j") + key));
+    CHECK(state.notice() == "rank 0 is on there: acc top has its output, stacks and gdb there");
+  }
+  CHECK(type(state, "jl") == TopAction{.kind = TopAction::Kind::logs, .job = "a", .rank = 1, .pid = 7});
+  CHECK(state.notice().empty());
+  type(state, "kx");
+  CHECK(state.job_to_stop() == "a");
+  type(state, "n/there");
+  CHECK(text_of(state) == "a: 0");
+}
+
 }  // namespace top_state_test
