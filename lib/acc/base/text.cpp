@@ -213,7 +213,9 @@ std::uint64_t parse_byte_size(std::string_view text, std::string_view where) {
     std::string_view name;
     double bytes;
   };
-  constexpr std::array kUnits = {Unit{"KB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12}};
+  constexpr std::array kUnits = {Unit{"KB", 1e3},      Unit{"MB", 1e6},        Unit{"GB", 1e9},
+                                 Unit{"TB", 1e12},     Unit{"KIB", 1 << 10},   Unit{"MIB", 1 << 20},
+                                 Unit{"GIB", 1 << 30}, Unit{"TIB", 1ULL << 40}};
   const std::string upper = to_upper(trim(text));
   for (const Unit& unit : kUnits) {
     if (!upper.ends_with(unit.name)) continue;

@@ -71,7 +71,8 @@ std::string number_ranges(const std::vector<int>& numbers);
 /// `rank 3`, `ranks 0-3, 5`; ascending, and cut like number_ranges().
 std::string name_ranks(const std::vector<int>& ranks);
 
-/// Parses `5GB`, `200MB`: decimal units, as in accelerate's save_model. Throws Error{usage} with `where`.
+/// Parses `5GB`, `200MB`: decimal units, as in accelerate's save_model; `8GiB`: binary ones. Throws
+/// Error{usage} with `where`.
 std::uint64_t parse_byte_size(std::string_view text, std::string_view where);
 
 /// Bytes as a UTF-8 text, which JSON demands: those beyond ASCII become the characters U+0080 to U+00FF.

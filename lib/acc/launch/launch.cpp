@@ -38,6 +38,7 @@
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/log_file.hpp"
 #include "acc/launch/masked_words.hpp"
+#include "acc/launch/memory_folder.hpp"
 #include "acc/launch/process_tree.hpp"
 #include "acc/launch/progress_history.hpp"
 #include "acc/launch/progress_watch.hpp"
@@ -213,12 +214,14 @@ struct Leftovers {
             plan, [this](const std::filesystem::path& folder) { file.add(folder); },
             file.progress_folder())) {
     if (plan.watch) make_watch();
+    if (plan.memory_checkpoints != 0) make_memory(plan);
   }
 
   JobFile file;
   LogFolder logs;
   /// Empty: there is none.
   std::filesystem::path watch = {};
+  MemoryFolder memory = {};
 
   /// The logs of a failed job may be kept.
   void remove(bool logs_too = true) const {
@@ -226,10 +229,23 @@ struct Leftovers {
     logs.remove_pages();
     std::error_code ignored;
     if (!watch.empty()) std::filesystem::remove_all(watch, ignored);
+    memory.remove();
     file.remove();
   }
 
  private:
+  // A job that cannot have it is not started: what else was made is removed.
+  void make_memory(const LaunchPlan& plan) {
+    try {
+      memory = MemoryFolder::make(
+          {.bytes = plan.memory_checkpoints, .origin = plan.settings.origin(key::memory_checkpoints)},
+          [this](const std::filesystem::path& folder) { file.add(folder); });
+    } catch (const Error&) {
+      remove();
+      throw;
+    }
+  }
+
   // The job runs without it, too.
   void make_watch() {
     const std::filesystem::path folder = file.watch_folder();
@@ -484,6 +500,7 @@ int launch(LaunchPlan plan) {
   const Leftovers left(plan, supervisor);
   if (!left.watch.empty())
     plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, left.watch.string()));
+  if (!left.memory.path().empty()) plan.environment.set("ACC_MEMORY_FOLDER", left.memory.path().string());
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report =
       guard([&](int gone) { return run_job(plan, left, {supervisor, gone, open_files}, lent); },

@@ -15,6 +15,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/control/flight_record.hpp"
+#include "acc/launch/unique_folder.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -34,20 +35,11 @@ void make_folders(const fs::path& folder) {
   if (error) throw_folder_error(folder, error.message());
 }
 
-// Creates `stem` followed by random letters, with mode 0700.
-fs::path make_unique(const fs::path& stem, const std::function<void(const fs::path&)>& before) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-  constexpr int kTries = 100;
-  for (int tries = 0; tries < kTries; ++tries) {
-    fs::path folder = stem;
-    std::uint64_t number = std::uint64_t{random_number()} << 32U | random_number();
-    for (int letter = 0; letter < 8; ++letter, number /= kLetters.size())
-      folder += kLetters[number % kLetters.size()];
-    before(folder);
-    if (::mkdir(folder.c_str(), 0700) == 0) return folder;
-    if (errno != EEXIST) break;
-  }
-  throw_folder_error(stem, std::strerror(errno));
+// Creates `stem` followed by random letters.
+fs::path make_unique_or_fail(const fs::path& stem, const std::function<void(const fs::path&)>& before) {
+  fs::path folder = make_unique_folder(stem, before);
+  if (folder.empty()) throw_folder_error(stem, std::strerror(errno));
+  return folder;
 }
 
 bool any(const StreamMap& map) {
@@ -89,7 +81,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
   fs::path base = output.log_dir;
   if (base.empty()) {
     const fs::path parent = temporary_parent(plan, streams);
-    base = make_unique(parent / "torchelastic_", before);
+    base = make_unique_or_fail(parent / "torchelastic_", before);
     result.temporary_ = base;
     result.in_memory_ = parent == kMemory;
     if (result.in_memory_) result.pages_.clear();
@@ -100,7 +92,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
   }
   std::string run_id = plan.run_id;
   std::ranges::replace(run_id, '/', '_');
-  result.run_folder_ = make_unique(base / (run_id + "_"), [](const fs::path&) {});
+  result.run_folder_ = make_unique_or_fail(base / (run_id + "_"), [](const fs::path&) {});
   return result;
 }
 

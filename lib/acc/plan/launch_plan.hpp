@@ -157,6 +157,8 @@ struct LaunchPlan {
   std::vector<std::string> preload = {};
   /// Python workers are followed without a change of their script (launch/watch_folder.hpp).
   bool watch = false;
+  /// The bytes of the folder in memory that outlives workers (launch/memory_folder.hpp); 0: there is none.
+  std::uint64_t memory_checkpoints = 0;
   /// The variables that acc adds for all workers to those it inherited.
   Environment environment = {};
   /// Lines for `.deepspeed_env`, which DeepSpeed passes to its workers on other machines.

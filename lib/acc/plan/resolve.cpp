@@ -14,6 +14,7 @@
 #include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/line_template.hpp"
+#include "acc/plan/memory_checkpoints.hpp"
 #include "acc/plan/numa_binding.hpp"
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/preemption.hpp"
@@ -394,6 +395,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   }
   plan_preload(inputs, settings, program, plan);
   plan_watch(settings, program, plan);
+  plan_memory_checkpoints(settings, plan);
   refuse_plug_ins(settings);
   set_limits(inputs, settings, plan);
   plan.timer_file = choose_timer_file(inputs);

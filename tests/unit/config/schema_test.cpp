@@ -26,7 +26,8 @@ TEST_CASE("schema: every row has a unique name, a sentence, and a default of its
 
 TEST_CASE("schema: every key of a file says which release of accelerate read it first, but for acc's own",
           "[config]") {
-  const std::set<std::string_view> own = {"preload", "restarts_without_progress", "watch"};
+  const std::set<std::string_view> own = {"memory_checkpoints", "preload", "restarts_without_progress",
+                                          "watch"};
   for (const SettingSpec& spec : schema()) {
     INFO(spec.name);
     if ((spec.in_file || spec.in_sagemaker) && !own.contains(spec.name)) {
@@ -134,6 +135,7 @@ TEST_CASE("schema: holds accelerate 1.15's top-level keys, and acc's own", "[con
                                                                "main_process_port",
                                                                "main_training_function",
                                                                "megatron_lm_config",
+                                                               "memory_checkpoints",
                                                                "mixed_precision",
                                                                "mpirun_config",
                                                                "num_machines",
