@@ -458,8 +458,13 @@ def the_self_test_passes_on_two_nodes(acc):
         skip("built without LibTorch")
     with Slurm(acc, 2) as slurm:
         one = {"OMP_NUM_THREADS": "1"}
-        done = slurm.run("srun", "-N2", acc, "test", "--cpu", "--nproc_per_node", "2", env=one)
+        pages = os.path.join(slurm.folder.name, "$SLURMD_NODENAME.html")
+        done = slurm.run("srun", "-N2", "sh", "-c", f"{acc} test --cpu --nproc_per_node 2 --html {pages}", env=one)
         assert done.returncode == 0, done
+        # The first node writes the page, of all.
+        page = pathlib.Path(slurm.folder.name, "node0.html").read_text()
+        assert "acc test: 4 processes on 2 hosts" in page and page.count('class="border"') == 2, page
+        assert not os.path.exists(os.path.join(slurm.folder.name, "node1.html"))
         direct = slurm.run("srun", "-N2", "--ntasks-per-node=2", program, "--expect-processes", "4", env=one)
         assert direct.returncode == 0, direct
         assert "4 processes" in direct.stdout, direct
