@@ -108,13 +108,13 @@ TEST_CASE("acc test: wrong arguments are an error of one line and exit code 2", 
   CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: accepts no program: it runs acc-selftest\n");
 }
 
-TEST_CASE("acc test: --html is a page of what was measured", "[selftest]") {
+TEST_CASE("acc test: --html is a page of what was measured, also beside --json", "[selftest]") {
   const acc::test::TemporaryFolder folder;
   const auto page = folder.path() / "page.html";
-  const auto run = acc_test({"--html", page.string()});
+  const auto run = acc_test({"--json", "--html", page.string()});
   INFO(run.err);
   REQUIRE(run.code == 0);
-  CHECK(run.out.find("17 of 17 checks passed on 2 processes") != std::string::npos);
+  CHECK(nlohmann::json::parse(run.out)["passed"] == true);
   const std::string text = folder.read("page.html");
   for (const char* part : {"acc test: 2 processes on 1 host", "Passed: 17 of 17 checks.",
                            "Ranks 0 and 1 reach each other in ", "class=\"level memory\"", "fp16 training"}) {
