@@ -38,6 +38,10 @@ std::string figure_card(const char* name, const std::string& value, const std::s
   return fmt::format("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", name, value, note);
 }
 
+std::string number_cell(const std::string& text, bool is_bad) {
+  return fmt::format("<td class=\"number{}\">{}</td>", is_bad ? " bad" : "", text);
+}
+
 std::string legend_entry(const std::string& style, const std::string& name) {
   return fmt::format(R"(<li><span class="key {}"></span>{}</li>)", style, name);
 }

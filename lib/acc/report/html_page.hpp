@@ -16,6 +16,9 @@ std::string section_of(const std::string& title, const std::string& content, con
 /// A figure that stands out: for a list `<dl class="figures">`.
 std::string figure_card(const char* name, const std::string& value, const std::string& note);
 
+/// A cell of a table; a bad number is marked.
+std::string number_cell(const std::string& text, bool is_bad = false);
+
 /// What a class of the style stands for: for a list `<ul class="legend">`.
 std::string legend_entry(const std::string& style, const std::string& name);
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "acc/report/html_text.hpp"
 #include "acc/report/log_scale.hpp"
 
 namespace acc::launcher {
@@ -25,6 +26,14 @@ std::size_t group_of(const std::vector<RankGroup>& groups, int rank) {
   return static_cast<std::size_t>(after - groups.begin()) - 1;
 }
 
+// 0 without any.
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 }  // namespace
 
 std::vector<RankGroup> rank_groups(const SelftestResults& results, std::size_t max_groups) {
@@ -43,6 +52,16 @@ double figure_of(const SelftestResults::Link& link, LinkFigure figure) {
 
 bool is_outlier(const SelftestResults::Link& link, LinkFigure figure) {
   return figure == LinkFigure::latency ? link.latency_outlier : link.bandwidth_outlier;
+}
+
+std::string figure_text(double value, LinkFigure figure) {
+  return figure == LinkFigure::latency ? duration_text(value) : rate_text(value);
+}
+
+double median_figure(const std::vector<SelftestResults::Link>& links, LinkFigure figure) {
+  std::vector<double> values;
+  for (const SelftestResults::Link& link : links) values.push_back(figure_of(link, figure));
+  return median_of(std::move(values));
 }
 
 double cost_of(double value, LinkFigure figure) {
@@ -91,13 +110,6 @@ std::vector<double> class_bounds(const LinkMatrix& matrix, LinkFigure figure, st
   std::vector<double> bounds;
   for (std::size_t i = 1; i < count; ++i) bounds.push_back(lowest * power_of(factor, i));
   return bounds;
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 }  // namespace acc::launcher

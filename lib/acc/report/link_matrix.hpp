@@ -30,6 +30,12 @@ enum class LinkFigure { latency, bandwidth };
 double figure_of(const SelftestResults::Link& link, LinkFigure figure);
 bool is_outlier(const SelftestResults::Link& link, LinkFigure figure);
 
+/// `19.7 µs`, `44.9 GB/s`
+std::string figure_text(double value, LinkFigure figure);
+
+/// The middle one; of an even number the greater of two. 0 without any.
+double median_figure(const std::vector<SelftestResults::Link>& links, LinkFigure figure);
+
 /// The figure so that more is slower: the time for a byte in place of a bandwidth. The cost of a cost is the
 /// figure.
 double cost_of(double value, LinkFigure figure);
@@ -57,8 +63,5 @@ LinkMatrix link_matrix(const SelftestResults& results, std::vector<RankGroup> gr
 /// outlier to the slowest; a class spans a tenth at least, so that small differences do not look like great
 /// ones.
 std::vector<double> class_bounds(const LinkMatrix& matrix, LinkFigure figure, std::size_t count);
-
-/// The middle one; of an even number the greater of two. 0 without any.
-double median_of(std::vector<double> values);
 
 }  // namespace acc::launcher

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
 
@@ -15,7 +14,7 @@
 #include "acc/report/html_text.hpp"
 #include "acc/report/job_sections.hpp"
 #include "acc/report/link_matrix.hpp"
-#include "acc/report/matrix_chart.hpp"
+#include "acc/report/selftest_links.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -23,7 +22,6 @@ namespace {
 using Link = SelftestResults::Link;
 using AllReduce = SelftestResults::AllReduce;
 
-constexpr std::size_t kClasses = 7;
 constexpr std::size_t kMaxRankRows = 64;
 
 std::size_t count_passed(const SelftestResults& results) {
@@ -87,23 +85,10 @@ std::string pair_text(const Link& link) {
   return fmt::format("ranks {} and {}", link.first, link.second);
 }
 
-double median_figure(const std::vector<Link>& links, LinkFigure figure) {
-  std::vector<double> values;
-  for (const Link& link : links) values.push_back(figure_of(link, figure));
-  return median_of(std::move(values));
-}
-
-std::string figure_text(double value, LinkFigure figure) {
-  return figure == LinkFigure::latency ? duration_text(value) : rate_text(value);
-}
-
 std::string link_card(const SelftestResults& results, LinkFigure figure) {
   if (results.links.empty()) return "";
-  const auto compare = [&](const Link& one, const Link& other) {
-    const bool is_less = figure_of(one, figure) < figure_of(other, figure);
-    return figure == LinkFigure::latency ? is_less : figure_of(other, figure) < figure_of(one, figure);
-  };
-  const Link& slowest = *std::ranges::max_element(results.links, compare);
+  const Link& slowest = *std::ranges::max_element(
+      results.links, {}, [&](const Link& link) { return cost_of(figure_of(link, figure), figure); });
   const char* const name = figure == LinkFigure::latency ? "Latency" : "Bandwidth";
   if (results.links.size() == 1)
     return figure_card(name, figure_text(figure_of(slowest, figure), figure),
@@ -169,166 +154,6 @@ std::string outliers_section(const SelftestResults& results) {
                                     "caches and cores, more than 4 times; and more than five robust standard "
                                     "deviations above it. Pairs between "
                                     "hosts are compared with each other.</p>\n");
-}
-
-/// The unit of a matrix whose cells have only numbers.
-struct Unit {
-  double size = 1;
-  const char* name = "";
-};
-
-Unit unit_of(const SelftestResults& results, LinkFigure figure) {
-  const double median = median_figure(results.links, figure);
-  if (figure == LinkFigure::latency) return median < 1e-3 ? Unit{1e-6, "µs"} : Unit{1e-3, "ms"};
-  return median < 1e9 ? Unit{1e6, "MB/s"} : Unit{1e9, "GB/s"};
-}
-
-std::string number_text(double value) {
-  return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
-}
-
-std::string group_text(const RankGroup& group) {
-  return group.first == group.last ? fmt::format("rank {}", group.first)
-                                   : fmt::format("ranks {} to {}", group.first, group.last);
-}
-
-std::string class_name(std::size_t index) {
-  return fmt::format("s{}", index);
-}
-
-std::string class_of(const LinkMatrix::Cell& cell, const std::vector<double>& bounds, LinkFigure figure) {
-  if (cell.outliers == cell.links) return "slow";
-  const auto bound = std::ranges::lower_bound(bounds, cost_of(*cell.value, figure));
-  return class_name(static_cast<std::size_t>(bound - bounds.begin()));
-}
-
-std::string cell_title(const LinkMatrix& matrix, std::size_t row, std::size_t column, LinkFigure figure) {
-  const LinkMatrix::Cell& cell = matrix.cell(row, column);
-  const std::string ends = row == column
-                               ? "within " + group_text(matrix.groups[row])
-                               : group_text(matrix.groups[row]) + " – " + group_text(matrix.groups[column]);
-  std::string title = fmt::format("{}: {}", ends, figure_text(*cell.value, figure));
-  if (cell.outliers == 0) return title;
-  return title + (cell.links == 1 ? ", an outlier"
-                                  : fmt::format(", {} of {} pairs are outliers", cell.outliers, cell.links));
-}
-
-MatrixChart chart_of(const LinkMatrix& matrix, const std::vector<double>& bounds, const Unit& unit,
-                     LinkFigure figure) {
-  MatrixChart chart;
-  const std::size_t size = matrix.groups.size();
-  for (std::size_t row = 0; row < size; ++row) {
-    chart.labels.push_back(fmt::to_string(matrix.groups[row].first));
-    if (row > 0 && matrix.groups[row].host != matrix.groups[row - 1].host && !matrix.is_folded())
-      chart.borders.push_back(row);
-    for (std::size_t column = 0; column < size; ++column) {
-      const LinkMatrix::Cell& cell = matrix.cell(row, column);
-      MatrixCell& shown = chart.cells.emplace_back();
-      if (!cell.value) continue;
-      shown = {.style = class_of(cell, bounds, figure),
-               .text = number_text(*cell.value / unit.size),
-               .title = cell_title(matrix, row, column, figure),
-               .is_marked = cell.outliers > 0};
-    }
-  }
-  return chart;
-}
-
-std::string class_text(std::size_t index, const std::vector<double>& bounds, LinkFigure figure) {
-  const bool is_latency = figure == LinkFigure::latency;
-  if (index == bounds.size()) return is_latency ? "longer" : "less";
-  return (is_latency ? "up to " : "from ") + figure_text(cost_of(bounds[index], figure), figure);
-}
-
-// Of the classes that some cell has.
-std::string legend_of(const MatrixChart& chart, const std::vector<double>& bounds, LinkFigure figure) {
-  std::set<std::string> used;
-  for (const MatrixCell& cell : chart.cells)
-    used.insert(cell.is_marked && cell.style != "slow" ? "framed" : cell.style);
-  std::string legend = "<ul class=\"legend\">";
-  for (std::size_t i = 0; i < kClasses; ++i)
-    if (used.contains(class_name(i))) legend += legend_entry(class_name(i), class_text(i, bounds, figure));
-  if (used.contains("slow")) legend += legend_entry("slow", "outlier");
-  if (used.contains("framed")) legend += legend_entry("framed", "has outliers");
-  return legend + "</ul>\n";
-}
-
-std::string matrix_figure(const SelftestResults& results, const std::vector<RankGroup>& groups,
-                          LinkFigure figure) {
-  const LinkMatrix matrix = link_matrix(results, groups, figure);
-  const std::vector<double> bounds = class_bounds(matrix, figure, kClasses);
-  const Unit unit = unit_of(results, figure);
-  const MatrixChart chart = chart_of(matrix, bounds, unit, figure);
-  return fmt::format(
-      "<figure><figcaption>{} in {}</figcaption>\n{}{}</figure>\n",
-      figure == LinkFigure::latency ? "latency, half of a round trip," : "bandwidth, of 1 MiB,", unit.name,
-      matrix_svg(chart), legend_of(chart, bounds, figure));
-}
-
-// How many times worse than the median the worse figure of the link is.
-double slowness(const Link& link, double latency, double bandwidth) {
-  return std::max(link.latency_seconds / latency, bandwidth / link.bytes_per_second);
-}
-
-std::string end_text(const SelftestResults& results, int rank) {
-  const std::string host = results.host(rank);
-  return fmt::format("{}{}", rank, host.empty() ? "" : " on " + html_text(host));
-}
-
-std::string number_cell(const std::string& text, bool is_outlier) {
-  return fmt::format("<td class=\"number{}\">{}</td>", is_outlier ? " bad" : "", text);
-}
-
-std::string slowest_links(const SelftestResults& results) {
-  constexpr std::size_t kMaxLinks = 10;
-  const double latency = median_figure(results.links, LinkFigure::latency);
-  const double bandwidth = median_figure(results.links, LinkFigure::bandwidth);
-  std::vector<Link> links = results.links;
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(links.size(), kMaxLinks));
-  std::ranges::partial_sort(links, links.begin() + shown, std::ranges::greater(), [&](const Link& link) {
-    return std::pair(link.latency_outlier || link.bandwidth_outlier, slowness(link, latency, bandwidth));
-  });
-  std::string rows;
-  for (auto link = links.begin(); link != links.begin() + shown; ++link)
-    fmt::format_to(std::back_inserter(rows), "<tr><td>{}</td><td>{}</td>{}{}</tr>\n",
-                   end_text(results, link->first), end_text(results, link->second),
-                   number_cell(duration_text(link->latency_seconds), link->latency_outlier),
-                   number_cell(rate_text(link->bytes_per_second), link->bandwidth_outlier));
-  return "<p>The slowest pairs:</p>\n<table>\n<tr><th>rank</th><th>and rank</th><th "
-         "class=\"number\">latency</th><th "
-         "class=\"number\">bandwidth</th></tr>\n" +
-         rows + "</table>\n";
-}
-
-std::string matrix_text(const SelftestResults& results, const std::vector<RankGroup>& groups) {
-  std::string text =
-      "Each pair was measured while nothing else used its connection. The stronger the colour, the slower.";
-  const LinkMatrix matrix = {.groups = groups};
-  if (matrix.is_folded())
-    text += fmt::format(
-        " Each row and column has the ranks of {}, labelled by the first; a cell is the median of their "
-        "pairs.",
-        results.host(groups.front().last) != results.host(groups.front().last + 1)
-            ? "a host"
-            : "several ranks in a row");
-  else if (std::set(results.hosts.begin(), results.hosts.end()).size() > 1)
-    text += " Lines divide the hosts.";
-  return text;
-}
-
-std::string links_section(const SelftestResults& results) {
-  if (results.links.empty()) return "";
-  if (results.links.size() == 1) {
-    const Link& link = results.links.front();
-    return section_of("Links", fmt::format("<p>Ranks {} and {} reach each other in {}, with {}.</p>\n",
-                                           link.first, link.second, duration_text(link.latency_seconds),
-                                           rate_text(link.bytes_per_second)));
-  }
-  const std::vector<RankGroup> groups = rank_groups(results);
-  return section_of("Links", "<p>" + matrix_text(results, groups) + "</p>\n<div class=\"matrices\">\n" +
-                                 matrix_figure(results, groups, LinkFigure::latency) +
-                                 matrix_figure(results, groups, LinkFigure::bandwidth) + "</div>\n" +
-                                 slowest_links(results));
 }
 
 std::string all_reduce_title(const AllReduce& one) {
@@ -442,6 +267,7 @@ std::string not_tested_section(const SelftestResults& results) {
 
 std::string verdict_of(const SelftestRun& run) {
   const SelftestResults& results = run.results;
+  if (run.exit_code == 0 && results.checks.empty()) return "Passed.";
   if (run.exit_code == 0)
     return fmt::format("Passed: {} of {}.", count_passed(results), pluralize(results.checks.size(), "check"));
   for (const SelftestResults::Check& check : results.checks) {

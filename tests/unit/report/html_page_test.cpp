@@ -19,6 +19,8 @@ TEST_CASE("html_page: sections, figures and legends are elements", "[report]") {
   CHECK(section_of("Links", "text\n") == "<section>\n<h2>Links</h2>\ntext\n</section>\n");
   CHECK(section_of("A", "", " class=\"long\"").starts_with("<section class=\"long\">"));
   CHECK(figure_card("Steps", "7", "in all") == "<div><dt>Steps</dt><dd>7 <small>in all</small></dd></div>\n");
+  CHECK(number_cell("7 ms") == "<td class=\"number\">7 ms</td>");
+  CHECK(number_cell("7 ms", true) == "<td class=\"number bad\">7 ms</td>");
   CHECK(legend_entry("s1", "fast") == R"(<li><span class="key s1"></span>fast</li>)");
 }
 
