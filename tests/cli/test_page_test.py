@@ -78,16 +78,27 @@ def names_the_rank_that_failed(folder):
     assert "2 processes on 1 host" in page and "<h2>Links</h2>" not in page, page
 
 
-def is_written_by_the_first_node(folder):
-    folder.selftest(SIMULATED.read_text())
+def on_two_nodes(folder):
+    """The exit codes of two nodes with a process each, of which each is to write a page of its own."""
     place = ["--num_machines", "2", "--num_processes", "2", "--main_process_ip", "127.0.0.1", "--main_process_port",
              str(free_port()), "--html"]
     nodes = [folder.start("--machine_rank", str(rank), *place, f"node{rank}.html", SIMULATED_RANKS="2", SIMULATED_LOCAL="1")
              for rank in range(2)]
-    done = [(node.communicate(timeout=60), node.returncode) for node in nodes]
-    assert [code for _, code in done] == [0, 0], done
+    for node in nodes:
+        node.communicate(timeout=60)
+    return [node.returncode for node in nodes]
+
+
+def is_written_by_the_first_node(folder):
+    folder.selftest(SIMULATED.read_text())
+    assert on_two_nodes(folder) == [0, 0]
+    assert folder.names() == ["node0.html"], folder.names()
     assert "acc test: 2 processes on 2 hosts" in folder.page("node0.html")
-    assert not (folder.path / "node1.html").exists()
+    # It also tells of a failure on the other one.
+    folder.selftest(FAILS)
+    assert on_two_nodes(folder) == [3, 3]
+    assert folder.names() == ["node0.html"], folder.names()
+    assert "Failed: rank 1 on " in folder.page("node0.html") and "&#39;links&#39; did not end" in folder.page("node0.html")
 
 
 def is_refused_before_the_test(folder):
