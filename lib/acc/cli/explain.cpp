@@ -91,12 +91,12 @@ Value explain_json(const LaunchPlan& plan) {
   const Environment common = common_environment(plan);
   Value workers = Value::array();
   for (int local_rank = 0; local_rank < plan.nproc_per_node; ++local_rank) {
-    Value own = Value::object();
+    Value variables = Value::object();
     for (const auto& [name, value] : shown_environment(plan, local_rank).variables()) {
-      if (common.find(name) != value) own[name] = value;
+      if (common.find(name) != value) variables[name] = value;
     }
     const int rank = expected_round(plan).first_rank + local_rank;
-    Value worker = {{"rank", rank}, {"local_rank", local_rank}, {"env", own}};
+    Value worker = {{"rank", rank}, {"local_rank", local_rank}, {"env", variables}};
     if (wrap_of(plan, rank) != nullptr) worker["command"] = wrapped_command(plan, rank, local_rank);
     if (plan.attach == rank) worker["terminal"] = true;
     if (!plan.cpus_of_rank.empty()) {
@@ -116,10 +116,10 @@ Value explain_json(const LaunchPlan& plan) {
 }
 
 std::string explain_text(const LaunchPlan& plan) {
-  const std::map<std::string_view, Setting> all = plan.settings.all();
+  const std::map<std::string_view, Setting> settings = plan.settings.all();
   std::size_t width = 0;
   std::size_t value_width = 0;
-  for (const auto& [name, setting] : all) {
+  for (const auto& [name, setting] : settings) {
     if (setting.origin == "default") continue;
     width = std::max(width, name.size());
     value_width = std::max(value_width, value_text(setting.value).size());
@@ -130,7 +130,7 @@ std::string explain_text(const LaunchPlan& plan) {
                   pluralize(plan.nproc_per_node, "worker"),
                   plan.task ? pluralize(plan.num_machines, "task") : pluralize(plan.num_machines, "machine"),
                   word_of(plan.launcher));
-  for (const auto& [name, setting] : all) {
+  for (const auto& [name, setting] : settings) {
     if (setting.origin == "default") continue;
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", name, width, value_text(setting.value), value_width,
                         setting.origin);

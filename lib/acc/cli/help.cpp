@@ -115,14 +115,14 @@ std::string flag_synopsis(const SettingSpec& spec, Dialect dialect) {
 }
 
 std::string flag_description(const SettingSpec& spec) {
-  std::vector<std::string> places;
+  std::vector<std::string> sources;
   if (spec.in_file && !spec.section.empty())
-    places.push_back(fmt::format("key {}.{}", spec.section, file_key(spec)));
-  if (spec.in_file && spec.section.empty()) places.push_back(fmt::format("key {}", file_key(spec)));
-  if (!spec.variable.empty()) places.push_back(fmt::format("variable {}", spec.variable));
-  if (!spec.pet.empty()) places.push_back(fmt::format("variable {}", spec.pet));
-  if (!spec.environment.empty()) places.push_back(fmt::format("workers see {}", spec.environment));
-  return with_default(spec) + (places.empty() ? "" : " [" + join(places, "; ") + "]");
+    sources.push_back(fmt::format("key {}.{}", spec.section, file_key(spec)));
+  if (spec.in_file && spec.section.empty()) sources.push_back(fmt::format("key {}", file_key(spec)));
+  if (!spec.variable.empty()) sources.push_back(fmt::format("variable {}", spec.variable));
+  if (!spec.pet.empty()) sources.push_back(fmt::format("variable {}", spec.pet));
+  if (!spec.environment.empty()) sources.push_back(fmt::format("workers see {}", spec.environment));
+  return with_default(spec) + (sources.empty() ? "" : " [" + join(sources, "; ") + "]");
 }
 
 namespace {

@@ -128,11 +128,12 @@ std::string fish_script(const std::vector<CompletionCommand>& commands) {
   for (const CompletionCommand& command : commands) {
     text += fmt::format("complete -c acc -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
                         in_quotes(command.help));
-    const std::string here = fmt::format("complete -c acc -n '__fish_seen_subcommand_from {}'", command.name);
-    for (const std::string& word : command.words) text += fmt::format("{} -f -a {}\n", here, word);
+    const std::string prefix =
+        fmt::format("complete -c acc -n '__fish_seen_subcommand_from {}'", command.name);
+    for (const std::string& word : command.words) text += fmt::format("{} -f -a {}\n", prefix, word);
     for (const CompletionFlag& flag : command.flags) {
       const bool is_long = flag.spelling.starts_with("--");
-      text += fmt::format("{} {} {}", here, is_long ? "-l" : "-s", flag.spelling.substr(is_long ? 2 : 1));
+      text += fmt::format("{} {} {}", prefix, is_long ? "-l" : "-s", flag.spelling.substr(is_long ? 2 : 1));
       if (flag.takes_value) text += flag.words.empty() ? " -r" : " -x -a " + in_quotes(join(flag.words, " "));
       text += " -d " + in_quotes(flag.help) + "\n";
     }
