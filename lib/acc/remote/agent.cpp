@@ -69,14 +69,14 @@ std::uint16_t find_port() {
 
 // The address at which ssh came in can be reached from outside; it may be a loopback.
 HostReady describe_host() {
-  const OwnNames own = own_names();
-  HostReady ready = {.host_name = own.host_name, .port = find_port()};
+  const OwnNames names = own_names();
+  HostReady ready = {.host_name = names.host_name, .port = find_port()};
   const std::vector<std::string> of_ssh = split(Environment::of_process().get("SSH_CONNECTION"), ' ');
   if (of_ssh.size() == 4) {
     ready.client = of_ssh[0];
     ready.addresses.push_back(of_ssh[2]);
   }
-  for (const std::string& address : addresses_for_others(own)) ready.addresses.push_back(address);
+  for (const std::string& address : addresses_for_others(names)) ready.addresses.push_back(address);
   return ready;
 }
 
@@ -127,7 +127,7 @@ class HostAgent {
   std::vector<std::shared_ptr<JobStream>> streams_ = {};
   /// Those that wait until the queue is shorter.
   std::vector<std::shared_ptr<JobStream>> stalled_ = {};
-  RunningClock::time_point heard_ = RunningClock::now();
+  RunningClock::time_point last_heard_ = RunningClock::now();
   bool paused_ = false;
   bool lost_ = false;
   bool done_ = false;
@@ -148,7 +148,7 @@ int HostAgent::run() {
 void HostAgent::read_input() {
   in_.async_read_some(asio::buffer(in_buffer_), [this](error_code error, std::size_t size) {
     if (error) return done_ ? void() : lose_client("its input ended");
-    heard_ = RunningClock::now();
+    last_heard_ = RunningClock::now();
     paused_ = false;
     try {
       for (const Frame& frame : frames_.feed({in_buffer_.data(), size})) on_frame(frame);
@@ -349,7 +349,7 @@ void HostAgent::write_queue() {
 // Heartbeats show each side that the other is there: a cable that is cut ends no connection.
 void HostAgent::keep_alive() {
   const auto silence = spec_->silence;
-  if (!paused_ && RunningClock::now() - heard_ > silence) return lose_client("it was silent");
+  if (!paused_ && RunningClock::now() - last_heard_ > silence) return lose_client("it was silent");
   if (!done_) send(FrameKind::heartbeat);
   alive_.expires_after(std::min<std::chrono::milliseconds>(silence / 4, std::chrono::seconds(1)));
   alive_.async_wait([this](error_code error) {

@@ -111,9 +111,9 @@ class Client {
   std::size_t next_ = 0;
   std::vector<HostEnd> ends_ = {};
   std::size_t failed_ = 0;
-  SaidOnce said_ = {};
+  RepeatFilter repeats_ = {};
   bool started_ = false;
-  bool over_ = false;
+  bool is_over_ = false;
   std::optional<int> stop_signal_ = {};
   std::string lost_reason_ = {};
   bool output_lost_ = false;
@@ -146,7 +146,7 @@ void Client::on_room() {
   for (HostRun& run : hosts_) {
     if (run.connection) run.connection->resume();
   }
-  if (over_) finish();
+  if (is_over_) finish();
 }
 
 // As in a job of one machine: a full disk is told, and without a reader the job ends as a writer to a closed
@@ -194,7 +194,8 @@ int Client::exit_code_of_job() const {
 }
 
 void Client::connect_some() {
-  while (next_ < hosts_.size() && count(HostState::connecting) < kMaxConnecting && !over_) connect(next_++);
+  while (next_ < hosts_.size() && count(HostState::connecting) < kMaxConnecting && !is_over_)
+    connect(next_++);
 }
 
 void Client::connect(std::size_t index) {
@@ -240,7 +241,7 @@ void Client::on_frame(std::size_t index, const Frame& frame) {
       if (dropping_) return;
       return err().feed(run.err, frame.payload, true);
     case FrameKind::log:
-      if (said_.is_new(frame.payload, static_cast<int>(index)))
+      if (repeats_.is_new(frame.payload, static_cast<int>(index)))
         err().announce(with_host(printable(frame.payload), run.host.name));
       return;
     case FrameKind::exit:
@@ -286,11 +287,11 @@ void Client::on_end(std::size_t index) {
 
 // All have answered, or not in time: the job starts, or the whole start ends.
 void Client::on_answer() {
-  if (over_) return;
+  if (is_over_) return;
   connect_some();
   if (count(HostState::waiting) + count(HostState::connecting) > 0) return;
   if (count(HostState::ready) == hosts_.size()) return start();
-  over_ = true;
+  is_over_ = true;
   loop_.stop();
 }
 
@@ -319,20 +320,20 @@ void Client::lose(HostRun& run) {
   end(run, {});
 }
 
-void Client::end(HostRun& run, HostEnd how) {
+void Client::end(HostRun& run, HostEnd outcome) {
   set_state(run, HostState::ended);
   out_.close_source(run.out);
   err().close_source(run.err);
-  ends_.push_back(how);
-  if (how.code != 0) ++failed_;
+  ends_.push_back(outcome);
+  if (outcome.code != 0) ++failed_;
   if (ends_.size() == hosts_.size()) {
     for (const HostRun& one : hosts_) out_.announce(one.collected);
     report_lost_output();
-    over_ = true;
+    is_over_ = true;
     return finish();
   }
-  if (job_.survives_loss || stop_signal_ || how.code == 0) return;
-  if (!how.code) signal_hosts(SIGTERM);
+  if (job_.survives_loss || stop_signal_ || outcome.code == 0) return;
+  if (!outcome.code) signal_hosts(SIGTERM);
   end_others_later();
 }
 
@@ -341,7 +342,7 @@ void Client::end_others_later() {
   if (failed_ > 1) return;
   grace_.expires_after(job_.grace + kMargin);
   grace_.async_wait([this](error_code error) {
-    if (error || over_) return;
+    if (error || is_over_) return;
     say(log::Level::warn, "hosts that have not ended are stopped");
     signal_hosts(SIGTERM);
   });
@@ -361,7 +362,7 @@ void Client::beat() {
     run.connection->send(FrameKind::heartbeat);
     if (run.connection->is_stalled()) run.connection->restart_silence();
     const bool late = run.state == HostState::connecting ? now - run.began > job_.host_timeout
-                                                         : now - run.connection->heard() > job_.silence;
+                                                         : now - run.connection->last_heard() > job_.silence;
     if (!late) continue;
     if (run.state == HostState::connecting) explain_failure(run);
     run.silent = true;
@@ -370,7 +371,7 @@ void Client::beat() {
   const auto interval = std::min<std::chrono::milliseconds>(job_.silence / 4, std::chrono::seconds(1));
   beat_.expires_after(interval);
   beat_.async_wait([this](error_code error) {
-    if (!error && !over_) beat();
+    if (!error && !is_over_) beat();
   });
 }
 
@@ -394,12 +395,12 @@ void Client::on_signal(int signal) {
 void Client::stop(int signal) {
   if (!started_) {
     stop_signal_ = signal;
-    over_ = true;
+    is_over_ = true;
     return loop_.stop();
   }
   signal_hosts(signal == SIGPIPE ? SIGTERM : signal);
   const bool again = std::exchange(stop_signal_, stop_signal_.value_or(signal)).has_value();
-  if (again || over_) return drop_output();
+  if (again || is_over_) return drop_output();
   grace_.expires_after(job_.grace + kMargin);
   grace_.async_wait([this](error_code error) {
     if (error) return;
@@ -409,7 +410,7 @@ void Client::stop(int signal) {
 }
 
 void Client::drop_output() {
-  if (std::exchange(dropping_, true) || over_) return loop_.stop();
+  if (std::exchange(dropping_, true) || is_over_) return loop_.stop();
   for (HostRun& run : hosts_) {
     if (run.connection) run.connection->resume();
   }
@@ -426,11 +427,12 @@ void Client::pause() {
 void Client::report_lost_output() {
   out_.finish();
   if (err_) err_->finish();
-  const std::string lost = lost_output_text(out_.give_up() + (err_ ? err_->give_up() : 0), lost_reason_);
-  output_lost_ = !lost.empty();
+  const std::string lost_output =
+      lost_output_text(out_.give_up() + (err_ ? err_->give_up() : 0), lost_reason_);
+  output_lost_ = !lost_output.empty();
   if (!output_lost_) return;
   const bool succeeded = !stop_signal_ && code_of_job(ends_, job_.survives_loss) == 0;
-  say(log::Level::warn, lost + (succeeded ? "; the exit code is 1 for that" : ""));
+  say(log::Level::warn, lost_output + (succeeded ? "; the exit code is 1 for that" : ""));
 }
 
 void Client::finish() {

@@ -43,14 +43,14 @@ std::string greeting() {
 }
 
 bool FrameReader::skip_to_greeting() {
-  const std::size_t found = buffer_.find(kGreeting);
-  if (found == std::string::npos) {
+  const std::size_t position = buffer_.find(kGreeting);
+  if (position == std::string::npos) {
     preamble_ = buffer_;
     if (buffer_.size() > kMaxPreamble) refuse_frame("what answered is not acc");
     return false;
   }
-  preamble_ = buffer_.substr(0, found);
-  buffer_.erase(0, found + kGreeting.size());
+  preamble_ = buffer_.substr(0, position);
+  buffer_.erase(0, position + kGreeting.size());
   waits_for_greeting_ = false;
   return true;
 }

@@ -61,15 +61,15 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   /// What came before the greeting of the agent.
   const std::string& preamble() const { return frames_.preamble(); }
   /// When the last bytes came.
-  RunningClock::time_point heard() const { return heard_; }
+  RunningClock::time_point last_heard() const { return last_heard_; }
   /// For how long nothing has come, as ssh counts it: also while this process stood still.
   std::chrono::steady_clock::duration silence_of_ssh() const {
-    return std::chrono::steady_clock::now() - heard_by_ssh_;
+    return std::chrono::steady_clock::now() - last_heard_by_ssh_;
   }
   /// After a time in which nothing could be read here.
   void restart_silence() {
-    heard_ = RunningClock::now();
-    heard_by_ssh_ = std::chrono::steady_clock::now();
+    last_heard_ = RunningClock::now();
+    last_heard_by_ssh_ = std::chrono::steady_clock::now();
   }
 
  private:
@@ -93,8 +93,8 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   std::string errors_ = {};
   std::string queue_ = {};
   std::string writing_ = {};
-  RunningClock::time_point heard_ = {};
-  std::chrono::steady_clock::time_point heard_by_ssh_ = {};
+  RunningClock::time_point last_heard_ = {};
+  std::chrono::steady_clock::time_point last_heard_by_ssh_ = {};
   bool stalled_ = false;
 };
 

@@ -45,30 +45,31 @@ Environment carried_environment(const Environment& environment, const std::vecto
   for (const auto& [name, value] : environment.variables()) {
     if (is_carried(name)) carried.set(name, value);
   }
-  for (const std::string& one : exported) {
-    const std::size_t equals = one.find('=');
-    const std::string name = one.substr(0, equals);
-    const auto own = environment.find(name);
-    if (name.empty() || (equals == std::string::npos && !own)) {
+  for (const std::string& entry : exported) {
+    const std::size_t equals = entry.find('=');
+    const std::string name = entry.substr(0, equals);
+    const auto value = environment.find(name);
+    if (name.empty() || (equals == std::string::npos && !value)) {
       throw Error({.kind = ErrorKind::usage,
-                   .what = fmt::format("'{}' is not a variable that is set", one),
+                   .what = fmt::format("'{}' is not a variable that is set", entry),
                    .where = where,
                    .hint = "NAME of one that is, or NAME=VALUE"});
     }
-    carried.set(name, equals == std::string::npos ? *own : one.substr(equals + 1));
+    carried.set(name, equals == std::string::npos ? *value : entry.substr(equals + 1));
   }
   return carried;
 }
 
-Environment environment_on_host(Environment own, const Environment& carried) {
-  own.overlay(carried);
+Environment environment_on_host(Environment environment, const Environment& carried) {
+  environment.overlay(carried);
   for (const std::string_view name : kCarriedNames) {
     const std::string folder = carried.get(name);
     if (folder.empty()) continue;
-    own.set("PATH", fmt::format("{}/bin:{}", folder, own.get("PATH", "/usr/local/bin:/usr/bin:/bin")));
+    environment.set(
+        "PATH", fmt::format("{}/bin:{}", folder, environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")));
     break;
   }
-  return own;
+  return environment;
 }
 
 }  // namespace acc::launcher

@@ -16,6 +16,6 @@ Environment carried_environment(const Environment& environment, const std::vecto
 
 /// The environment of the job on a host: its own with the carried variables; an active virtual environment
 /// comes first on PATH, as its `activate` does it.
-Environment environment_on_host(Environment own, const Environment& carried);
+Environment environment_on_host(Environment environment, const Environment& carried);
 
 }  // namespace acc::launcher

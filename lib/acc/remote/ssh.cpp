@@ -52,8 +52,8 @@ std::string said(const std::string& errors) {
 }  // namespace
 
 RemoteShell remote_shell(const Environment& environment, const std::filesystem::path& acc,
-                         const OwnNames& own, std::chrono::milliseconds silence) {
-  RemoteShell shell = {.words = split_words(environment.get("ACC_RSH", "ssh")), .acc = acc, .own = own};
+                         const OwnNames& names, std::chrono::milliseconds silence) {
+  RemoteShell shell = {.words = split_words(environment.get("ACC_RSH", "ssh")), .acc = acc, .names = names};
   if (shell.words.empty()) shell.words = {"ssh"};
   if (std::filesystem::path(shell.words.front()).filename() != "ssh") return shell;
   const auto interval =
@@ -67,12 +67,12 @@ RemoteShell remote_shell(const Environment& environment, const std::filesystem::
   return shell;
 }
 
-bool is_this_machine(const std::string& host, const OwnNames& own) {
-  return host == "localhost" || host == own.host_name;
+bool is_this_machine(const std::string& host, const OwnNames& names) {
+  return host == "localhost" || host == names.host_name;
 }
 
 std::vector<std::string> agent_command(const RemoteShell& shell, const std::string& host) {
-  if (is_this_machine(host, shell.own)) return {shell.acc.string(), "agent"};
+  if (is_this_machine(host, shell.names)) return {shell.acc.string(), "agent"};
   std::vector<std::string> command = shell.words;
   command.push_back(host);
   // The login shell there may be any; PATH is short when no one logs in.
@@ -88,7 +88,7 @@ bool ended_by_silence(const std::string& errors) {
 
 ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& shell,
                           std::chrono::milliseconds limit) {
-  const std::string tool = is_this_machine(failed.host, shell.own) ? "acc agent" : shell.words.front();
+  const std::string tool = is_this_machine(failed.host, shell.names) ? "acc agent" : shell.words.front();
   const auto problem = [&](ErrorKind kind, std::string what, std::string hint) {
     return ConnectionProblem{kind, {.what = std::move(what), .hint = std::move(hint)}};
   };

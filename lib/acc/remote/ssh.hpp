@@ -22,16 +22,16 @@ struct RemoteShell {
   /// This acc, which is tried on the hosts by its path first.
   std::filesystem::path acc = {};
   /// The names of this machine, which is reached without ssh.
-  OwnNames own = {};
+  OwnNames names = {};
 };
 
 /// ssh asks for nothing, notices within `silence` that the other side is gone, and never becomes the master
 /// of connections that outlive the job. ACC_RSH replaces it; what is called ssh there gets the options, too.
 RemoteShell remote_shell(const Environment& environment, const std::filesystem::path& acc,
-                         const OwnNames& own, std::chrono::milliseconds silence);
+                         const OwnNames& names, std::chrono::milliseconds silence);
 
 /// Whether the host is this machine by its plain name, or `localhost`: acc is then started here, without ssh.
-bool is_this_machine(const std::string& host, const OwnNames& own);
+bool is_this_machine(const std::string& host, const OwnNames& names);
 
 /// The command that starts the agent of a host, for execve.
 std::vector<std::string> agent_command(const RemoteShell& shell, const std::string& host);

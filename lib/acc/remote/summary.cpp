@@ -27,12 +27,12 @@ std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems) {
   constexpr std::size_t kMaxNamed = 8;
   std::vector<std::pair<Problem, std::vector<std::string>>> merged;
   using Texts = std::tuple<std::string_view, std::string_view, std::string_view>;
-  std::map<Texts, std::size_t> places;
+  std::map<Texts, std::size_t> indices;
   for (const auto& [host, problem] : problems) {
-    const auto [place, is_new] =
-        places.emplace(Texts{problem.what, problem.where, problem.hint}, merged.size());
+    const auto [entry, is_new] =
+        indices.emplace(Texts{problem.what, problem.where, problem.hint}, merged.size());
     if (is_new) merged.push_back({problem, {}});
-    merged[place->second].second.push_back(host);
+    merged[entry->second].second.push_back(host);
   }
   std::vector<Problem> result;
   for (auto& [problem, hosts] : merged) {
@@ -51,9 +51,9 @@ std::string with_host(std::string_view lines, const std::string& host) {
   return fmt::format("{}{}: {}", kPrefix, host, lines.substr(kPrefix.size()));
 }
 
-bool SaidOnce::is_new(const std::string& text, int host) {
-  const auto [found, added] = first_host_.emplace(text, host);
-  if (!added) return found->second == host;
+bool RepeatFilter::is_new(const std::string& text, int host) {
+  const auto [entry, added] = first_host_.emplace(text, host);
+  if (!added) return entry->second == host;
   order_.push_back(text);
   if (order_.size() > kRemembered) {
     first_host_.erase(order_.front());

@@ -38,7 +38,7 @@ std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems);
 std::string with_host(std::string_view lines, const std::string& host);
 
 /// What several hosts say alike is said once. Remembers the last texts.
-class SaidOnce {
+class RepeatFilter {
  public:
   /// Whether this is not what another host has said already.
   bool is_new(const std::string& text, int host);

@@ -9,7 +9,7 @@ using acc::launcher::code_of_job;
 using acc::launcher::HostEnd;
 using acc::launcher::HostProblem;
 using acc::launcher::merge_problems;
-using acc::launcher::SaidOnce;
+using acc::launcher::RepeatFilter;
 using acc::launcher::with_host;
 
 TEST_CASE("summary: the exit code is that of the first host that failed", "[remote]") {
@@ -45,7 +45,7 @@ TEST_CASE("summary: lines of acc on a host get its name", "[remote]") {
 }
 
 TEST_CASE("summary: what several hosts say alike is said once", "[remote]") {
-  SaidOnce said;
+  RepeatFilter said;
   CHECK(said.is_new("waiting", 0));
   CHECK_FALSE(said.is_new("waiting", 1));
   // The first may say it again.
