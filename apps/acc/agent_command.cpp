@@ -12,6 +12,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/control/job_file.hpp"
 #include "acc/plan/engine_values.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/resolve.hpp"
@@ -21,6 +22,7 @@
 #include "acc/remote/hosts.hpp"
 #include "acc/rendezvous/job_secret.hpp"
 #include "commands.hpp"
+#include "running_jobs.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -75,7 +77,11 @@ int agent_command() {
              const LaunchPlan plan = plan_of(inputs_on_host(spec));
              if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
            },
-       .run = [](const JobSpec& spec) { return start_or_explain(plan_of(inputs_on_host(spec))); }});
+       .run = [](const JobSpec& spec) { return start_or_explain(plan_of(inputs_on_host(spec))); },
+       .reports =
+           [](const JobSpec& spec, pid_t job) {
+             return reports_of_job(runtime_folders(spec.environment, ::geteuid()), job);
+           }});
 }
 
 }  // namespace
@@ -102,6 +108,7 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
     job.silence = positive_seconds(*timeout, settings.origin(key::node_timeout));
   job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.silence);
   const MachineRange machines = decide_machines(settings);
+  job.command = inputs.command_line.program;
   job.survives_loss = settings.given(key::nnodes) && machines.min < machines.max;
   job.in_order = settings.given(key::dry_run);
   job.host_timeout = positive_seconds(settings[key::host_timeout], settings.origin(key::host_timeout));

@@ -28,6 +28,11 @@ void write(std::string_view text) {
 
 int show_logs(const LogsOptions& options) {
   RunningJob job = running_job(options.job);
+  if (job.view.hosts > 0) {
+    throw Error({.what = "its ranks run on other hosts",
+                 .where = job.view.id,
+                 .hint = "acc launch --hosts shows what they write; acc logs shows it on each host"});
+  }
   const bool one_rank = options.ranks.size() == 1 || (options.ranks.empty() && job.view.ranks.size() == 1);
   std::map<std::pair<int, StreamName>, LinePrefixer> lines;
   const auto on_output = [&](int rank, StreamName stream, std::string_view bytes) {

@@ -53,7 +53,9 @@ FoundJobs jobs_of_machine() {
 }
 
 std::vector<Metric> read_metrics() {
-  const FoundJobs found = jobs_of_machine();
+  FoundJobs found = jobs_of_machine();
+  // A client of --hosts has no ranks here; each host shows its own.
+  std::erase_if(found.running, [](const RunningJob& job) { return job.view.hosts > 0; });
   return job_metrics(usage_of(found.running, {}, ProcessTable::read(), {}), found.silent.size(), host_name());
 }
 

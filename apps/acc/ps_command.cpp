@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <thread>
 
 #include "acc/base/log.hpp"
 #include "acc/control/job_table.hpp"
@@ -28,19 +27,6 @@ int table_width() {
   winsize size = {};
   const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return terminal ? size.ws_col : std::numeric_limits<int>::max();
-}
-
-std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
-  ask_other_nodes(jobs);
-  const ProcessTable before = ProcessTable::read();
-  const auto began = std::chrono::steady_clock::now();
-  std::this_thread::sleep_for(kSampleInterval);
-  const ProcessTable now = ProcessTable::read();
-  const auto interval =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-  std::vector<JobUsage> usage = usage_of(jobs, before, now, interval);
-  read_other_nodes(jobs, usage);
-  return usage;
 }
 
 int show_stacks(const std::string& name) {

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
@@ -21,11 +23,18 @@ FoundJobs running_jobs() {
   return found;
 }
 
-RunningJob running_job(const std::string& name) {
-  FoundJobs found = running_jobs();
+namespace {
+
+RunningJob choose(FoundJobs found, const std::string& name) {
   std::vector<JobView> views;
   for (const RunningJob& job : found.running) views.push_back(job.view);
   return std::move(found.running.at(choose_job(views, found.silent, name)));
+}
+
+}  // namespace
+
+RunningJob running_job(const std::string& name) {
+  return choose(running_jobs(), name);
 }
 
 std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
@@ -46,10 +55,6 @@ namespace {
 // Longer than an agent waits for other nodes.
 constexpr auto kAnswerTimeout = std::chrono::seconds(2);
 
-bool has_other_nodes(const JobView& job) {
-  return !job.rendezvous.empty();
-}
-
 OtherNodes read_answer(ControlClient& client, std::chrono::steady_clock::time_point deadline) {
   try {
     const auto answer = client.read_message(deadline);
@@ -69,15 +74,36 @@ OtherNodes read_answer(ControlClient& client, std::chrono::steady_clock::time_po
 
 void ask_other_nodes(std::vector<RunningJob>& jobs) {
   for (RunningJob& job : jobs) {
-    if (has_other_nodes(job.view)) job.client.send({{"request", "nodes"}});
+    if (job.view.has_other_nodes()) job.client.send({{"request", "nodes"}});
   }
 }
 
 void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage) {
   const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (has_other_nodes(jobs[i].view)) usage.at(i).others = read_answer(jobs[i].client, deadline);
+    if (jobs[i].view.has_other_nodes()) usage.at(i).others = read_answer(jobs[i].client, deadline);
   }
+}
+
+std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
+  ask_other_nodes(jobs);
+  const ProcessTable before = ProcessTable::read();
+  const auto began = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(kSampleInterval);
+  const ProcessTable now = ProcessTable::read();
+  const auto interval =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  std::vector<JobUsage> usage = usage_of(jobs, before, now, interval);
+  read_other_nodes(jobs, usage);
+  return usage;
+}
+
+std::string reports_of_job(const std::vector<std::filesystem::path>& folders, pid_t job) {
+  std::vector<RunningJob> jobs;
+  jobs.push_back(choose(find_jobs(folders), std::to_string(job)));
+  JobUsage usage = measure(jobs).front();
+  if (usage.others.host.empty()) usage.others.host = host_name();
+  return to_json(reports_of(usage)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace acc::launcher

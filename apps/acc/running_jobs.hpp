@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,5 +30,12 @@ void ask_other_nodes(std::vector<RunningJob>& jobs);
 
 /// Adds what they answer, which takes a second at most if nodes are lost. A job that does not answer says so.
 void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage);
+
+/// The jobs with the resource use of all their ranks, which takes 200 ms, and longer for other nodes.
+std::vector<JobUsage> measure(std::vector<RunningJob>& jobs);
+
+/// to_json(NodeReports) of all nodes of the job of this process, for a viewer on another machine. Throws
+/// Error{usage} if there is none below `folders`.
+std::string reports_of_job(const std::vector<std::filesystem::path>& folders, pid_t job);
 
 }  // namespace acc::launcher

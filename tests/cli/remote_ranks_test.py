@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""remote_ranks_test.py ACC: in a job of three nodes `acc ps` shows the ranks of all on each of them, and its own where the node that
+"""remote_ranks_test.py ACC: in a job of three nodes, and in one of two hosts on the machine that started it, `acc ps` shows the ranks of all on each of them, and its own where the node that
 leads does not answer. Where the nodes meet in a file, the ranks of each node alone are shown, and why."""
 
 import contextlib
@@ -33,19 +33,21 @@ open(sys.argv[1] + "/end").read()
 class Job:
     """Nodes of one job on this machine, each with two ranks. Use as a context manager, which ends them."""
 
-    def __init__(self, nodes, *flags):
+    def __init__(self, nodes, *flags, ranks=None):
         self.folder = tempfile.TemporaryDirectory(prefix="acc-remote-")
         self.path = pathlib.Path(self.folder.name)
         (self.path / "worker.py").write_text(WORKER)
         for pipe in ("begun", "end"):
             os.mkfifo(self.path / pipe)
         self.begun = open(os.open(self.path / "begun", os.O_RDWR), "rb", buffering=0)
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
+        # In place of ssh: all hosts are this machine.
+        (self.path / "rsh").write_text('shift; exec sh -c "$*"')
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", "ACC_RSH": f"sh {self.path}/rsh"}
         self.nodes = [
             subprocess.Popen([ACC, "run", *(flag.format(node=node, folder=self.path) for flag in flags), "--nproc-per-node", "2",
                               "--python", sys.executable, self.path / "worker.py", self.path],
                              env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for node in range(nodes)]
-        for _ in range(2 * nodes):
+        for _ in range(ranks or 2 * nodes):
             self.begun.read(1)
 
     def __enter__(self):
@@ -105,11 +107,26 @@ def check_a_file_has_own_ranks(job):
     assert table[-1] == "  2 ranks on other machines: the nodes meet in a file", table
 
 
+def check_client_shows_all_hosts(job):
+    shown = job.shown(0)
+    assert shown["hosts"] == 2 and shown["ranks"] == [] and shown["nodes_problem"] is None, shown
+    ranks = {rank["rank"]: rank["progress"]["steps"] for node in shown["nodes"] for rank in node["ranks"]}
+    assert ranks == {0: 1, 1: 2, 2: 3, 3: 4}, shown
+    table = job.ps(0).splitlines()
+    assert "  on 2 hosts  " in table[0] and [line.split()[0] for line in table[2:]] == ["0", "1", "2", "3"], table
+    logs = subprocess.run([ACC, "logs", str(job.nodes[0].pid)], stderr=subprocess.PIPE, text=True)
+    assert logs.returncode == 2 and "its ranks run on other hosts" in logs.stderr, logs
+    subprocess.run([ACC, "stop", str(job.nodes[0].pid)], check=True, stderr=subprocess.DEVNULL)
+    assert job.nodes[0].wait(60) != 0
+
+
 if __name__ == "__main__":
     static = ["--nnodes", "3", "--node-rank", "{node}", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
     in_file = ["--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", "{folder}/meeting",
                "--rdzv-id", "remote-ranks"]
-    with Job(3, *static) as three, Job(2, *in_file) as two:
+    with Job(3, *static) as three, Job(2, *in_file) as two, \
+            Job(1, "--hosts", "a,b", ranks=4) as client:
         check_all_ranks_are_shown(three)
         check_lost_leader_blocks_nobody(three)
         check_a_file_has_own_ranks(two)
+        check_client_shows_all_hosts(client)

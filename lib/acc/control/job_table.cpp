@@ -124,6 +124,12 @@ std::string import_line(const ImportView& importing, std::chrono::system_clock::
                      importing.pid);
 }
 
+std::string progress_of_job(const JobView& job) {
+  if (job.hosts > 0) return "on " + pluralize(static_cast<std::uint64_t>(job.hosts), "host");
+  const std::string node = job.rendezvous.empty() ? "" : "  node " + job.rendezvous;
+  return fmt::format("restarts {} of {}{}", job.attempt, job.max_restarts, node);
+}
+
 std::string cut(const std::string& line, int width) {
   return cut_characters(printable(line), static_cast<std::size_t>(width)) + "\n";
 }
@@ -136,10 +142,9 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
   for (const JobUsage& one : jobs) {
     const JobView& job = one.job;
     const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
-    const std::string node = job.rendezvous.empty() ? "" : "  node " + job.rendezvous;
     const std::string head =
-        fmt::format("{}  run id {}  up {}  restarts {} of {}{}  {}", job.id, job.run_id,
-                    short_duration(uptime), job.attempt, job.max_restarts, node, join(job.command, " "));
+        fmt::format("{}  run id {}  up {}  {}  {}", job.id, job.run_id, short_duration(uptime),
+                    progress_of_job(job), join(job.command, " "));
     if (!text.empty()) text += "\n";
     text += cut(head, width);
     if (job.importing) text += cut(import_line(*job.importing, now), width);
@@ -160,6 +165,28 @@ nlohmann::json job_list(const std::vector<JobUsage>& jobs) {
     list.push_back(std::move(job));
   }
   return list;
+}
+
+NodeReports reports_of(const JobUsage& job) {
+  const auto text_of = [](const std::vector<RankView>& ranks, const std::vector<RankUsage>& usage) {
+    return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  NodeReports reports = {.reason = job.others.reason};
+  reports.nodes.push_back({.node_rank = job.others.node_rank,
+                           .host = job.others.host,
+                           .workers = static_cast<int>(job.job.ranks.size()),
+                           .age = std::chrono::milliseconds(0),
+                           .ranks = text_of(job.job.ranks, job.ranks)});
+  for (const NodeView& node : job.others.nodes) {
+    reports.nodes.push_back({.node_rank = node.node_rank,
+                             .host = node.host,
+                             .workers = node.workers,
+                             .problem = node.problem,
+                             .age = node.age,
+                             .ranks = text_of(node.ranks, node.usage)});
+  }
+  std::ranges::stable_sort(reports.nodes, {}, &NodeReport::node_rank);
+  return reports;
 }
 
 std::string section_text(const ProgressView& progress) {

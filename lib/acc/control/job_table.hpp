@@ -27,6 +27,9 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
 /// The output of `acc ps --json`: to_json(JobView) with the resource use of each rank.
 nlohmann::json job_list(const std::vector<JobUsage>& jobs);
 
+/// All nodes of a job for a viewer on another machine: this one is among the others.
+NodeReports reports_of(const JobUsage& job);
+
 /// What a rank is doing: `data`, from a second on `data 3s`; in a collective, its name.
 std::string section_text(const ProgressView& progress);
 

@@ -130,6 +130,7 @@ json to_json(const JobView& job) {
           {"command", job.command},
           {"folder", job.folder.string()},
           {"rendezvous", job.rendezvous},
+          {"hosts", job.hosts},
           {"importing", import_to_json(job.importing)},
           {"ranks", ranks}};
 }
@@ -146,6 +147,7 @@ JobView job_view_from_json(const json& in) try {
               .command = in.at("command"),
               .folder = in.at("folder").get<std::string>(),
               .rendezvous = in.value("rendezvous", ""),
+              .hosts = in.value("hosts", 0),
               .importing = import_from_json(in.value("importing", json()))};
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
   return job;

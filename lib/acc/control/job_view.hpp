@@ -87,9 +87,14 @@ struct JobView {
   std::filesystem::path folder = {};
   /// State of this node in the rendezvous: `searching`, `connected`, ...; empty in a job of one node.
   std::string rendezvous = {};
+  /// Of the client of `--hosts`, which has no ranks of its own: on how many hosts the job runs; else 0.
+  int hosts = 0;
   /// Workers start when it is over.
   std::optional<ImportView> importing = {};
   std::vector<RankView> ranks = {};
+
+  /// Other nodes may have ranks of it, too.
+  bool has_other_nodes() const { return hosts > 0 || !rendezvous.empty(); }
 
   bool operator==(const JobView&) const = default;
 };

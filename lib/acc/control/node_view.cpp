@@ -87,7 +87,7 @@ void read_ranks(NodeView& node, const std::string& text) {
 }
 
 std::string problem_of(const json& in, const NodeView& node) {
-  if (in.at("is_older")) return "it runs an older acc";
+  if (const std::string problem = in.at("problem"); !problem.empty()) return printable(problem);
   if (!node.age) return "it does not answer";
   return in.at("is_left_out") ? "the answer would be too long" : "";
 }
@@ -137,16 +137,21 @@ json to_json(const NodeReports& reports) {
     nodes.push_back({{"node_rank", node.node_rank},
                      {"host", node.host},
                      {"workers", node.workers},
-                     {"is_older", node.is_older},
+                     {"problem", node.problem},
                      {"age_seconds", seconds_of(node.age)},
                      {"is_left_out", is_left_out},
                      {"ranks", is_left_out ? std::string() : node.ranks}});
   }
-  return {{"host", reports.host}, {"reason", reports.reason}, {"nodes", std::move(nodes)}};
+  return {{"host", reports.host},
+          {"node_rank", reports.node_rank},
+          {"reason", reports.reason},
+          {"nodes", std::move(nodes)}};
 }
 
 OtherNodes other_nodes_from_json(const json& reports) try {
-  OtherNodes others{.host = reports.at("host"), .reason = reports.at("reason")};
+  OtherNodes others{.host = printable(reports.at("host").get<std::string>()),
+                    .node_rank = reports.at("node_rank"),
+                    .reason = printable(reports.at("reason").get<std::string>())};
   for (const json& node : reports.at("nodes")) others.nodes.push_back(node_from_json(node));
   return others;
 } catch (const json::exception&) {
@@ -177,6 +182,7 @@ std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& 
       lines.push_back(fmt::format("{} on {}: {}", pluralize(static_cast<std::uint64_t>(node.workers), "rank"),
                                   node.host, node.problem));
   }
+  if (job.hosts > 0 && !others.reason.empty()) return {"its ranks are not known: " + others.reason};
   if (known >= all) return lines;
   const std::string reason = others.reason.empty() ? "no acc runs there" : others.reason;
   lines.push_back(fmt::format("{} on other machines: {}", pluralize(all - known, "rank"), reason));

@@ -21,8 +21,8 @@ struct NodeReport {
   int node_rank = 0;
   std::string host = {};
   int workers = 0;
-  /// It runs an older acc, which reports nothing.
-  bool is_older = false;
+  /// Why its ranks are not known, for the user; empty: they are, or it has not answered.
+  std::string problem = {};
   /// Since it has reported; absent: it has not.
   std::optional<std::chrono::milliseconds> age = {};
   /// The text of to_json(ranks, usage), as that node has sent it; empty: it could not say.
@@ -31,8 +31,9 @@ struct NodeReport {
 
 /// What the agent of a job answers when it is asked for the other nodes.
 struct NodeReports {
-  /// This machine's name.
+  /// This machine's name, and its rank among the nodes.
   std::string host = {};
+  int node_rank = 0;
   /// Why other nodes are not shown, for the user; empty: they are.
   std::string reason = {};
   std::vector<NodeReport> nodes = {};
@@ -60,6 +61,7 @@ struct NodeView {
 struct OtherNodes {
   /// As in NodeReports.
   std::string host = {};
+  int node_rank = 0;
   std::string reason = {};
   /// By node rank.
   std::vector<NodeView> nodes = {};

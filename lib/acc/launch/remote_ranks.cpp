@@ -13,7 +13,9 @@ RemoteRanks::RemoteRanks(boost::asio::io_context& loop, RemoteRanksParts parts, 
     : parts_(std::move(parts)), times_(times), wait_(loop), pause_(loop) {}
 
 void RemoteRanks::report(const Event& event) {
-  if (!std::holds_alternative<AttemptStarted>(event)) return;
+  const auto* attempt = std::get_if<AttemptStarted>(&event);
+  if (attempt == nullptr) return;
+  node_rank_ = attempt->round.machine_rank;
   nodes_.clear();
   asked_.reset();
   if (is_asking_) finish();
@@ -89,13 +91,11 @@ void RemoteRanks::finish() {
 }
 
 NodeReports RemoteRanks::reports() const {
-  NodeReports reports = {.host = parts_.host, .reason = reason_};
+  NodeReports reports = {.host = parts_.host, .node_rank = node_rank_, .reason = reason_};
   for (const auto& [rank, node] : nodes_) {
-    NodeReport& report = reports.nodes.emplace_back(NodeReport{.node_rank = rank,
-                                                               .host = node.peer.host,
-                                                               .workers = node.peer.workers,
-                                                               .is_older = !node.peer.reports,
-                                                               .ranks = node.ranks});
+    NodeReport& report = reports.nodes.emplace_back(NodeReport{
+        .node_rank = rank, .host = node.peer.host, .workers = node.peer.workers, .ranks = node.ranks});
+    if (!node.peer.reports) report.problem = "it runs an older acc";
     if (node.reported)
       report.age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *node.reported);
   }

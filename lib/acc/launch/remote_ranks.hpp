@@ -84,6 +84,8 @@ class RemoteRanks : public Reporter {
   /// By node rank.
   std::map<int, Node> nodes_ = {};
   std::string reason_ = {};
+  /// Of this node.
+  int node_rank_ = 0;
   /// The other nodes are asked, and the coordinator has said which they are.
   bool is_asking_ = false;
   bool is_listed_ = false;

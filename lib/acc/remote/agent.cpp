@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/running_clock.hpp"
+#include "acc/base/subprocess/child_answer.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
@@ -49,6 +51,8 @@ constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
 constexpr int kMaxPortsTried = 1000;
 constexpr std::uint16_t kDefaultPort = 29500;
 constexpr auto kEndOfStreams = std::chrono::seconds(1);
+// A driver may block for longer.
+constexpr auto kMeasureTimeout = std::chrono::seconds(5);
 // More than a pipe holds, but not without limit: another process may never cease to write.
 constexpr int kMaxLastReads = 32;
 
@@ -97,6 +101,8 @@ class HostAgent {
   void on_spec(const std::string& text);
   void on_start(const std::string& text);
   void on_signal(const std::string& text);
+  void on_look();
+  void reap_lookers() const;
   void refuse(ErrorKind kind, std::vector<Problem> problems);
   void start_job();
   [[noreturn]] static void be_job(const HostJob& job, const JobSpec& spec, int log);
@@ -116,6 +122,7 @@ class HostAgent {
   stream_descriptor out_{loop_};
   RunningTimer alive_{loop_};
   RunningTimer last_output_{loop_};
+  ChildAnswer looker_{loop_};
   std::array<char, std::size_t{64} << 10U> in_buffer_ = {};
   FrameReader frames_{false};
   FrameReader log_frames_{false};
@@ -170,6 +177,8 @@ void HostAgent::on_frame(const Frame& frame) {
       return on_start(frame.payload);
     case FrameKind::signal:
       return on_signal(frame.payload);
+    case FrameKind::look:
+      return on_look();
     case FrameKind::pause:
       paused_ = true;
       return;
@@ -224,6 +233,25 @@ void HostAgent::on_signal(const std::string& text) {
   const auto signal = parse_integer(text);
   if (process_ && !code_ && signal && *signal > 0 && *signal < NSIG)
     ::kill(process_->id(), static_cast<int>(*signal));
+}
+
+// In a child, since it waits for other nodes and for drivers.
+void HostAgent::on_look() {
+  if (!process_ || code_ || looker_.is_waiting() || !job_.reports) return;
+  reap_lookers();
+  looker_.ask([this, job = process_->id()](int to) { write_all(to, job_.reports(*spec_, job)); },
+              kMeasureTimeout,
+              [this](const ChildAnswer::Answer& answer) { send(FrameKind::reports, answer.text); });
+}
+
+// Leaves the job's own status to its handler.
+void HostAgent::reap_lookers() const {
+  siginfo_t ended = {};
+  while (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0 &&
+         ended.si_pid != process_->id()) {
+    ::waitpid(ended.si_pid, nullptr, 0);
+    ended = {};
+  }
 }
 
 // In the child: the loop's descriptors are closed before anything else runs.

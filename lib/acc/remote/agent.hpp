@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
+#include <string>
 
 #include "acc/remote/job_spec.hpp"
 
@@ -16,6 +19,8 @@ struct HostJob {
   /// Runs this node's part of the job, in a process of its own with the job's environment and folder. Returns
   /// the exit code.
   std::function<int(const JobSpec&)> run = {};
+  /// The ranks of all nodes, of the job of this process: to_json(NodeReports). Called in a child.
+  std::function<std::string(const JobSpec&, pid_t job)> reports = {};
 };
 
 /// The far side of `acc launch --hosts` (`acc agent`): reads what to run on standard input, runs it, and

@@ -16,10 +16,14 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/control_server.hpp"
+#include "acc/control/job_file.hpp"
+#include "acc/control/node_view.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/remote/frames.hpp"
@@ -35,6 +39,9 @@ using boost::system::error_code;
 constexpr std::size_t kMaxConnecting = 32;
 // How much longer than the grace period of the workers the hosts have to end by themselves.
 constexpr auto kMargin = std::chrono::seconds(5);
+
+// Longer than a host waits for the other nodes, shorter than a viewer waits.
+constexpr auto kLookTimeout = std::chrono::milliseconds(1800);
 
 enum class HostState { waiting, connecting, ready, running, ended };
 constexpr std::size_t kHostStates = 5;
@@ -89,6 +96,12 @@ class Client {
   void report_lost_output();
   void drop_output();
   void finish();
+  JobHandlers job_handlers();
+  JobView view() const;
+  void look(std::function<void(const nlohmann::json&)> answer);
+  void answer_lookers(const NodeReports& reports) { answer_lookers(to_json(reports)); }
+  void answer_lookers(const nlohmann::json& reports);
+  void on_reports(const std::string& payload);
   void say(log::Level level, const std::string& text) { log::write(level, text); }
   int exit_code_of_job() const;
   std::size_t& count(HostState state) { return in_state_.at(static_cast<std::size_t>(state)); }
@@ -105,7 +118,13 @@ class Client {
   asio::signal_set signals_;
   RunningTimer beat_;
   RunningTimer grace_;
+  RunningTimer look_timeout_;
   std::vector<HostRun> hosts_ = {};
+  /// Present while the job runs.
+  std::optional<ControlServer> control_ = {};
+  std::chrono::system_clock::time_point begun_ = {};
+  /// Those who wait for the ranks of all nodes.
+  std::vector<std::function<void(const nlohmann::json&)>> lookers_ = {};
   std::array<std::size_t, kHostStates> in_state_ = {};
   /// The first that still waits.
   std::size_t next_ = 0;
@@ -126,7 +145,8 @@ Client::Client(const RemoteJob& job)
       out_(loop_, STDOUT_FILENO, sink_handlers(true)),
       signals_(loop_),
       beat_(loop_),
-      grace_(loop_) {
+      grace_(loop_),
+      look_timeout_(loop_) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_.emplace(loop_, STDERR_FILENO, sink_handlers(false));
   for (const JobHost& host : job.hosts) hosts_.push_back({.host = host});
   count(HostState::waiting) = hosts_.size();
@@ -184,7 +204,9 @@ int Client::run() {
     if (stop_signal_) return 128 + *stop_signal_;
     fail_start();
   }
-  return exit_code_of_job();
+  const int code = exit_code_of_job();
+  if (control_) control_->end(code);
+  return code;
 }
 
 int Client::exit_code_of_job() const {
@@ -244,6 +266,8 @@ void Client::on_frame(std::size_t index, const Frame& frame) {
       if (repeats_.is_new(frame.payload, static_cast<int>(index)))
         err().announce(with_host(printable(frame.payload), run.host.name));
       return;
+    case FrameKind::reports:
+      return on_reports(frame.payload);
     case FrameKind::exit:
       run.code = parse_exit_code(frame.payload);
       return;
@@ -306,6 +330,62 @@ void Client::start() {
     set_state(run, HostState::running);
     run.connection->send(FrameKind::start, to_json(order));
   }
+  if (job_.in_order) return;
+  begun_ = std::chrono::system_clock::now();
+  control_.emplace(loop_, runtime_folders(job_.environment, ::geteuid()), view().id, job_handlers());
+}
+
+// The client as a job without ranks of its own, which shows those of all hosts.
+JobHandlers Client::job_handlers() {
+  return {.view = [this] { return view(); },
+          .stop =
+              [this](bool now) {
+                stop(SIGTERM);
+                if (now) stop(SIGTERM);
+              },
+          .output = [](int) -> const OutputRing* { return nullptr; },
+          .history = [](int) -> std::optional<StepHistory> { return std::nullopt; },
+          .write_stacks =
+              [](const Descriptor& to) {
+                write_all(to.get(), "its ranks run on other hosts, where acc ps --stacks shows them\n");
+              },
+          .nodes = [this](auto answer) { look(std::move(answer)); }};
+}
+
+JobView Client::view() const {
+  return {.id = job_id(job_.command, ::getpid()),
+          .pid = ::getpid(),
+          .agent = ::getpid(),
+          .run_id = job_.run_id,
+          .world_size = all_slots_.value_or(0),
+          .started = begun_,
+          .command = job_.command,
+          .folder = job_.spec.folder,
+          .hosts = static_cast<int>(hosts_.size())};
+}
+
+// The first host is where the node runs that leads; if it has ended, another one asks the node that does.
+void Client::look(std::function<void(const nlohmann::json&)> answer) {
+  lookers_.push_back(std::move(answer));
+  if (lookers_.size() > 1) return;
+  const auto run = std::ranges::find(hosts_, HostState::running, &HostRun::state);
+  if (run == hosts_.end()) return answer_lookers(NodeReports{.reason = "all hosts have ended"});
+  run->connection->send(FrameKind::look);
+  look_timeout_.expires_after(kLookTimeout);
+  look_timeout_.async_wait([this, host = run->host.name](error_code error) {
+    if (!error) answer_lookers(NodeReports{.reason = host + " does not answer"});
+  });
+}
+
+void Client::on_reports(const std::string& payload) {
+  const nlohmann::json reports = nlohmann::json::parse(payload, nullptr, false);
+  if (!reports.is_object()) return answer_lookers(NodeReports{.reason = "a host cannot read them"});
+  answer_lookers(reports);
+}
+
+void Client::answer_lookers(const nlohmann::json& reports) {
+  look_timeout_.cancel();
+  for (const auto& answer : std::exchange(lookers_, {})) answer(reports);
 }
 
 void Client::lose(HostRun& run) {

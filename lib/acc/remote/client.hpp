@@ -23,6 +23,8 @@ struct RemoteJob {
   /// Of ssh.
   Environment environment = {};
   std::string run_id = {};
+  /// The program and its arguments, as `acc ps` shows them.
+  std::vector<std::string> command = {};
   /// The job goes on when a host is lost (`--nnodes MIN:MAX`).
   bool survives_loss = false;
   /// How long a host may be silent. It bears the silence of the client for a third longer, so that the client

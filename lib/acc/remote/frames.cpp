@@ -18,7 +18,7 @@ constexpr std::string_view kGreeting = "\nacc agent speaks\n";
 }
 
 bool is_kind(char c) {
-  return std::string_view("SGKPREoelXH").find(c) != std::string_view::npos;
+  return std::string_view("SGKPQREoelNXH").find(c) != std::string_view::npos;
 }
 
 std::size_t size_at(std::string_view head) {

@@ -17,12 +17,14 @@ enum class FrameKind : char {
   start = 'G',   ///< StartOrder: all hosts are ready
   signal = 'K',  ///< the number of a signal for the job
   pause = 'P',   ///< the client is stopped (Ctrl-Z) and will be silent
+  look = 'Q',    ///< somebody looks at the job there: `reports` follows
   // From the agent.
   ready = 'R',    ///< HostReady
   refused = 'E',  ///< Refusal: the job cannot start here; the agent ends
   out = 'o',      ///< standard output of the workers
   err = 'e',      ///< standard error of the workers
   log = 'l',      ///< lines of acc itself
+  reports = 'N',  ///< the ranks of all nodes: to_json(NodeReports); empty: they could not be read
   exit = 'X',     ///< the exit code of acc there; the last frame
   // Both send it, so each notices when the other is silent.
   heartbeat = 'H',

@@ -235,6 +235,7 @@ std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_cloc
   std::string text = fmt::format("{} {}  up {}", is_folded ? "+" : "-", job.id, short_duration(uptime));
   if (job.max_restarts > 0) text += fmt::format("  restarts {} of {}", job.attempt, job.max_restarts);
   if (!job.rendezvous.empty()) text += "  node " + job.rendezvous;
+  if (job.hosts > 0) text += "  on " + pluralize(static_cast<std::uint64_t>(job.hosts), "host");
   if (job.importing) text += "  " + to_string(*job.importing);
   if (!one.missing.empty()) text += "  [" + join(one.missing, "; ") + "]";
   if (is_folded)

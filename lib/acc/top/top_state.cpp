@@ -202,6 +202,12 @@ void TopState::fold() {
   }
 }
 
+// A client of --hosts has no ranks of its own.
+bool TopState::is_elsewhere(const std::string& id) const {
+  return std::ranges::any_of(reading_.jobs,
+                             [&](const TopJob& job) { return job.job.id == id && job.job.hosts > 0; });
+}
+
 const TopRank* TopState::selected_rank() const {
   for (const TopLine& line : lines()) {
     if (is_selected(line)) return line.rank;
@@ -224,6 +230,10 @@ std::optional<TopAction> TopState::act(const KeyPress& press) {
   if (const TopRank* rank = selected_rank(); rank != nullptr && rank->is_remote) {
     notice_ = fmt::format("rank {} is on {}: acc top has its output, stacks and gdb there", rank->view.rank,
                           rank->host);
+    return std::nullopt;
+  }
+  if (is_elsewhere(selected_job_)) {
+    notice_ = selected_job_ + " runs on other hosts: acc top has its output and stacks there";
     return std::nullopt;
   }
   if (is_logs) return action(TopAction::Kind::logs);

@@ -141,6 +141,7 @@ class TopState {
   TopAction action(TopAction::Kind kind) const;
   std::optional<TopAction> act(const KeyPress& press);
   const TopRank* selected_rank() const;
+  bool is_elsewhere(const std::string& id) const;
   bool matches(const TopJob& job, const TopRank& rank) const;
   std::vector<const TopRank*> sorted_ranks(const TopJob& job) const;
 

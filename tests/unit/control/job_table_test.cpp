@@ -121,6 +121,22 @@ TEST_CASE("job_table: ranks of other nodes are among those of this one, with the
   CHECK(job_list({usage})[0]["nodes"].empty());
 }
 
+TEST_CASE("job_table: another machine is shown all nodes, this one among them", "[control]") {
+  JobUsage usage = training();
+  usage.others = {.host = "b",
+                  .node_rank = 1,
+                  .nodes = {{.node_rank = 0, .host = "a", .workers = 1, .problem = "it does not answer"}}};
+  const JobView client = {.id = "train-7", .world_size = 3, .command = {"train.py"}, .hosts = 2};
+  JobUsage shown = {.job = client, .others = other_nodes_from_json(to_json(reports_of(usage)))};
+  CHECK(job_table({shown}, {}, 200) ==
+        "train-7  run id   up 0s  on 2 hosts  train.py\n"
+        "  RANK  HOST  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"
+        "  0     b     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
+        "  1     b     1      13   exit code 0  -      -     -        -        -\n"
+        "  1 rank on a: it does not answer\n");
+  CHECK(job_list({shown})[0]["hosts"] == 2);
+}
+
 TEST_CASE("job_table: shows what --preload imports, and for how long", "[control]") {
   const auto now = std::chrono::system_clock::time_point(1000s);
   JobUsage usage = training();

@@ -22,6 +22,7 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
       .command = {"python", "train.py"},
       .folder = "/data",
       .rendezvous = "connected",
+      .hosts = 2,
       .importing = ImportView{.pid = 14,
                               .pid_inside = 2,
                               .module = "torch",

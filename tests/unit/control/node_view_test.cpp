@@ -57,7 +57,8 @@ TEST_CASE("node_view: a node that cannot be shown with its ranks says why", "[co
     return node.problem;
   };
   const NodeReport good = report_of(text_of({kRank}));
-  CHECK(problem(good, [](NodeReport& node) { node.is_older = true; }) == "it runs an older acc");
+  CHECK(problem(good, [](NodeReport& node) { node.problem = "it runs an older acc"; }) ==
+        "it runs an older acc");
   CHECK(problem(good, [](NodeReport& node) { node.age.reset(); }) == "it does not answer");
   for (const std::string text : {"", "[", "{}x", "[1]", R"([{"rank": "x"}])", "[[]]"})
     CHECK(problem(good, [&](NodeReport& node) { node.ranks = text; }) == "its answer cannot be read");
@@ -106,11 +107,14 @@ TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]"
         Lines{"6 ranks on other machines: torchrun hosts the job"});
   CHECK(lines_of_missing({.world_size = 2, .ranks = job.ranks}, {.reason = "the nodes meet in a file"})
             .empty());
+  CHECK(lines_of_missing({.hosts = 2}, {.reason = "a does not answer"}) ==
+        Lines{"its ranks are not known: a does not answer"});
 }
 
 TEST_CASE("node_view: an answer of another form is an error", "[control]") {
   CHECK_THROWS_AS(other_nodes_from_json(json::object()), acc::Error);
-  CHECK_THROWS_AS(other_nodes_from_json({{"host", 1}, {"reason", ""}, {"nodes", {1}}}), acc::Error);
+  CHECK_THROWS_AS(other_nodes_from_json({{"host", 1}, {"node_rank", 0}, {"reason", ""}, {"nodes", {1}}}),
+                  acc::Error);
 }
 
 }  // namespace node_view_test

@@ -67,7 +67,7 @@ TEST_CASE("remote_ranks: who looks gets what all nodes say anew", "[launch]") {
   CHECK(viewer.answers[0]["host"] == "a");
   CHECK(nodes[0]["ranks"] == "[]");
   CHECK(nodes[0]["age_seconds"].is_number());
-  CHECK(nodes[1]["is_older"] == true);
+  CHECK(nodes[1]["problem"] == "it runs an older acc");
   CHECK(nodes[1]["host"] == "c");
 }
 

@@ -132,6 +132,21 @@ void begin(AgentProcess& agent, const JobSpec& spec = spec_of()) {
 
 }  // namespace
 
+TEST_CASE("agent: shows the ranks of its job to who looks, and has its exit code still", "[remote]") {
+  HostJob job = job_of(wait_for_ever);
+  job.reports = [](const JobSpec&, pid_t process) { return ::kill(process, 0) == 0 ? "[]" : "no job"; };
+  AgentProcess agent(job);
+  agent.send(FrameKind::look);  // nothing runs
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  for (int i = 0; i < 3; ++i) {
+    agent.send(FrameKind::look);
+    CHECK(agent.next(FrameKind::reports).payload == "[]");
+  }
+  agent.send(FrameKind::signal, std::to_string(SIGTERM));
+  CHECK(agent.next(FrameKind::exit).payload == "143");
+}
+
 TEST_CASE("agent: runs a job with its place, and passes on output and exit code", "[remote]") {
   AgentProcess agent(job_of([](const JobSpec& spec) {
     const acc::Engine& engine = spec.host.engine;

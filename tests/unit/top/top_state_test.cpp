@@ -214,6 +214,15 @@ TEST_CASE("top_state: those that others wait for in a collective are marked", "[
   CHECK(awaited().empty());
 }
 
+TEST_CASE("top_state: a client of --hosts has no logs, and can be stopped", "[top]") {
+  TopJob job = job_of("client", 0);
+  job.job.hosts = 2;
+  TopState state = showing({job});
+  for (const char* key : {"l", "t", "d"}) CHECK_FALSE(type(state, key));
+  CHECK(state.notice() == "client runs on other hosts: acc top has its output and stacks there");
+  CHECK(type(state, "xy") == TopAction{.kind = TopAction::Kind::stop, .job = "client"});
+}
+
 TEST_CASE("top_state: ranks of all nodes are in order, and those of others have no logs here", "[top]") {
   JobUsage usage;
   usage.job = {.id = "a", .world_size = 4, .ranks = {{.rank = 1, .pid = 7}}};
