@@ -22,10 +22,10 @@ inline NodeHealth healthy_node(int rank) {
                   .free_memory_bytes = 200 * kGiB,
                   .log_folder = "/tmp",
                   .free_disk_bytes = 50 * kGiB,
-                  .meeting = {.name = "node0", .found = {.addresses = {"10.0.0.10"}}},
+                  .meeting = {.name = "node0", .lookup = {.addresses = {"10.0.0.10"}}},
                   .address = "10.0.0.1" + std::to_string(rank),
                   .port = 4000};
-  node.own_name = ResolvedName{.name = node.host, .found = {.addresses = {node.address}}};
+  node.own_name = ResolvedName{.name = node.host, .lookup = {.addresses = {node.address}}};
   for (int index = 0; index < 2; ++index) {
     node.gpus.push_back({.gpu = {.index = index,
                                  .name = "H100",

@@ -139,23 +139,23 @@ auto readable(const std::optional<std::string>& value, const Decode& decode)
 }
 
 // For rank 0.
-NodeCheckResult full_result(const Observations& seen, const std::vector<Finding>& findings) {
+NodeCheckResult full_result(const Observations& observations, const std::vector<Finding>& findings) {
   NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty()};
-  if (!result.passed) result.summary = refusal_text(findings, seen.num_nodes);
-  result.text = preflight_text(seen, findings);
-  result.json = preflight_json(seen, findings);
+  if (!result.passed) result.summary = refusal_text(findings, observations.num_nodes);
+  result.text = preflight_text(observations, findings);
+  result.json = preflight_json(observations, findings);
   return result;
 }
 
 /// What one node does in the exchange.
 class Exchange {
  public:
-  Exchange(asio::io_context& loop, Store& store, const NodeCheckJob& job, NodeHealth own,
+  Exchange(asio::io_context& loop, Store& store, const NodeCheckJob& job, NodeHealth health,
            ExchangeLimits limits, Clock::time_point began)
       : loop_(loop),
         store_(store),
         job_(job),
-        own_(std::move(own)),
+        health_(std::move(health)),
         limits_(limits),
         began_(began),
         names_(job.attempt),
@@ -167,8 +167,8 @@ class Exchange {
 
  private:
   asio::awaitable<NodeCheckResult> run() {
-    own_.port = probe_.port();
-    store_.set(names_.health(rank()), probe_.token() + encode(own_));
+    health_.port = probe_.port();
+    store_.set(names_.health(rank()), probe_.token() + encode(health_));
     if (rank() == 0) co_await collect_health();
     const auto text = co_await of_first(names_.peers(), limits_.self);
     if (!text) co_return lost("who takes part");
@@ -200,7 +200,7 @@ class Exchange {
 
   NodeCheckResult lost(const char* what) const {
     const std::string summary =
-        fmt::format("the preflight failed: {} was not told {} by rank 0 in time", own_.host, what);
+        fmt::format("the preflight failed: {} was not told {} by rank 0 in time", health_.host, what);
     return {.passed = false, .clean = false, .summary = summary};
   }
 
@@ -222,47 +222,46 @@ class Exchange {
                                                                     std::string (KeyNames::*key)(int) const,
                                                                     milliseconds work) {
     Keys keys;
-    for (const int one : ranks) keys.push_back((names_.*key)(one));
+    for (const int node_rank : ranks) keys.push_back((names_.*key)(node_rank));
     std::vector<std::optional<std::string>> values;
     if (auto all = co_await present(store_, keys, work + limits_.step)) {
       values.assign(all->begin(), all->end());
     } else {
-      for (const std::string& one : keys) values.push_back(co_await value_now(store_, one));
+      for (const std::string& name : keys) values.push_back(co_await value_now(store_, name));
     }
     co_return values;
   }
 
   asio::awaitable<void> collect_health() {
     const auto values = co_await of_nodes(all_nodes(), &KeyNames::health, limits_.self);
-    seen_.num_nodes = num_nodes();
+    observations_.num_nodes = num_nodes();
     std::vector<PeerAddress> peers;
     const std::size_t token = probe_.token().size();
-    for (int one = 0; one < num_nodes(); ++one) {
-      const auto& value = values.at(static_cast<std::size_t>(one));
+    for (int node_rank = 0; node_rank < num_nodes(); ++node_rank) {
+      const auto& value = values.at(static_cast<std::size_t>(node_rank));
       const auto node =
           readable(value, [&](const std::string& text) { return decode_health(text.substr(token)); });
-      if (!node || node->rank != one) continue;
-      seen_.nodes.push_back(*node);
-      peers.push_back({one, node->address, node->port, value->substr(0, token)});
+      if (!node || node->rank != node_rank) continue;
+      observations_.nodes.push_back(*node);
+      peers.push_back({node_rank, node->address, node->port, value->substr(0, token)});
     }
     store_.set(names_.peers(), encode_peers(peers));
   }
 
   asio::awaitable<void> connect_all() {
     // Beginning with the next rank, so that not all nodes connect to the same one at once.
-    std::vector<PeerAddress> others;
+    std::vector<PeerAddress> peers;
     for (const PeerAddress& peer : peers_)
-      if (peer.rank != rank()) others.push_back(reachable(peer));
-    std::ranges::stable_sort(others, {}, [&](const PeerAddress& peer) {
-      return (peer.rank - rank() + num_nodes()) % num_nodes();
-    });
+      if (peer.rank != rank()) peers.push_back(reachable(peer));
+    std::ranges::stable_sort(
+        peers, {}, [&](const PeerAddress& peer) { return (peer.rank - rank() + num_nodes()) % num_nodes(); });
     std::vector<ConnectionCheck> connections;
     asio::steady_timer all_done(loop_, Clock::time_point::max());
     std::size_t next = 0;
-    int running = std::min(kParallel, static_cast<int>(others.size()));
+    int running = std::min(kParallel, static_cast<int>(peers.size()));
     const auto connect_some = [&]() -> asio::awaitable<void> {
-      while (next < others.size()) {
-        const PeerAddress& peer = others[next++];
+      while (next < peers.size()) {
+        const PeerAddress& peer = peers[next++];
         connections.push_back(co_await probe_.connect(peer));
       }
       if (--running == 0) all_done.cancel();
@@ -283,28 +282,29 @@ class Exchange {
 
   // Rank 0 may know itself by a loopback address only: the others use the one that its name has for them.
   PeerAddress reachable(PeerAddress peer) const {
-    const auto& meeting = own_.meeting.found.addresses;
+    const auto& meeting = health_.meeting.lookup.addresses;
     if (peer.rank == 0 && is_loopback(peer.address) && !meeting.empty()) peer.address = meeting.front();
     return peer;
   }
 
-  // Adds what each node that takes part reports to `all`, and those that do not report to the silent ones.
-  template <typename One>
+  // Adds the reports of the nodes that take part to `reports`, and those that do not report to the silent
+  // ones.
+  template <typename Report>
   void add_reports(const std::vector<std::optional<std::string>>& values,
-                   std::vector<One> (*decode)(std::string_view), std::vector<One>& all) {
+                   std::vector<Report> (*decode)(std::string_view), std::vector<Report>& reports) {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       auto reported = readable(values.at(i), decode);
       if (reported)
-        std::ranges::move(*reported, std::back_inserter(all));
-      else if (std::ranges::find(seen_.silent, peers_[i].rank) == seen_.silent.end())
-        seen_.silent.push_back(peers_[i].rank);
+        std::ranges::move(*reported, std::back_inserter(reports));
+      else if (std::ranges::find(observations_.silent, peers_[i].rank) == observations_.silent.end())
+        observations_.silent.push_back(peers_[i].rank);
     }
   }
 
   asio::awaitable<void> collect_connections() {
     add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::connections, connect_time()),
-                decode_connections, seen_.connections);
-    store_.set(names_.blocked(), to_text(Json(blocked_pairs(seen_.connections))));
+                decode_connections, observations_.connections);
+    store_.set(names_.blocked(), to_text(Json(blocked_pairs(observations_.connections))));
   }
 
   asio::awaitable<void> measure_all(const Pairs& blocked) {
@@ -323,19 +323,19 @@ class Exchange {
 
   asio::awaitable<void> collect_transfers() {
     add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::transfers, limits_.measuring),
-                decode_transfers, seen_.transfers);
-    seen_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-    store_.set(names_.findings(), launcher::encode(judge(seen_)));
+                decode_transfers, observations_.transfers);
+    observations_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    store_.set(names_.findings(), launcher::encode(judge(observations_)));
   }
 
   // The workers find an empty store.
   asio::awaitable<void> remove_keys() {
     co_await of_nodes(all_nodes(), &KeyNames::read, milliseconds(0));
-    for (int one = 0; one < num_nodes(); ++one) {
-      co_await removed(store_, names_.health(one));
-      co_await removed(store_, names_.connections(one));
-      co_await removed(store_, names_.transfers(one));
-      co_await removed(store_, names_.read(one));
+    for (int node_rank = 0; node_rank < num_nodes(); ++node_rank) {
+      co_await removed(store_, names_.health(node_rank));
+      co_await removed(store_, names_.connections(node_rank));
+      co_await removed(store_, names_.transfers(node_rank));
+      co_await removed(store_, names_.read(node_rank));
     }
     co_await removed(store_, names_.peers());
     co_await removed(store_, names_.blocked());
@@ -343,30 +343,30 @@ class Exchange {
   }
 
   NodeCheckResult result_of(const std::vector<Finding>& findings) const {
-    if (rank() == 0) return full_result(seen_, findings);
+    if (rank() == 0) return full_result(observations_, findings);
     NodeCheckResult result{.passed = !has_errors(findings)};
     if (!result.passed) result.summary = refusal_text(findings, num_nodes());
     // Of errors every node hears when the job ends.
-    std::vector<Finding> own;
-    std::ranges::copy_if(findings, std::back_inserter(own), [&](const Finding& one) {
-      return result.passed && std::ranges::find(one.nodes, rank()) != one.nodes.end();
+    std::vector<Finding> relevant;
+    std::ranges::copy_if(findings, std::back_inserter(relevant), [&](const Finding& finding) {
+      return result.passed && std::ranges::find(finding.nodes, rank()) != finding.nodes.end();
     });
-    result.clean = own.empty();
-    result.text = findings_text(own);
+    result.clean = relevant.empty();
+    result.text = findings_text(relevant);
     return result;
   }
 
   asio::io_context& loop_;
   Store& store_;
   const NodeCheckJob& job_;
-  NodeHealth own_;
+  NodeHealth health_;
   ExchangeLimits limits_;
   Clock::time_point began_;
   KeyNames names_;
   PeerProbe probe_;
   std::vector<PeerAddress> peers_ = {};
   /// On rank 0.
-  Observations seen_ = {};
+  Observations observations_ = {};
 };
 
 }  // namespace

@@ -38,14 +38,14 @@ struct ExchangeLimits {
 };
 
 /// Judges a job of one node, which asked itself for so long.
-NodeCheckResult check_alone(NodeHealth own, std::chrono::duration<double> took);
+NodeCheckResult check_alone(NodeHealth health, std::chrono::duration<double> took);
 
 /// Checks all nodes of the round, together: each calls it, with the time at which it began, and publishes in
-/// the store of the round what it has found out (`own`) and measured. Rank 0 collects it, judges and
+/// the store of the round what it has found out (its `health`) and measured. Rank 0 collects it, judges and
 /// publishes the findings; at the end it removes all keys from the store. Whoever does not come in time, or
 /// sends something else than this version of acc, is named in them.
 boost::asio::awaitable<NodeCheckResult> check_together(boost::asio::io_context& loop, Store& store,
-                                                       const NodeCheckJob& job, NodeHealth own,
+                                                       const NodeCheckJob& job, NodeHealth health,
                                                        ExchangeLimits limits,
                                                        std::chrono::steady_clock::time_point began);
 

@@ -47,27 +47,27 @@ Value most_common(const std::vector<Value>& values) {
 /// The findings of one set of observations, while they are collected.
 class Judge {
  public:
-  explicit Judge(const Observations& seen) : seen_(seen) {}
+  explicit Judge(const Observations& observations) : observations_(observations) {}
 
   std::vector<Finding> run() {
     judge_presence();
     judge_device_counts();
     judge_kinds();
-    for (const NodeHealth& node : seen_.nodes) judge_gpus(node);
-    for (const NodeHealth& node : seen_.nodes) judge_host(node);
+    for (const NodeHealth& node : observations_.nodes) judge_gpus(node);
+    for (const NodeHealth& node : observations_.nodes) judge_host(node);
     judge_memory();
     judge_clocks();
     judge_connections();
     judge_bandwidth();
-    std::ranges::stable_sort(found_, std::ranges::greater(), &Finding::severity);
-    return std::move(found_);
+    std::ranges::stable_sort(findings_, std::ranges::greater(), &Finding::severity);
+    return std::move(findings_);
   }
 
  private:
-  std::string name(int rank) const { return name_of(seen_, rank); }
+  std::string name(int rank) const { return name_of(observations_, rank); }
 
   void add(Severity severity, Check check, std::vector<int> nodes, std::string text, std::string hint) {
-    found_.push_back({severity, check, std::move(nodes), std::move(text), std::move(hint)});
+    findings_.push_back({severity, check, std::move(nodes), std::move(text), std::move(hint)});
   }
   void error(Check check, int rank, const std::string& text, std::string hint) {
     add(Severity::error, check, {rank}, name(rank) + ": " + text, std::move(hint));
@@ -77,22 +77,24 @@ class Judge {
   }
 
   bool on_several_machines() const {
-    const bool hosts = std::ranges::any_of(
-        seen_.nodes, [&](const NodeHealth& node) { return node.host != seen_.nodes.front().host; });
-    return hosts && std::ranges::any_of(seen_.nodes,
+    const bool hosts = std::ranges::any_of(observations_.nodes, [&](const NodeHealth& node) {
+      return node.host != observations_.nodes.front().host;
+    });
+    return hosts && std::ranges::any_of(observations_.nodes,
                                         [](const NodeHealth& node) { return !is_loopback(node.address); });
   }
 
   void judge_presence() {
-    for (int rank = 0; rank < seen_.num_nodes; ++rank) {
-      if (std::ranges::find(seen_.nodes, rank, &NodeHealth::rank) != seen_.nodes.end()) continue;
+    for (int rank = 0; rank < observations_.num_nodes; ++rank) {
+      if (std::ranges::find(observations_.nodes, rank, &NodeHealth::rank) != observations_.nodes.end())
+        continue;
       error(Check::presence, rank, "took no part in the preflight",
             "start acc with --preflight on every node, in the same version");
     }
-    for (const int rank : seen_.silent)
+    for (const int rank : observations_.silent)
       error(Check::presence, rank, "did not report what it measured",
             "see whether acc, or the machine, stands still there or is overloaded");
-    for (const NodeHealth& node : seen_.nodes) {
+    for (const NodeHealth& node : observations_.nodes) {
       if (node.unanswered.empty()) continue;
       error(Check::answer, node.rank, join(node.unanswered, " and ") + " did not answer in time",
             "see whether nvidia-smi, df and getent hosts hang there too");
@@ -102,10 +104,10 @@ class Judge {
   // A node with fewer GPUs may be meant to run fewer workers.
   void judge_device_counts() {
     const auto by_gpus = [](const NodeHealth& node) { return node.gpus.size(); };
-    if (seen_.nodes.empty()) return;
-    const std::size_t most = by_gpus(*std::ranges::max_element(seen_.nodes, {}, by_gpus));
-    const int most_workers = std::ranges::max_element(seen_.nodes, {}, &NodeHealth::workers)->workers;
-    for (const NodeHealth& node : seen_.nodes) {
+    if (observations_.nodes.empty()) return;
+    const std::size_t most = by_gpus(*std::ranges::max_element(observations_.nodes, {}, by_gpus));
+    const int most_workers = std::ranges::max_element(observations_.nodes, {}, &NodeHealth::workers)->workers;
+    for (const NodeHealth& node : observations_.nodes) {
       const std::size_t count = node.gpus.size();
       // Its driver may not have answered.
       const bool unknown = node.driver.empty() && !node.unanswered.empty();
@@ -120,7 +122,7 @@ class Judge {
   void judge_kinds() {
     std::vector<std::string> drivers;
     std::vector<std::string> models;
-    for (const NodeHealth& node : seen_.nodes) {
+    for (const NodeHealth& node : observations_.nodes) {
       if (node.gpus.empty()) continue;
       drivers.push_back(node.driver);
       for (const GpuHealth& gpu : node.gpus)
@@ -129,7 +131,7 @@ class Judge {
     if (drivers.empty()) return;
     const std::string driver = most_common(drivers);
     const std::string model = models.empty() ? "" : most_common(models);
-    for (const NodeHealth& node : seen_.nodes) {
+    for (const NodeHealth& node : observations_.nodes) {
       if (node.gpus.empty()) continue;
       if (node.driver != driver)
         warning(Check::driver, node.rank, fmt::format("has the driver {}, others {}", node.driver, driver),
@@ -144,34 +146,35 @@ class Judge {
   }
 
   void judge_gpus(const NodeHealth& node) {
-    for (const GpuHealth& one : node.gpus) {
-      const std::string gpu = fmt::format(
-          "GPU {}{}", one.gpu.index, one.gpu.pci_address.empty() ? "" : " (" + one.gpu.pci_address + ")");
+    for (const GpuHealth& health : node.gpus) {
+      const std::string gpu =
+          fmt::format("GPU {}{}", health.gpu.index,
+                      health.gpu.pci_address.empty() ? "" : " (" + health.gpu.pci_address + ")");
       const std::string reset =
-          fmt::format("reset it: `nvidia-smi --gpu-reset -i {}`, or reboot", one.gpu.index);
-      if (one.lost) {
+          fmt::format("reset it: `nvidia-smi --gpu-reset -i {}`, or reboot", health.gpu.index);
+      if (health.lost) {
         error(Check::devices, node.rank, gpu + " does not answer its driver", "reboot the node");
         continue;
       }
-      if (one.uncorrected_errors.value_or(0) > 0)
+      if (health.uncorrected_errors.value_or(0) > 0)
         error(Check::ecc, node.rank,
               fmt::format("{} has {} since its driver was loaded", gpu,
-                          pluralize(*one.uncorrected_errors, "uncorrected memory error")),
+                          pluralize(*health.uncorrected_errors, "uncorrected memory error")),
               reset);
-      if (one.needs_repair)
+      if (health.needs_repair)
         error(Check::ecc, node.rank, gpu + " has no spare memory left for rows with errors",
               "leave it out, and have it replaced");
-      else if (one.needs_reset)
+      else if (health.needs_reset)
         error(Check::ecc, node.rank, gpu + " waits for a reset to replace memory with errors", reset);
-      if (!one.slowdowns.empty())
+      if (!health.slowdowns.empty())
         error(Check::slowdown, node.rank,
-              fmt::format("{} is slowed down by its hardware: {}", gpu, join(one.slowdowns, ", ")),
+              fmt::format("{} is slowed down by its hardware: {}", gpu, join(health.slowdowns, ", ")),
               "check the cooling and the power supply of the node");
-      if (one.free_bytes &&
-          static_cast<double>(*one.free_bytes) < kFreeGpu * static_cast<double>(one.gpu.memory_bytes))
+      if (health.free_bytes &&
+          static_cast<double>(*health.free_bytes) < kFreeGpu * static_cast<double>(health.gpu.memory_bytes))
         warning(Check::gpu_memory, node.rank,
-                fmt::format("{} has {} of {} free", gpu, byte_size(*one.free_bytes),
-                            byte_size(one.gpu.memory_bytes)),
+                fmt::format("{} has {} of {} free", gpu, byte_size(*health.free_bytes),
+                            byte_size(health.gpu.memory_bytes)),
                 "`nvidia-smi` and `acc ps` show who uses it");
     }
     if (!node.xids) return;
@@ -192,30 +195,30 @@ class Judge {
                       node.log_folder),
           "remove files, or choose another folder with --log-dir");
     }
-    if (!node.meeting.found.error.empty())
+    if (!node.meeting.lookup.error.empty())
       error(Check::name, node.rank,
-            fmt::format("'{}' cannot be resolved: {}", node.meeting.name, node.meeting.found.error),
+            fmt::format("'{}' cannot be resolved: {}", node.meeting.name, node.meeting.lookup.error),
             "add the name to DNS or /etc/hosts, or give an address");
     if (!node.own_name || !on_several_machines()) return;
-    const HostLookup& own = node.own_name->found;
+    const HostLookup& lookup = node.own_name->lookup;
     const std::string hint = "correct /etc/hosts, or set GLOO_SOCKET_IFNAME";
-    if (!own.error.empty())
+    if (!lookup.error.empty())
       warning(Check::name, node.rank,
               fmt::format("its own name '{}' cannot be resolved, so Gloo uses the loopback interface",
                           node.own_name->name),
               hint);
-    else if (!own.addresses.empty() && std::ranges::all_of(own.addresses, is_loopback))
+    else if (!lookup.addresses.empty() && std::ranges::all_of(lookup.addresses, is_loopback))
       warning(Check::name, node.rank,
               fmt::format("its own name '{}' is {}, where Gloo then waits in vain for other nodes",
-                          node.own_name->name, join(own.addresses, ", ")),
+                          node.own_name->name, join(lookup.addresses, ", ")),
               hint);
   }
 
   void judge_memory() {
     std::vector<std::uint64_t> sizes;
-    for (const NodeHealth& node : seen_.nodes) sizes.push_back(node.memory_bytes);
+    for (const NodeHealth& node : observations_.nodes) sizes.push_back(node.memory_bytes);
     const auto median = upper_median(sizes);
-    for (const NodeHealth& node : seen_.nodes) {
+    for (const NodeHealth& node : observations_.nodes) {
       if (static_cast<double>(node.memory_bytes) >= kSameMemory * static_cast<double>(*median)) continue;
       warning(Check::memory, node.rank,
               fmt::format("has {} of memory, others {}", byte_size(node.memory_bytes), byte_size(*median)),
@@ -224,15 +227,16 @@ class Judge {
   }
 
   void judge_clocks() {
-    const auto offsets = clock_offsets(seen_);
+    const auto offsets = clock_offsets(observations_);
     std::vector<int> off;
     for (std::size_t rank = 0; rank < offsets.size(); ++rank)
       if (std::abs(offsets[rank].value_or(0)) > kMaxClockOffset) off.push_back(static_cast<int>(rank));
     const std::string hint = "start chrony or another NTP client there";
-    if (off.size() == 1 && seen_.nodes.size() == 2) {
-      add(Severity::warning, Check::clock, {seen_.nodes[0].rank, seen_.nodes[1].rank},
-          fmt::format("the clocks of {} and {} differ by {:.1f} s", name(seen_.nodes[0].rank),
-                      name(seen_.nodes[1].rank), std::abs(*offsets[static_cast<std::size_t>(off[0])])),
+    if (off.size() == 1 && observations_.nodes.size() == 2) {
+      add(Severity::warning, Check::clock, {observations_.nodes[0].rank, observations_.nodes[1].rank},
+          fmt::format("the clocks of {} and {} differ by {:.1f} s", name(observations_.nodes[0].rank),
+                      name(observations_.nodes[1].rank),
+                      std::abs(*offsets[static_cast<std::size_t>(off[0])])),
           hint);
       return;
     }
@@ -252,20 +256,20 @@ class Judge {
     std::map<std::pair<int, int>, std::string> failed;
     std::map<int, int> failed_from;
     std::map<int, int> failed_to;
-    for (const ConnectionCheck& one : seen_.connections) {
-      if (one.error.empty()) continue;
-      failed[{one.from, one.to}] = one.error;
-      ++failed_from[one.from];
-      ++failed_to[one.to];
+    for (const ConnectionCheck& connection : observations_.connections) {
+      if (connection.error.empty()) continue;
+      failed[{connection.from, connection.to}] = connection.error;
+      ++failed_from[connection.from];
+      ++failed_to[connection.to];
     }
     // A node that fails with all of several others is one finding.
-    const int others = static_cast<int>(seen_.nodes.size()) - 1;
+    const int num_others = static_cast<int>(observations_.nodes.size()) - 1;
     std::set<int> mute;
     std::set<int> closed;
     for (const auto& [rank, count] : failed_from)
-      if (count > 1 && count == others) mute.insert(rank);
+      if (count > 1 && count == num_others) mute.insert(rank);
     for (const auto& [rank, count] : failed_to)
-      if (count > 1 && count == others) closed.insert(rank);
+      if (count > 1 && count == num_others) closed.insert(rank);
     for (const int rank : closed) error(Check::connection, rank, "no other node can connect to it", hint);
     for (const int rank : mute) error(Check::connection, rank, "it can connect to no other node", hint);
     for (const auto& [pair, reason] : failed) {
@@ -293,44 +297,46 @@ class Judge {
 
   void judge_bandwidth() {
     std::vector<double> rates;
-    std::map<int, std::vector<double>> sent;
-    std::map<int, std::vector<double>> received;
-    for (const Transfer& one : seen_.transfers) {
-      if (!one.bytes_per_second) continue;
-      rates.push_back(*one.bytes_per_second);
-      sent[one.from].push_back(*one.bytes_per_second);
-      received[one.to].push_back(*one.bytes_per_second);
+    std::map<int, std::vector<double>> rates_sent;
+    std::map<int, std::vector<double>> rates_received;
+    for (const Transfer& transfer : observations_.transfers) {
+      if (!transfer.bytes_per_second) continue;
+      rates.push_back(*transfer.bytes_per_second);
+      rates_sent[transfer.from].push_back(*transfer.bytes_per_second);
+      rates_received[transfer.to].push_back(*transfer.bytes_per_second);
     }
     const auto median = upper_median(rates);
-    for (const Transfer& one : seen_.transfers) {
-      if (!one.bytes_per_second && !one.error.empty())
-        add(Severity::warning, Check::bandwidth, {one.from, one.to},
-            fmt::format("{} to {}: {}", name(one.from), name(one.to), one.error),
+    for (const Transfer& transfer : observations_.transfers) {
+      if (!transfer.bytes_per_second && !transfer.error.empty())
+        add(Severity::warning, Check::bandwidth, {transfer.from, transfer.to},
+            fmt::format("{} to {}: {}", name(transfer.from), name(transfer.to), transfer.error),
             "repeat the check: a node may have been busy");
     }
     if (!median) return;
     const double limit = kSlow * *median;
-    for (const auto& [rank, all] : sent)
-      if (all_slow(all, limit))
-        add_slow({rank}, name(rank) + ": sends", *std::ranges::max_element(all), *median);
-    for (const auto& [rank, all] : received)
-      if (all_slow(all, limit))
-        add_slow({rank}, name(rank) + ": receives", *std::ranges::max_element(all), *median);
-    for (const Transfer& one : seen_.transfers) {
-      if (!one.bytes_per_second || *one.bytes_per_second >= limit) continue;
-      if (all_slow(sent[one.from], limit) || all_slow(received[one.to], limit)) continue;
-      add_slow({one.from, one.to}, fmt::format("{} sends to {}", name(one.from), name(one.to)),
-               *one.bytes_per_second, *median);
+    for (const auto& [rank, rates_of_node] : rates_sent)
+      if (all_slow(rates_of_node, limit))
+        add_slow({rank}, name(rank) + ": sends", *std::ranges::max_element(rates_of_node), *median);
+    for (const auto& [rank, rates_of_node] : rates_received)
+      if (all_slow(rates_of_node, limit))
+        add_slow({rank}, name(rank) + ": receives", *std::ranges::max_element(rates_of_node), *median);
+    for (const Transfer& transfer : observations_.transfers) {
+      if (!transfer.bytes_per_second || *transfer.bytes_per_second >= limit) continue;
+      if (all_slow(rates_sent[transfer.from], limit) || all_slow(rates_received[transfer.to], limit))
+        continue;
+      add_slow({transfer.from, transfer.to},
+               fmt::format("{} sends to {}", name(transfer.from), name(transfer.to)),
+               *transfer.bytes_per_second, *median);
     }
   }
 
-  const Observations& seen_;
-  std::vector<Finding> found_ = {};
+  const Observations& observations_;
+  std::vector<Finding> findings_ = {};
 };
 
-std::optional<double> best(const Observations& seen, int Transfer::* side, int rank) {
+std::optional<double> best(const Observations& observations, int Transfer::* side, int rank) {
   std::optional<double> best;
-  for (const Transfer& one : seen.transfers)
+  for (const Transfer& one : observations.transfers)
     if (one.*side == rank && one.bytes_per_second) best = std::max(best.value_or(0), *one.bytes_per_second);
   return best;
 }
@@ -344,37 +350,38 @@ const char* to_string(Check check) {
   return kNames.at(static_cast<std::size_t>(check));
 }
 
-std::vector<Finding> judge(const Observations& seen) {
-  return Judge(seen).run();
+std::vector<Finding> judge(const Observations& observations) {
+  return Judge(observations).run();
 }
 
 bool has_errors(const std::vector<Finding>& findings) {
   return std::ranges::any_of(findings, [](const Finding& one) { return one.severity == Severity::error; });
 }
 
-std::string name_of(const Observations& seen, int rank) {
-  const auto found = std::ranges::find(seen.nodes, rank, &NodeHealth::rank);
-  if (found == seen.nodes.end()) return fmt::format("node {}", rank);
-  const auto same = std::ranges::count(seen.nodes, found->host, &NodeHealth::host);
+std::string name_of(const Observations& observations, int rank) {
+  const auto found = std::ranges::find(observations.nodes, rank, &NodeHealth::rank);
+  if (found == observations.nodes.end()) return fmt::format("node {}", rank);
+  const auto same = std::ranges::count(observations.nodes, found->host, &NodeHealth::host);
   return same == 1 ? found->host : fmt::format("{} (node {})", found->host, rank);
 }
 
-std::vector<std::optional<double>> clock_offsets(const Observations& seen) {
-  std::vector<std::optional<double>> offsets(static_cast<std::size_t>(seen.num_nodes));
-  if (seen.nodes.empty() || seen.connections.empty()) return offsets;
+std::vector<std::optional<double>> clock_offsets(const Observations& observations) {
+  std::vector<std::optional<double>> offsets(static_cast<std::size_t>(observations.num_nodes));
+  if (observations.nodes.empty() || observations.connections.empty()) return offsets;
   const auto at = [&](int rank) -> std::optional<double>& {
     return offsets.at(static_cast<std::size_t>(rank));
   };
-  at(seen.nodes.front().rank) = 0;
+  at(observations.nodes.front().rank) = 0;
   // Each pass reaches the nodes that are one connection further away.
   for (bool changed = true; changed;) {
     changed = false;
-    for (const ConnectionCheck& one : seen.connections) {
-      if (!one.error.empty() || at(one.from).has_value() == at(one.to).has_value()) continue;
-      if (at(one.from))
-        at(one.to) = *at(one.from) + one.clock_offset;
+    for (const ConnectionCheck& connection : observations.connections) {
+      if (!connection.error.empty() || at(connection.from).has_value() == at(connection.to).has_value())
+        continue;
+      if (at(connection.from))
+        at(connection.to) = *at(connection.from) + connection.clock_offset;
       else
-        at(one.from) = *at(one.to) - one.clock_offset;
+        at(connection.from) = *at(connection.to) - connection.clock_offset;
       changed = true;
     }
   }
@@ -387,12 +394,12 @@ std::vector<std::optional<double>> clock_offsets(const Observations& seen) {
   return offsets;
 }
 
-std::optional<double> best_sent(const Observations& seen, int rank) {
-  return best(seen, &Transfer::from, rank);
+std::optional<double> best_sent(const Observations& observations, int rank) {
+  return best(observations, &Transfer::from, rank);
 }
 
-std::optional<double> best_received(const Observations& seen, int rank) {
-  return best(seen, &Transfer::to, rank);
+std::optional<double> best_received(const Observations& observations, int rank) {
+  return best(observations, &Transfer::to, rank);
 }
 
 std::string bit_rate(double bytes_per_second) {

@@ -47,20 +47,20 @@ struct Finding {
 };
 
 /// Pure: what the observations mean; errors first.
-std::vector<Finding> judge(const Observations& seen);
+std::vector<Finding> judge(const Observations& observations);
 
 bool has_errors(const std::vector<Finding>& findings);
 
 /// The name of a node: its host, with its rank in parentheses where several have the same host; `node 3` for
 /// one that did not report.
-std::string name_of(const Observations& seen, int rank);
+std::string name_of(const Observations& observations, int rank);
 
 /// How far each node's clock is ahead of the median of all, in seconds, by rank; absent: not known.
-std::vector<std::optional<double>> clock_offsets(const Observations& seen);
+std::vector<std::optional<double>> clock_offsets(const Observations& observations);
 
 /// The best that a node sends and receives, in bytes/s; absent: not measured.
-std::optional<double> best_sent(const Observations& seen, int rank);
-std::optional<double> best_received(const Observations& seen, int rank);
+std::optional<double> best_sent(const Observations& observations, int rank);
+std::optional<double> best_received(const Observations& observations, int rank);
 
 /// `9.4 Gbit/s`, `1.5 GiB`.
 std::string bit_rate(double bytes_per_second);

@@ -88,18 +88,18 @@ std::optional<std::string> read_rest(int fd) {
 
 std::vector<Xid> find_xids(std::string_view log) {
   if (const auto boot = log.rfind(kBoot); boot != std::string_view::npos) log.remove_prefix(boot);
-  std::vector<Xid> found;
-  for (auto at = log.find(kXid); at != std::string_view::npos; at = log.find(kXid)) {
-    log.remove_prefix(at + kXid.size());
+  std::vector<Xid> xids;
+  for (auto position = log.find(kXid); position != std::string_view::npos; position = log.find(kXid)) {
+    log.remove_prefix(position + kXid.size());
     const std::string_view line = log.substr(0, log.find('\n'));
     const auto end = line.find("): ");
     if (end == std::string_view::npos) continue;
     Xid xid{.pci_address = std::string(line.substr(0, end))};
     const std::string_view number = line.substr(end + 3);
     const auto read = std::from_chars(number.data(), number.data() + number.size(), xid.number);
-    if (read.ec == std::errc() && std::ranges::find(found, xid) == found.end()) found.push_back(xid);
+    if (read.ec == std::errc() && std::ranges::find(xids, xid) == xids.end()) xids.push_back(xid);
   }
-  return found;
+  return xids;
 }
 
 bool is_fault(const Xid& xid) {

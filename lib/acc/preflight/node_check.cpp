@@ -53,9 +53,9 @@ NodeCheckResult decode_result(std::string_view text) {
 
 NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& limits) {
   const auto began = std::chrono::steady_clock::now();
-  NodeHealth own = probe_self(job, limits.self);
+  NodeHealth health = probe_self(job, limits.self);
   if (job.round.num_machines == 1)
-    return check_alone(std::move(own), std::chrono::steady_clock::now() - began);
+    return check_alone(std::move(health), std::chrono::steady_clock::now() - began);
   if (!job.round.use_agent_store) return failed("no agent serves the store of this job");
   asio::io_context loop(1);
   StoreClient store(loop);
@@ -68,11 +68,11 @@ NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& li
           result = failed(error->what());
           return loop.stop();
         }
-        const auto done = [&](const std::exception_ptr& thrown, NodeCheckResult found) {
-          result = thrown ? failed("another node sent something else than acc does") : std::move(found);
+        const auto done = [&](const std::exception_ptr& thrown, NodeCheckResult outcome) {
+          result = thrown ? failed("another node sent something else than acc does") : std::move(outcome);
           loop.stop();
         };
-        asio::co_spawn(loop, check_together(loop, store, job, std::move(own), limits, began), done);
+        asio::co_spawn(loop, check_together(loop, store, job, std::move(health), limits, began), done);
       });
   loop.run();
   return result;

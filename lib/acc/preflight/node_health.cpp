@@ -21,7 +21,7 @@ Json to_json(const GpuHealth& health) {
 }
 
 Json to_json(const ResolvedName& name) {
-  return {{"name", name.name}, {"addresses", name.found.addresses}, {"error", name.found.error}};
+  return {{"name", name.name}, {"addresses", name.lookup.addresses}, {"error", name.lookup.error}};
 }
 
 Json to_json(const NodeHealth& node) {
@@ -91,8 +91,8 @@ GpuHealth read_gpu(const Json& object) {
 ResolvedName read_name(const Json& object) {
   ResolvedName name;
   read(object, "name", name.name);
-  read(object, "addresses", name.found.addresses);
-  read(object, "error", name.found.error);
+  read(object, "addresses", name.lookup.addresses);
+  read(object, "error", name.lookup.error);
   return name;
 }
 
@@ -146,12 +146,12 @@ NodeHealth decode_health(std::string_view text) {
 std::vector<ConnectionCheck> decode_connections(std::string_view text) {
   std::vector<ConnectionCheck> connections;
   for (const Json& object : Json::parse(text)) {
-    ConnectionCheck& one = connections.emplace_back();
-    read(object, "from", one.from);
-    read(object, "to", one.to);
-    read(object, "error", one.error);
-    read(object, "clock_offset_seconds", one.clock_offset);
-    read(object, "round_trip_seconds", one.round_trip);
+    ConnectionCheck& connection = connections.emplace_back();
+    read(object, "from", connection.from);
+    read(object, "to", connection.to);
+    read(object, "error", connection.error);
+    read(object, "clock_offset_seconds", connection.clock_offset);
+    read(object, "round_trip_seconds", connection.round_trip);
   }
   return connections;
 }
@@ -159,11 +159,11 @@ std::vector<ConnectionCheck> decode_connections(std::string_view text) {
 std::vector<Transfer> decode_transfers(std::string_view text) {
   std::vector<Transfer> transfers;
   for (const Json& object : Json::parse(text)) {
-    Transfer& one = transfers.emplace_back();
-    read(object, "from", one.from);
-    read(object, "to", one.to);
-    read(object, "bytes_per_second", one.bytes_per_second);
-    read(object, "error", one.error);
+    Transfer& transfer = transfers.emplace_back();
+    read(object, "from", transfer.from);
+    read(object, "to", transfer.to);
+    read(object, "bytes_per_second", transfer.bytes_per_second);
+    read(object, "error", transfer.error);
   }
   return transfers;
 }

@@ -16,7 +16,7 @@ namespace acc::launcher {
 /// A host name and what the node's resolver says of it.
 struct ResolvedName {
   std::string name = {};
-  HostLookup found = {};
+  HostLookup lookup = {};
 };
 
 /// What a node finds out about itself.

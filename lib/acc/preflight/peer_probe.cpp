@@ -150,15 +150,15 @@ asio::awaitable<ConnectionCheck> PeerProbe::connect(PeerAddress peer) {
   error_code error;
   co_await open(socket, peer, error);
   if (!error) co_await asio::async_write(socket, asio::buffer(request_of(peer, kTime, 0)), with(error));
-  const double asked = wall_clock();
+  const double request_time = wall_clock();
   const auto began = Clock::now();
-  std::array<double, 1> theirs = {};
-  if (!error) co_await asio::async_read(socket, asio::buffer(theirs), with(error));
+  std::array<double, 1> peer_clock = {};
+  if (!error) co_await asio::async_read(socket, asio::buffer(peer_clock), with(error));
   if (error) {
     result.error = reason(error, limit);
   } else {
     result.round_trip = Seconds(Clock::now() - began).count();
-    result.clock_offset = theirs[0] - (asked + result.round_trip / 2);
+    result.clock_offset = peer_clock[0] - (request_time + result.round_trip / 2);
   }
   co_return result;
 }

@@ -71,25 +71,26 @@ std::string clock_text(const std::optional<double>& offset) {
   return fmt::format("{:+.1f} s", *offset);
 }
 
-std::string reach_text(const Observations& seen, int rank) {
-  const auto is_own = [rank](const ConnectionCheck& one) { return one.from == rank; };
-  if (std::ranges::none_of(seen.connections, is_own)) return "-";
-  const auto failed = std::ranges::count_if(
-      seen.connections, [&](const ConnectionCheck& one) { return is_own(one) && !one.error.empty(); });
-  const auto others = static_cast<std::ptrdiff_t>(seen.nodes.size()) - 1;
-  return fmt::format("{} of {}", others - failed, others);
+std::string reach_text(const Observations& observations, int rank) {
+  const auto is_own = [rank](const ConnectionCheck& connection) { return connection.from == rank; };
+  if (std::ranges::none_of(observations.connections, is_own)) return "-";
+  const auto failed = std::ranges::count_if(observations.connections, [&](const ConnectionCheck& connection) {
+    return is_own(connection) && !connection.error.empty();
+  });
+  const auto num_others = static_cast<std::ptrdiff_t>(observations.nodes.size()) - 1;
+  return fmt::format("{} of {}", num_others - failed, num_others);
 }
 
 std::string rate_text(const std::optional<double>& rate) {
   return rate ? bit_rate(*rate) : "-";
 }
 
-std::vector<Column> columns_of(const Observations& seen) {
+std::vector<Column> columns_of(const Observations& observations) {
   const bool gpus = std::ranges::any_of(
-      seen.nodes, [](const NodeHealth& node) { return !node.gpus.empty() || !node.driver.empty(); });
+      observations.nodes, [](const NodeHealth& node) { return !node.gpus.empty() || !node.driver.empty(); });
   std::vector<Column> columns = {{"node",
                                   {Check::presence, Check::answer, Check::name},
-                                  [&](const NodeHealth& node) { return name_of(seen, node.rank); }}};
+                                  [&](const NodeHealth& node) { return name_of(observations, node.rank); }}};
   if (gpus) {
     columns.insert(
         columns.end(),
@@ -110,21 +111,22 @@ std::vector<Column> columns_of(const Observations& seen) {
                      const bool known = node.disk_error.empty() && node.free_disk_bytes;
                      return known ? byte_size(*node.free_disk_bytes) : "-";
                    }}});
-  if (seen.num_nodes == 1) return columns;
-  columns.insert(
-      columns.end(),
-      {{"clock",
-        {Check::clock},
-        [offsets = clock_offsets(seen)](const NodeHealth& node) {
-          return clock_text(offsets.at(static_cast<std::size_t>(node.rank)));
-        }},
-       {"reaches", {Check::connection}, [&](const NodeHealth& node) { return reach_text(seen, node.rank); }},
-       {"sends",
-        {Check::bandwidth},
-        [&](const NodeHealth& node) { return rate_text(best_sent(seen, node.rank)); }},
-       {"receives", {Check::bandwidth}, [&](const NodeHealth& node) {
-          return rate_text(best_received(seen, node.rank));
-        }}});
+  if (observations.num_nodes == 1) return columns;
+  columns.insert(columns.end(),
+                 {{"clock",
+                   {Check::clock},
+                   [offsets = clock_offsets(observations)](const NodeHealth& node) {
+                     return clock_text(offsets.at(static_cast<std::size_t>(node.rank)));
+                   }},
+                  {"reaches",
+                   {Check::connection},
+                   [&](const NodeHealth& node) { return reach_text(observations, node.rank); }},
+                  {"sends",
+                   {Check::bandwidth},
+                   [&](const NodeHealth& node) { return rate_text(best_sent(observations, node.rank)); }},
+                  {"receives", {Check::bandwidth}, [&](const NodeHealth& node) {
+                     return rate_text(best_received(observations, node.rank));
+                   }}});
   return columns;
 }
 
@@ -152,12 +154,12 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 
 Json findings_to_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
-  for (const Finding& one : findings) {
-    list.push_back({{"severity", severity_name(one.severity)},
-                    {"check", to_string(one.check)},
-                    {"nodes", one.nodes},
-                    {"text", one.text},
-                    {"hint", one.hint}});
+  for (const Finding& finding : findings) {
+    list.push_back({{"severity", severity_name(finding.severity)},
+                    {"check", to_string(finding.check)},
+                    {"nodes", finding.nodes},
+                    {"text", finding.text},
+                    {"hint", finding.hint}});
   }
   return list;
 }
@@ -171,35 +173,36 @@ std::string findings_text(const std::vector<Finding>& findings) {
   return text;
 }
 
-std::string preflight_text(const Observations& seen, const std::vector<Finding>& findings) {
-  const std::vector<Column> columns = columns_of(seen);
+std::string preflight_text(const Observations& observations, const std::vector<Finding>& findings) {
+  const std::vector<Column> columns = columns_of(observations);
   std::vector<std::vector<std::string>> rows(1);
   for (const Column& column : columns) rows[0].push_back(column.title);
-  for (const NodeHealth& node : seen.nodes) {
+  for (const NodeHealth& node : observations.nodes) {
     auto& row = rows.emplace_back();
     for (const Column& column : columns)
       row.push_back(column.cell(node) + (is_marked(findings, column, node.rank) ? " !" : ""));
   }
-  return fmt::format("preflight of {}, {:.1f} s\n{}{}", pluralize(seen.num_nodes, "node"), seen.seconds,
-                     aligned(rows), findings_text(findings));
+  return fmt::format("preflight of {}, {:.1f} s\n{}{}", pluralize(observations.num_nodes, "node"),
+                     observations.seconds, aligned(rows), findings_text(findings));
 }
 
-std::string preflight_json(const Observations& seen, const std::vector<Finding>& findings) {
+std::string preflight_json(const Observations& observations, const std::vector<Finding>& findings) {
   Json nodes = Json::array();
-  const auto offsets = clock_offsets(seen);
-  for (const NodeHealth& node : seen.nodes) {
+  const auto offsets = clock_offsets(observations);
+  for (const NodeHealth& node : observations.nodes) {
     Json object = to_json(node);
     object["clock_offset_seconds"] = or_null(offsets.at(static_cast<std::size_t>(node.rank)));
     nodes.push_back(std::move(object));
   }
   Json connections = Json::array();
-  for (const ConnectionCheck& one : seen.connections) connections.push_back(to_json(one));
+  for (const ConnectionCheck& connection : observations.connections)
+    connections.push_back(to_json(connection));
   Json transfers = Json::array();
-  for (const Transfer& one : seen.transfers) transfers.push_back(to_json(one));
+  for (const Transfer& transfer : observations.transfers) transfers.push_back(to_json(transfer));
   return to_text({{"schema", 1},
                   {"passed", !has_errors(findings)},
-                  {"seconds", seen.seconds},
-                  {"num_nodes", seen.num_nodes},
+                  {"seconds", observations.seconds},
+                  {"num_nodes", observations.num_nodes},
                   {"nodes", nodes},
                   {"connections", connections},
                   {"transfers", transfers},
@@ -225,14 +228,14 @@ std::string encode(const std::vector<Finding>& findings) {
 std::vector<Finding> decode_findings(std::string_view text) {
   std::vector<Finding> findings;
   for (const Json& object : Json::parse(text)) {
-    Finding& one = findings.emplace_back();
-    one.severity = object.at("severity") == "error" ? Severity::error : Severity::warning;
+    Finding& finding = findings.emplace_back();
+    finding.severity = object.at("severity") == "error" ? Severity::error : Severity::warning;
     const std::string check = object.at("check");
     for (int number = 0; number <= static_cast<int>(Check::bandwidth); ++number)
-      if (check == to_string(static_cast<Check>(number))) one.check = static_cast<Check>(number);
-    object.at("nodes").get_to(one.nodes);
-    object.at("text").get_to(one.text);
-    object.at("hint").get_to(one.hint);
+      if (check == to_string(static_cast<Check>(number))) finding.check = static_cast<Check>(number);
+    object.at("nodes").get_to(finding.nodes);
+    object.at("text").get_to(finding.text);
+    object.at("hint").get_to(finding.hint);
   }
   return findings;
 }

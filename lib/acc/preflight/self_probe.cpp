@@ -26,21 +26,21 @@ namespace {
 template <typename Answer>
 class Question {
  public:
-  Question(std::string whom, std::function<Answer()> ask) : whom_(std::move(whom)) {
+  Question(std::string source, std::function<Answer()> ask) : source_(std::move(source)) {
     auto task = std::make_shared<std::packaged_task<Answer()>>(std::move(ask));
     answer_ = task->get_future();
     start_detached([task] { (*task)(); });
   }
 
-  /// Adds whom it asks to `unanswered` and returns an empty answer when there is none before the deadline.
+  /// Adds what it asks to `unanswered` and returns an empty answer when there is none before the deadline.
   Answer answer(std::chrono::steady_clock::time_point deadline, std::vector<std::string>& unanswered) {
     if (answer_.wait_until(deadline) == std::future_status::ready) return answer_.get();
-    unanswered.push_back(whom_);
+    unanswered.push_back(source_);
     return {};
   }
 
  private:
-  std::string whom_;
+  std::string source_;
   std::future<Answer> answer_;
 };
 
@@ -76,14 +76,16 @@ std::uint64_t memory_field(std::string_view name) {
 }
 
 // A worker sees the devices of CUDA_VISIBLE_DEVICES.
-std::vector<GpuHealth> visible(std::vector<GpuHealth> all, const Environment& environment) {
+std::vector<GpuHealth> visible(std::vector<GpuHealth> gpus, const Environment& environment) {
   Machine machine;
-  for (const GpuHealth& one : all) machine.gpus.push_back(one.gpu);
-  const std::vector<Gpu> seen = visible_gpus(machine, environment);
+  for (const GpuHealth& health : gpus) machine.gpus.push_back(health.gpu);
+  const std::vector<Gpu> selected = visible_gpus(machine, environment);
   // A MIG device is part of a GPU that is not known here.
-  if (std::ranges::any_of(seen, [](const Gpu& gpu) { return gpu.index < 0; })) return all;
-  std::erase_if(all, [&](const GpuHealth& one) { return std::ranges::find(seen, one.gpu) == seen.end(); });
-  return all;
+  if (std::ranges::any_of(selected, [](const Gpu& gpu) { return gpu.index < 0; })) return gpus;
+  std::erase_if(gpus, [&](const GpuHealth& health) {
+    return std::ranges::find(selected, health.gpu) == selected.end();
+  });
+  return gpus;
 }
 
 }  // namespace
@@ -103,9 +105,9 @@ NodeHealth probe_self(const NodeCheckJob& job, std::chrono::milliseconds limit) 
                       [folder = job.log_folder] { return ask_disk(folder); });
   Question<HostLookup> meeting("the resolver for " + job.meeting_host,
                                [host = job.meeting_host] { return look_up(host); });
-  std::optional<Question<HostLookup>> own;
+  std::optional<Question<HostLookup>> own_name;
   if (node.own_name)
-    own.emplace("the resolver for " + node.host, [host = node.host] { return look_up(host); });
+    own_name.emplace("the resolver for " + node.host, [host = node.host] { return look_up(host); });
 
   if (const auto log = read_kernel_log()) node.xids = find_xids(*log);
   node.memory_bytes = memory_field("MemTotal:");
@@ -116,10 +118,10 @@ NodeHealth probe_self(const NodeCheckJob& job, std::chrono::milliseconds limit) 
   Disk space = disk.answer(deadline, node.unanswered);
   node.free_disk_bytes = space.free;
   node.disk_error = std::move(space.error);
-  node.meeting.found = meeting.answer(deadline, node.unanswered);
-  if (own) node.own_name->found = own->answer(deadline, node.unanswered);
-  if (!node.meeting.found.addresses.empty())
-    node.address = address_towards(node.meeting.found.addresses.front());
+  node.meeting.lookup = meeting.answer(deadline, node.unanswered);
+  if (own_name) node.own_name->lookup = own_name->answer(deadline, node.unanswered);
+  if (!node.meeting.lookup.addresses.empty())
+    node.address = address_towards(node.meeting.lookup.addresses.front());
   return node;
 }
 

@@ -99,7 +99,7 @@ class Node {
 NodeHealth node_here(int rank) {
   NodeHealth node = healthy_node(rank);
   node.address = "127.0.0.1";
-  node.meeting.found.addresses = {"127.0.0.1"};
+  node.meeting.lookup.addresses = {"127.0.0.1"};
   return node;
 }
 

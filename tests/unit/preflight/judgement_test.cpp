@@ -76,8 +76,8 @@ const std::vector<Case> kCases = {
     {"a resolver does not answer",
      [](Observations& seen) {
        seen.nodes[1].unanswered = {"the resolver for node0", "the resolver for node1"};
-       seen.nodes[1].meeting.found = {};
-       seen.nodes[1].own_name->found = {};
+       seen.nodes[1].meeting.lookup = {};
+       seen.nodes[1].own_name->lookup = {};
      },
      Severity::error,
      Check::answer,
@@ -210,19 +210,19 @@ const std::vector<Case> kCases = {
      {1},
      "node1: /tmp: Permission denied"},
     {"a meeting address that does not resolve",
-     [](Observations& seen) { seen.nodes[2].meeting.found = {.error = "Name or service not known"}; },
+     [](Observations& seen) { seen.nodes[2].meeting.lookup = {.error = "Name or service not known"}; },
      Severity::error,
      Check::name,
      {2},
      "node2: 'node0' cannot be resolved: Name or service not known"},
     {"an own name that does not resolve",
-     [](Observations& seen) { seen.nodes[1].own_name->found = {.error = "Name or service not known"}; },
+     [](Observations& seen) { seen.nodes[1].own_name->lookup = {.error = "Name or service not known"}; },
      Severity::warning,
      Check::name,
      {1},
      "node1: its own name 'node1' cannot be resolved, so Gloo uses the loopback interface"},
     {"an own name that is loopback",
-     [](Observations& seen) { seen.nodes[1].own_name->found = {.addresses = {"127.0.1.1"}}; },
+     [](Observations& seen) { seen.nodes[1].own_name->lookup = {.addresses = {"127.0.1.1"}}; },
      Severity::warning,
      Check::name,
      {1},
@@ -336,7 +336,7 @@ TEST_CASE("judgement: nodes of one machine need no name for Gloo", "[preflight]"
   Observations seen = healthy_nodes(2);
   for (NodeHealth& node : seen.nodes) {
     node.address = "127.0.0.1";
-    node.own_name->found = {.addresses = {"127.0.1.1"}};
+    node.own_name->lookup = {.addresses = {"127.0.1.1"}};
   }
   CHECK(judge(seen).empty());
   for (NodeHealth& node : seen.nodes) {

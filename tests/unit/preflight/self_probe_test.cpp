@@ -43,7 +43,7 @@ TEST_CASE("self_probe: says what is wrong with a folder and a name", "[preflight
   job.environment.set("GLOO_SOCKET_IFNAME", "eth0");
   const NodeHealth node = probe_self(job, 60s);
   CHECK_FALSE(node.disk_error.empty());
-  CHECK_FALSE(node.meeting.found.error.empty());
+  CHECK_FALSE(node.meeting.lookup.error.empty());
   CHECK(node.address.empty());
   CHECK_FALSE(node.own_name);
 }
