@@ -86,7 +86,7 @@ class Simulation:
     def write_gpus(self, time, node, saves):
         gpus = range(LOCAL)
         watts = [round(self.random.gauss(640 if not saves else 480, 15), 1) for _ in gpus]
-        self.write("gpu_use", time, node, gpus=list(gpus), ranks=[[node * LOCAL + gpu] for gpu in gpus],
+        self.write("gpu_use", time, node, gpus=list(gpus), uuids=[f"GPU-{node}-{gpu}" for gpu in gpus], ranks=[[node * LOCAL + gpu] for gpu in gpus],
                    use_percent=[self.random.randint(88, 99) - (40 if saves else 0) for _ in gpus],
                    memory_bytes=[int(71e9)] * LOCAL, watts=watts, joules=[round((time - BEGIN) * 630.0 + gpu) for gpu in gpus])
 

@@ -95,30 +95,36 @@ class TopReader {
     RateWindow rates;
     ProcessTable before = ProcessTable::read();
     auto measured = std::chrono::steady_clock::now();
+    FoundJobs found;
+    TopReading reading;
     std::unique_lock lock(shared.mutex);
     while (!shared.has_ended) {
       const std::optional<RankId> rank_of_past = shared.rank_of_past;
-      shared.has_changed = false;
+      // Another rank is selected: the jobs were just asked.
+      const bool asks_past_alone = std::exchange(shared.has_changed, false);
       lock.unlock();
-      // All are asked at once, and those that answer do so at once.
-      const auto asked = std::chrono::steady_clock::now();
-      const auto asked_at = std::chrono::system_clock::now();
-      FoundJobs found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
-      ask_other_nodes(found.running);
-      ProcessTable now = ProcessTable::read();
-      const auto time = std::chrono::steady_clock::now();
-      std::vector<JobUsage> usage =
-          usage_of(found.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
-      before = std::move(now);
-      measured = time;
-      read_other_nodes(found.running, usage);
-      rates.observe(usage, asked);
-      TopReading reading = reading_of(usage, found.silent, rates, asked_at);
-      if (rank_of_past) reading.past = past_of(found.running, *rank_of_past);
+      if (!asks_past_alone) {
+        // All are asked at once, and those that answer do so at once.
+        const auto asked = std::chrono::steady_clock::now();
+        const auto asked_at = std::chrono::system_clock::now();
+        found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+        ask_other_nodes(found.running);
+        ProcessTable now = ProcessTable::read();
+        const auto time = std::chrono::steady_clock::now();
+        std::vector<JobUsage> usage =
+            usage_of(found.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
+        before = std::move(now);
+        measured = time;
+        read_other_nodes(found.running, usage);
+        rates.observe(usage, asked);
+        reading = reading_of(usage, found.silent, rates, asked_at);
+      }
+      reading.past = rank_of_past ? std::optional(past_of(found.running, *rank_of_past)) : std::nullopt;
       lock.lock();
-      shared.reading = std::move(reading);
+      shared.reading = reading;
       ::eventfd_write(shared.arrived.get(), 1);
-      shared.changed.wait_for(lock, interval, [&] { return shared.has_ended || shared.has_changed; });
+      const auto next = measured + interval;
+      shared.changed.wait_until(lock, next, [&] { return shared.has_ended || shared.has_changed; });
     }
   }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/local_processes.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
+#include "acc/base/subprocess/command.hpp"
 #include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -104,6 +108,18 @@ TEST_CASE("local_processes: a signal reaches the whole group of a worker", "[pro
   local.processes.signal(0, SIGTERM);
   CHECK(local.next<WorkerEnded>().status == ExitStatus(Signaled{SIGTERM}));
   CHECK(all_gone(child));
+}
+
+TEST_CASE("local_processes: a child that asks what may block is no orphan, and not waited for", "[process]") {
+  Local local;
+  std::array<int, 2> ends = {};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const Descriptor answer(ends[0]);
+  const pid_t child = run_in_child(Descriptor(ends[1]), [](int) { ::pause(); });
+  REQUIRE(child > 0);
+  CHECK(is_asking_child(child));
+  CHECK_FALSE(local.processes.signal_orphans(SIGKILL));
+  CHECK(::kill(child, SIGKILL) == 0);
 }
 
 TEST_CASE("local_processes: orphans are found, signalled and awaited", "[process]") {

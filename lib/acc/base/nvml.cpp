@@ -251,14 +251,24 @@ std::optional<Value> value_of(const Nvml& nvml, Device device, const char* query
   return ask != nullptr && ask(device, &value) == kSuccess ? std::optional(value) : std::nullopt;
 }
 
-std::vector<ProcessInfo> processes_on(const Nvml& nvml, Device device) {
-  auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+// Absent: the driver cannot list them.
+std::optional<std::vector<ProcessInfo>> processes_on(const Nvml& nvml, Device device) {
+  using List = int(Device, unsigned*, ProcessInfo*);
+  auto* list_of = nvml.find<List>("nvmlDeviceGetComputeRunningProcesses_v3");
+  // Of older drivers; the structure is the same.
+  if (list_of == nullptr) list_of = nvml.find<List>("nvmlDeviceGetComputeRunningProcesses_v2");
   constexpr unsigned kMaxProcesses = 256;
   std::vector<ProcessInfo> processes(kMaxProcesses);
   unsigned count = kMaxProcesses;
-  if (list_of == nullptr || list_of(device, &count, processes.data()) != kSuccess) count = 0;
+  if (list_of == nullptr || list_of(device, &count, processes.data()) != kSuccess) return std::nullopt;
   processes.resize(count);
   return processes;
+}
+
+std::string uuid_of(const Nvml& nvml, Device device) {
+  auto* ask = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetUUID");
+  std::array<char, 96> text = {};  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
+  return ask != nullptr && ask(device, text.data(), text.size() - 1) == kSuccess ? text.data() : "";
 }
 
 std::optional<int> utilization_of(const Nvml& nvml, Device device) {
@@ -276,26 +286,6 @@ std::optional<double> watts_of(const Nvml& nvml, Device device) {
   return thousandths(value_of<unsigned>(nvml, device, "nvmlDeviceGetPowerUsage"));
 }
 
-std::vector<GpuUse> ask_use(Library library) {
-  std::vector<GpuUse> uses;
-  const Nvml nvml(std::move(library));
-  if (!nvml) return uses;
-  for (unsigned i = 0; i < nvml.count(); ++i) {
-    const Device device = nvml.device(i);
-    if (device == nullptr) continue;
-    GpuUse& use = uses.emplace_back(GpuUse{.index = static_cast<int>(i)});
-    use.percent = utilization_of(nvml, device);
-    if (const auto memory = value_of<Memory>(nvml, device, "nvmlDeviceGetMemoryInfo"))
-      use.memory_bytes = memory->used;
-    use.watts = watts_of(nvml, device);
-    use.joules =
-        thousandths(value_of<unsigned long long>(nvml, device, "nvmlDeviceGetTotalEnergyConsumption"));
-    for (const ProcessInfo& process : processes_on(nvml, device))
-      use.processes.push_back(static_cast<pid_t>(process.pid));
-  }
-  return uses;
-}
-
 std::vector<GpuProcess> ask_processes(Library library) {
   std::vector<GpuProcess> processes;
   const Nvml nvml(std::move(library));
@@ -303,10 +293,11 @@ std::vector<GpuProcess> ask_processes(Library library) {
   for (unsigned i = 0; i < nvml.count(); ++i) {
     const Device device = nvml.device(i);
     if (device == nullptr) continue;
-    const std::vector<ProcessInfo> found = processes_on(nvml, device);
-    const auto percent = found.empty() ? std::nullopt : utilization_of(nvml, device);
-    const auto watts = found.empty() ? std::nullopt : watts_of(nvml, device);
-    for (const ProcessInfo& process : found)
+    const auto listed = processes_on(nvml, device);
+    if (!listed || listed->empty()) continue;
+    const auto percent = utilization_of(nvml, device);
+    const auto watts = watts_of(nvml, device);
+    for (const ProcessInfo& process : *listed)
       processes.push_back({.gpu = static_cast<int>(i),
                            .pid = static_cast<pid_t>(process.pid),
                            .memory_bytes = process.used_memory == kNotTold ? 0 : process.used_memory,
@@ -318,8 +309,29 @@ std::vector<GpuProcess> ask_processes(Library library) {
 
 }  // namespace
 
-std::vector<GpuUse> query_gpu_use() {
-  return ask_in_time(ask_use).value_or(std::vector<GpuUse>());
+std::optional<std::vector<GpuUse>> query_gpu_use() {
+  std::vector<GpuUse> uses;
+  Library library = load_library();
+  if (library == nullptr) return uses;
+  const Nvml nvml(std::move(library));
+  if (!nvml) return std::nullopt;
+  for (unsigned i = 0; i < nvml.count(); ++i) {
+    const Device device = nvml.device(i);
+    if (device == nullptr) continue;
+    GpuUse& use = uses.emplace_back(GpuUse{.index = static_cast<int>(i)});
+    use.percent = utilization_of(nvml, device);
+    if (const auto memory = value_of<Memory>(nvml, device, "nvmlDeviceGetMemoryInfo"))
+      use.memory_bytes = memory->used;
+    use.watts = watts_of(nvml, device);
+    use.joules =
+        thousandths(value_of<unsigned long long>(nvml, device, "nvmlDeviceGetTotalEnergyConsumption"));
+    use.uuid = uuid_of(nvml, device);
+    const auto listed = processes_on(nvml, device);
+    if (listed) use.processes.emplace();
+    for (const ProcessInfo& process : listed.value_or(std::vector<ProcessInfo>()))
+      use.processes->push_back(static_cast<pid_t>(process.pid));
+  }
+  return uses;
 }
 
 std::vector<GpuProcess> query_gpu_processes() {

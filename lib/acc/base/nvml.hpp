@@ -67,14 +67,16 @@ struct GpuUse {
   /// The power it draws, and the energy it has used since the driver was loaded.
   std::optional<double> watts = {};
   std::optional<double> joules = {};
-  /// Processes that hold a context on it; in a container the driver may show none.
-  std::vector<pid_t> processes = {};
+  std::string uuid = {};
+  /// Processes that hold a context on it; in a container the driver may show none. Absent: it cannot list
+  /// them.
+  std::optional<std::vector<pid_t>> processes = {};
 
   bool operator==(const GpuUse&) const = default;
 };
 
-/// Every GPU that the driver shows. Empty on failure, as query_nvml().
-std::vector<GpuUse> query_gpu_use();
+/// Every GPU that the driver shows; none without its library. Absent: the driver fails. May block for ever.
+std::optional<std::vector<GpuUse>> query_gpu_use();
 
 /// A process that holds a context on a GPU.
 struct GpuProcess {

@@ -10,7 +10,8 @@ using Seconds = std::chrono::duration<double>;
 json sample_rows(const std::vector<StepHistory::Sample>& samples) {
   json rows = json::array();
   for (const StepHistory::Sample& sample : samples)
-    rows.push_back({sample.age.count(), sample.steps, sample.data.count(), sample.communication.count()});
+    rows.push_back({sample.age.count(), sample.steps, sample.data.count(), sample.communication.count(),
+                    sample.since_step.count(), sample.process});
   return rows;
 }
 
@@ -21,7 +22,9 @@ std::vector<StepHistory::Sample> samples_in(const json& rows) {
     samples.push_back({.age = Seconds(row.at(0).get<double>()),
                        .steps = row.at(1),
                        .data = Seconds(row.at(2).get<double>()),
-                       .communication = Seconds(row.at(3).get<double>())});
+                       .communication = Seconds(row.at(3).get<double>()),
+                       .since_step = Seconds(row.at(4).get<double>()),
+                       .process = row.at(5)});
   return samples;
 }
 

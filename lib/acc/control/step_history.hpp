@@ -16,6 +16,10 @@ struct StepHistory {
     std::int64_t steps = 0;
     std::chrono::duration<double> data = {};
     std::chrono::duration<double> communication = {};
+    /// Since the end of the last step.
+    std::chrono::duration<double> since_step = {};
+    /// Another number is another process.
+    std::uint64_t process = 0;
 
     bool operator==(const Sample&) const = default;
   };

@@ -45,12 +45,6 @@ bool ended_by_itself(const ExitStatus& status) {
   return std::get<Exited>(status).code != kBySigterm;
 }
 
-// Whether the workers are told to use no GPU.
-bool is_on_cpu(const LaunchPlan& plan) {
-  const std::string inherited = plan.inherited.get("ACCELERATE_USE_CPU");
-  return parse_truth(plan.environment.get("ACCELERATE_USE_CPU", inherited)).value_or(false);
-}
-
 // Who announced the end of the job: a signal to one of acc's processes, one that has ended a worker, or
 // another node.
 struct WorkersEnd {
@@ -730,6 +724,11 @@ void Agent::finish_output() {
 }
 
 }  // namespace
+
+bool is_on_cpu(const LaunchPlan& plan) {
+  const std::string inherited = plan.inherited.get("ACCELERATE_USE_CPU");
+  return parse_truth(plan.environment.get("ACCELERATE_USE_CPU", inherited)).value_or(false);
+}
 
 LaunchReport run(const LaunchPlan& plan, const JobParts& parts) {
   return Agent(plan, parts).run();

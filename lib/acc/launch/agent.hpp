@@ -31,6 +31,9 @@ struct JobParts {
   std::string host = "localhost";
 };
 
+/// Whether the workers are told to use no GPU.
+bool is_on_cpu(const LaunchPlan& plan);
+
 /// Runs this node's part of the job until it has ended: joins the rendezvous, starts the workers, stops all
 /// when one fails here or on another node, restarts them while restarts are left, and obeys signals. When it
 /// returns or throws, all workers and their descendants have ended. Throws Error when a worker cannot be

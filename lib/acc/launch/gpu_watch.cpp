@@ -34,14 +34,15 @@ std::set<pid_t> pids_of(const RankView& rank, const ProcessTable& processes) {
 
 GpuUseNoted gpus_of_job(const std::vector<GpuUse>& gpus, const JobView& job, const ProcessTable& processes) {
   const bool shows_processes =
-      std::ranges::any_of(gpus, [](const GpuUse& gpu) { return !gpu.processes.empty(); });
+      std::ranges::any_of(gpus, [](const GpuUse& gpu) { return gpu.processes && !gpu.processes->empty(); });
   GpuUseNoted noted;
   for (const GpuUse& gpu : gpus) noted.gpus.push_back({.use = gpu});
   if (!shows_processes) return noted;
   for (const RankView& rank : job.ranks) {
     const std::set<pid_t> pids = pids_of(rank, processes);
     for (GpuUseNoted::Gpu& gpu : noted.gpus) {
-      if (std::ranges::any_of(gpu.use.processes, [&](pid_t pid) { return pids.contains(pid); }))
+      const auto runs_here = [&](pid_t pid) { return pids.contains(pid); };
+      if (gpu.use.processes && std::ranges::any_of(*gpu.use.processes, runs_here))
         gpu.ranks.push_back(rank.rank);
     }
   }
@@ -49,27 +50,32 @@ GpuUseNoted gpus_of_job(const std::vector<GpuUse>& gpus, const JobView& job, con
   return noted;
 }
 
-std::string encode(const std::vector<GpuUse>& gpus) {
+std::string encode(const std::optional<std::vector<GpuUse>>& gpus) {
+  if (!gpus) return "null";
   nlohmann::json array = nlohmann::json::array();
-  for (const GpuUse& gpu : gpus)
+  for (const GpuUse& gpu : *gpus)
     array.push_back({{"index", gpu.index},
                      {"percent", json_of(gpu.percent)},
                      {"memory_bytes", json_of(gpu.memory_bytes)},
                      {"watts", json_of(gpu.watts)},
                      {"joules", json_of(gpu.joules)},
-                     {"processes", gpu.processes}});
-  return array.dump();
+                     {"uuid", gpu.uuid},
+                     {"processes", json_of(gpu.processes)}});
+  return array.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<GpuUse> decode_gpu_use(std::string_view text) {
+std::optional<std::vector<GpuUse>> decode_gpu_use(std::string_view text) {
+  const nlohmann::json array = nlohmann::json::parse(text);
+  if (array.is_null()) return std::nullopt;
   std::vector<GpuUse> gpus;
-  for (const nlohmann::json& gpu : nlohmann::json::parse(text))
+  for (const nlohmann::json& gpu : array)
     gpus.push_back({.index = gpu.at("index"),
                     .percent = value_in<int>(gpu, "percent"),
                     .memory_bytes = value_in<std::uint64_t>(gpu, "memory_bytes"),
                     .watts = value_in<double>(gpu, "watts"),
                     .joules = value_in<double>(gpu, "joules"),
-                    .processes = gpu.at("processes")});
+                    .uuid = gpu.at("uuid"),
+                    .processes = value_in<std::vector<pid_t>>(gpu, "processes")});
   return gpus;
 }
 
@@ -89,9 +95,10 @@ void GpuWatch::ask() {
 
 void GpuWatch::note(const ChildAnswer::Answer& answer) try {
   if (!answer.problem.empty()) return;
-  const std::vector<GpuUse> gpus = decode_gpu_use(answer.text);
-  has_gpus_ = !gpus.empty();
-  const GpuUseNoted noted = gpus_of_job(gpus, parts_.job(), parts_.processes());
+  const auto gpus = decode_gpu_use(answer.text);
+  if (!gpus) return;
+  has_gpus_ = !gpus->empty();
+  const GpuUseNoted noted = gpus_of_job(*gpus, parts_.job(), parts_.processes());
   if (!noted.gpus.empty()) parts_.note(noted);
 } catch (const nlohmann::json::exception&) {  // NOLINT: the child was killed; asked again with the next note
 }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,10 @@ namespace acc::launcher {
 /// container, all GPUs that it shows, without ranks.
 GpuUseNoted gpus_of_job(const std::vector<GpuUse>& gpus, const JobView& job, const ProcessTable& processes);
 
-/// One line of text, and back; decode_gpu_use() throws nlohmann::json::exception for anything else.
-std::string encode(const std::vector<GpuUse>& gpus);
-std::vector<GpuUse> decode_gpu_use(std::string_view text);
+/// The answer of query_gpu_use() as a line of text, and back; decode_gpu_use() throws
+/// nlohmann::json::exception for anything else.
+std::string encode(const std::optional<std::vector<GpuUse>>& gpus);
+std::optional<std::vector<GpuUse>> decode_gpu_use(std::string_view text);
 
 /// The job to watch, and the receiver of GpuUseNoted.
 struct GpuWatchParts {
@@ -29,7 +31,7 @@ struct GpuWatchParts {
   std::function<ProcessTable()> processes = {};
   std::function<void(const GpuUseNoted&)> note = {};
   /// Runs in a child process: a driver can block for minutes.
-  std::function<std::vector<GpuUse>()> query = query_gpu_use;
+  std::function<std::optional<std::vector<GpuUse>>()> query = query_gpu_use;
 };
 
 /// Notes what the GPUs of this node's ranks do whenever the progress of running ranks is noted. On a machine

@@ -198,6 +198,7 @@ std::string add(OrderedJson& line, const GpuUseNoted& event) {
   };
   const auto if_known = [](const auto& value) { return value ? OrderedJson(*value) : OrderedJson(); };
   line["gpus"] = of_all([](const auto& gpu) { return gpu.use.index; });
+  line["uuids"] = of_all([](const auto& gpu) { return gpu.use.uuid; });
   line["ranks"] = of_all([](const auto& gpu) { return gpu.ranks; });
   line["use_percent"] = of_all([&](const auto& gpu) { return if_known(gpu.use.percent); });
   line["memory_bytes"] = of_all([&](const auto& gpu) { return if_known(gpu.use.memory_bytes); });

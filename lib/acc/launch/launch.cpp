@@ -379,7 +379,7 @@ LaunchReport run_agent(const Job& job) {
                                      .processes = [] { return ProcessTable::read(); },
                                      .note = [&](const ProgressNoted& event) { reporters.report(event); }});
     reporters.add(*progress);
-    if (!plan.settings[key::use_cpu]) {
+    if (!is_on_cpu(plan)) {
       gpus.emplace(job.loop,
                    GpuWatchParts{.job = [&]() -> const JobView& { return status.view(); },
                                  .processes = [] { return ProcessTable::read(); },

@@ -20,6 +20,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/limit_hint.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/process_tree.hpp"
@@ -280,7 +281,7 @@ bool LocalProcesses::signal_orphans(int signal) {
   // As a subreaper we have no descendants when we have no children.
   if (!reap_orphans([this](pid_t pid) { return is_own(pid); })) return false;
   for (const Descendant& descendant : descendants_of(::getpid())) {
-    if (is_own(descendant.pid)) continue;
+    if (is_own(descendant.pid) || is_asking_child(descendant.pid)) continue;
     log::debug("sends {} to process {}, which a worker left", signal_name(signal), descendant.pid);
     Descriptor process = signal_descendant(descendant, signal);
     if (process) watch_orphan(process.release());

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -24,6 +26,7 @@
 #include "acc/base/stat_line.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/process_table.hpp"
+#include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -131,6 +134,33 @@ bool InheritedProcesses::contains(pid_t pid) const {
   return now && now->started == process->second;
 }
 
+namespace {
+
+// Whether it waits in the kernel, as for a driver or a disk that does not answer: then it cannot be killed.
+// Its threads can still do so when it has ended itself.
+bool waits_in_kernel(pid_t pid) {
+  for (const ThreadWait& thread : threads_of(pid))
+    if (thread.state == 'D') return true;
+  return false;
+}
+
+// Reaps a child that was killed. Returns false if it cannot be killed. To free much memory takes a while,
+// too.
+bool wait_for_killed(pid_t pid) {
+  constexpr int kPatienceMs = 30'000;
+  const Descriptor process = open_process(pid);
+  pollfd ends = {.fd = process.get(), .events = POLLIN, .revents = 0};
+  int ready = 0;
+  while (process && (ready = ::poll(&ends, 1, kPatienceMs)) <= 0) {
+    if (ready == 0 && waits_in_kernel(pid)) return false;
+  }
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return true;
+}
+
+}  // namespace
+
 bool kill_descendants(const std::function<bool(pid_t)>& spared) {
   bool found = false;
   const pid_t self = ::getpid();
@@ -149,10 +179,7 @@ bool kill_descendants(const std::function<bool(pid_t)>& spared) {
     // We may not kill the rest.
     if (ending.empty()) break;
     // The others become our children when their parents have ended, and are killed in the next round.
-    for (const pid_t pid : ending) {
-      while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
+    if (!std::ranges::all_of(ending, wait_for_killed)) break;
   }
   return found;
 }

@@ -48,7 +48,8 @@ class InheritedProcesses {
 };
 
 /// Kills all descendants of this process but those that are `spared`, with all below them, and waits for
-/// them. Returns whether there were any. Only for a subreaper.
+/// them, unless one waits in the kernel and cannot be killed. Returns whether there were any. Only for a
+/// subreaper.
 bool kill_descendants(const std::function<bool(pid_t)>& spared = [](pid_t) { return false; });
 
 /// Makes the next child of this process the init process of a new pid namespace: when it ends, the kernel

@@ -23,7 +23,9 @@ void RankHistory::add(TimePoint now, const Progress& page) {
   const Sample sample = {.time = now,
                          .steps = page.steps,
                          .data = spent_in(page, acc::Section::data, moment),
-                         .communication = spent_in(page, acc::Section::communication, moment)};
+                         .communication = spent_in(page, acc::Section::communication, moment),
+                         .since_step = std::max(moment - page.step_ended, std::chrono::nanoseconds(0)),
+                         .process = page.process_start};
   seconds_.push_back(sample);
   if (minutes_.empty() || now - minutes_.back().time >= kMinute) minutes_.push_back(sample);
 }
@@ -39,7 +41,9 @@ std::vector<StepHistory::Sample> RankHistory::samples_of(const Ring& ring, TimeP
     samples.push_back({.age = now - sample.time,
                        .steps = sample.steps,
                        .data = sample.data,
-                       .communication = sample.communication});
+                       .communication = sample.communication,
+                       .since_step = sample.since_step,
+                       .process = sample.process});
   return samples;
 }
 

@@ -19,7 +19,7 @@
 
 namespace acc::launcher {
 
-/// The past of a rank, in 96 KiB that are taken with the first sample.
+/// The past of a rank, in 112 KiB that are taken with the first sample.
 class RankHistory {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -39,6 +39,8 @@ class RankHistory {
     std::int64_t steps = 0;
     std::chrono::nanoseconds data = {};
     std::chrono::nanoseconds communication = {};
+    std::chrono::nanoseconds since_step = {};
+    std::uint64_t process = 0;
   };
   using Ring = boost::circular_buffer<Sample>;
 

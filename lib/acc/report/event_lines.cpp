@@ -78,8 +78,11 @@ constexpr double kMaxJoules = 1e14;
 constexpr std::int64_t kMaxGpus = 4096;
 
 std::vector<GpuSample> gpus_in(const json& fields, double time) {
+  const auto column = [&](const char* field, std::size_t i) -> const json& {
+    return at(array_in(fields, field), i);
+  };
   const auto value = [&](const char* field, std::size_t i, double max) {
-    const auto number = number_of(at(array_in(fields, field), i));
+    const auto number = number_of(column(field, i));
     return number && *number >= 0 && *number <= max ? number : std::nullopt;
   };
   std::vector<GpuSample> gpus;
@@ -87,7 +90,11 @@ std::vector<GpuSample> gpus_in(const json& fields, double time) {
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const auto index = integer_of(indices[i]);
     if (!index || *index < 0 || *index >= kMaxGpus) continue;
+    const json& uuid = column("uuids", i);
+    const json& ranks = column("ranks", i);
     gpus.push_back({.index = static_cast<int>(*index),
+                    .uuid = uuid.is_string() ? uuid.get<std::string>() : std::string(),
+                    .has_ranks = ranks.is_array() && !ranks.empty(),
                     .time = time,
                     .percent = value("use_percent", i, 100),
                     .memory_bytes = value("memory_bytes", i, kMaxGpuBytes),

@@ -33,6 +33,10 @@ struct RankSample {
 /// What all processes use of a GPU at one moment. Absent: not known.
 struct GpuSample {
   int index = 0;
+  /// Empty: not known.
+  std::string uuid = {};
+  /// Some rank has a process on it.
+  bool has_ranks = false;
   double time = 0;
   std::optional<double> percent = {};
   std::optional<double> memory_bytes = {};

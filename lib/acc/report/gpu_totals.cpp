@@ -1,30 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/report/gpu_totals.hpp"
 
+#include <algorithm>
+
 namespace acc::launcher {
 namespace {
 
-std::optional<double> mean(const JobHistory& history, std::optional<double> GpuSample::* value) {
+using Samples = std::vector<GpuSample>;
+
+// In watts. No GPU draws more: a greater rise is that of another counter, as when a host has been replaced.
+constexpr double kMaxRise = 2000;
+// What is known at one moment holds for so long at most, in seconds.
+constexpr double kMaxGap = 90;
+
+/// A figure over time.
+struct TimeMean {
   double sum = 0;
-  int count = 0;
-  for (const auto& [gpu, samples] : history.gpus) {
-    for (const GpuSample& sample : samples) {
-      if (!(sample.*value)) continue;
-      sum += *(sample.*value);
-      ++count;
-    }
+  double seconds = 0;
+
+  std::optional<double> value() const { return seconds > 0 ? std::optional(sum / seconds) : std::nullopt; }
+};
+
+// Notes may be frequent for a while, so that each counts for the time until the next. One alone counts a
+// little.
+void add(TimeMean& mean, const Samples& samples, std::optional<double> GpuSample::* value) {
+  constexpr double kLittle = 1e-3;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (!(samples[i].*value)) continue;
+    const bool is_last = i + 1 == samples.size();
+    const double weight =
+        is_last ? kLittle : std::clamp(samples[i + 1].time - samples[i].time, kLittle, kMaxGap);
+    mean.sum += weight * *(samples[i].*value);
+    mean.seconds += weight;
   }
-  return count == 0 ? std::nullopt : std::optional(sum / count);
+}
+
+std::optional<double> mean(const JobHistory& history, std::optional<double> GpuSample::* value) {
+  TimeMean mean;
+  for (const auto& [gpu, samples] : history.gpus) add(mean, samples, value);
+  return mean.value();
 }
 
 // The counter begins anew with the driver.
-std::optional<double> energy(const std::vector<GpuSample>& samples) {
-  std::optional<double> before;
+std::optional<double> energy(const Samples& samples) {
+  const GpuSample* before = nullptr;
   std::optional<double> sum;
   for (const GpuSample& sample : samples) {
     if (!sample.joules) continue;
-    if (before && *sample.joules >= *before) sum = sum.value_or(0) + *sample.joules - *before;
-    before = sample.joules;
+    if (before != nullptr) {
+      const double used = *sample.joules - *before->joules;
+      if (used >= 0 && used <= kMaxRise * (sample.time - before->time)) sum = sum.value_or(0) + used;
+    }
+    before = &sample;
   }
   return sum;
 }

@@ -7,7 +7,7 @@
 
 namespace acc::launcher {
 
-/// What the GPUs of a job did, over all samples of all GPUs. Absent: not known.
+/// What the GPUs of a job did; means are over time and all GPUs. Absent: not known.
 struct GpuTotals {
   int gpus = 0;
   std::optional<double> mean_percent = {};

@@ -84,12 +84,15 @@ std::string bytes_text(double bytes) {
 
 std::string energy_text(double joules) {
   constexpr double kWattHour = 3600;
-  constexpr double kMany = 1000;
   if (joules < kWattHour) return fmt::format("{:.0f} J", joules);
-  const double watt_hours = joules / kWattHour;
-  if (watt_hours < kMany) return fmt::format("{:.3g} Wh", watt_hours);
-  return watt_hours < kMany * kMany ? fmt::format("{:.3g} kWh", watt_hours / kMany)
-                                    : fmt::format("{:.3g} MWh", watt_hours / kMany / kMany);
+  // Three digits of 999.6 are those of the next unit.
+  constexpr double kMany = 999.5;
+  double number = joules / kWattHour;
+  for (const char* unit : {"Wh", "kWh"}) {
+    if (number < kMany) return fmt::format("{:.3g} {}", number, unit);
+    number /= 1000;
+  }
+  return fmt::format("{:.{}f} MWh", number, number < 10 ? 2 : number < 100 ? 1 : 0);
 }
 
 std::string rate_text(double bytes_per_second) {

@@ -141,6 +141,7 @@ class HistoryBuilder {
     }
     end_attempts();
     end_hangs();
+    end_gpus();
     return std::move(history_);
   }
 
@@ -217,11 +218,24 @@ class HistoryBuilder {
     line.samples = {};
   }
 
-  // Several nodes on one host may share a GPU.
   void add_gpus(const EventLine& line) {
     for (const GpuSample& gpu : line.gpus) {
-      std::vector<GpuSample>& samples = history_.gpus[{line.host, gpu.index}];
-      if (samples.empty() || samples.back().time <= gpu.time) samples.push_back(gpu);
+      if (gpu.has_ranks) hosts_with_known_gpus_.insert(line.host);
+      gpus_[line.host].push_back(gpu);
+    }
+  }
+
+  // Before ranks begin with their GPUs, as while they import, the driver shows no process of theirs.
+  void end_gpus() {
+    for (auto& [host, samples] : gpus_) {
+      const bool is_known = hosts_with_known_gpus_.contains(host);
+      for (GpuSample& gpu : samples) {
+        if (is_known && !gpu.has_ranks) continue;
+        // Several nodes on one host may share a GPU.
+        const std::string id = gpu.uuid.empty() ? fmt::format("{}/{}", host, gpu.index) : gpu.uuid;
+        std::vector<GpuSample>& known = history_.gpus[id];
+        if (known.empty() || known.back().time <= gpu.time) known.push_back(std::move(gpu));
+      }
     }
   }
 
@@ -379,6 +393,8 @@ class HistoryBuilder {
   std::set<std::string> nodes_ = {};
   std::set<std::tuple<Moment::Kind, int, std::string>> told_ = {};
   std::vector<TimeSpan> hangs_ = {};
+  std::map<std::string, std::vector<GpuSample>> gpus_ = {};
+  std::set<std::string> hosts_with_known_gpus_ = {};
   std::optional<double> suspended_ = {};
 };
 

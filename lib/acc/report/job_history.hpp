@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "acc/report/event_lines.hpp"
@@ -81,8 +80,9 @@ struct JobHistory {
   std::vector<std::string> command = {};
   std::vector<SettingRecord> settings = {};
   std::vector<AttemptRecord> attempts = {};
-  /// By host and index, in the order of time.
-  std::map<std::pair<std::string, int>, std::vector<GpuSample>> gpus = {};
+  /// Of the GPUs that ranks have processes on; of a host on which that is not known, of all. By UUID, else by
+  /// host and index; in the order of time.
+  std::map<std::string, std::vector<GpuSample>> gpus = {};
   std::vector<FailureRecord> failures = {};
   /// Of these the one by which the job has ended; absent: it has not ended by a worker's failure.
   std::optional<FailureRecord> cause = {};

@@ -6,32 +6,65 @@
 namespace acc::launcher {
 namespace {
 
-/// What the samples say of a part of the time.
-struct PartOfCurve {
+using Seconds = std::chrono::duration<double>;
+
+/// What is known of a part of the time.
+struct CurvePart {
   double steps = 0;
   double seconds = 0;
+};
+
+class Curve {
+ public:
+  Curve(Seconds span, std::size_t parts) : span_(span), parts_(parts) {}
+
+  // So many steps between two moments, both before now.
+  void add(Seconds begin, Seconds end, double steps) {
+    const double width = (span_ / static_cast<double>(parts_.size())).count();
+    const double whole = (begin - end).count();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const double oldest = span_.count() - static_cast<double>(i) * width;
+      const double both = std::min(begin.count(), oldest) - std::max(end.count(), oldest - width);
+      if (both <= 0) continue;
+      parts_[i].steps += steps * both / whole;
+      parts_[i].seconds += both;
+    }
+  }
+
+  RateCurve rates() const {
+    RateCurve curve;
+    for (const CurvePart& part : parts_)
+      curve.push_back(part.seconds > 0 ? std::optional(part.steps / part.seconds) : std::nullopt);
+    return curve;
+  }
+
+ private:
+  Seconds span_;
+  std::vector<CurvePart> parts_;
 };
 
 }  // namespace
 
 RateCurve rate_curve(const std::vector<StepHistory::Sample>& samples, std::chrono::duration<double> span,
                      std::size_t parts) {
-  std::vector<PartOfCurve> sums(parts);
-  for (std::size_t i = 1; i < samples.size(); ++i) {
-    const StepHistory::Sample& before = samples[i - 1];
-    const StepHistory::Sample& sample = samples[i];
-    const double seconds = (before.age - sample.age).count();
-    if (sample.steps < before.steps || seconds <= 0 || sample.age >= span) continue;
-    const double position = 1 - std::max(sample.age / span, 0.0);
-    const auto part = static_cast<std::size_t>(position * static_cast<double>(parts));
-    PartOfCurve& sum = sums[std::min(part, parts - 1)];
-    sum.steps += static_cast<double>(sample.steps - before.steps);
-    sum.seconds += seconds;
+  if (parts == 0 || samples.empty()) return RateCurve(parts);
+  const auto step_age = [](const StepHistory::Sample& sample) { return sample.age + sample.since_step; };
+  Curve curve(span, parts);
+  const StepHistory::Sample* before = &samples.front();
+  Seconds last_step = Seconds(0);
+  for (const StepHistory::Sample& sample : samples) {
+    if (sample.process == before->process && sample.steps == before->steps) continue;
+    const Seconds took = step_age(*before) - step_age(sample);
+    const bool goes_on =
+        sample.process == before->process && sample.steps > before->steps && took.count() > 0;
+    if (goes_on)
+      curve.add(step_age(*before), step_age(sample), static_cast<double>(sample.steps - before->steps));
+    last_step = goes_on ? took / static_cast<double>(sample.steps - before->steps) : Seconds(0);
+    before = &sample;
   }
-  RateCurve curve;
-  for (const PartOfCurve& sum : sums)
-    curve.push_back(sum.seconds > 0 ? std::optional(sum.steps / sum.seconds) : std::nullopt);
-  return curve;
+  const Seconds stands = step_age(*before) - samples.back().age;
+  if (last_step.count() > 0 && stands > 2 * last_step) curve.add(step_age(*before), samples.back().age, 0);
+  return curve.rates();
 }
 
 std::optional<double> highest_of(const RateCurve& curve) {

@@ -14,7 +14,9 @@ namespace acc::launcher {
 /// first; absent where they are not known.
 using RateCurve = std::vector<std::optional<double>>;
 
-/// `samples`: the oldest first. A rank that was restarted and counts anew has no rate between the two counts.
+/// `samples`: the oldest first. Steps count from the end of one to the end of the next, in all parts between
+/// them. A rank has no rate between the steps of one process and those of the next, nor while its newest step
+/// takes no longer than twice the one before; longer, and its rate is 0.
 RateCurve rate_curve(const std::vector<StepHistory::Sample>& samples, std::chrono::duration<double> span,
                      std::size_t parts);
 

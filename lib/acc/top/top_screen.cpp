@@ -247,6 +247,8 @@ std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_cloc
 // The table keeps as many lines.
 constexpr std::size_t kLinesForPast = kLinesAroundTable + 2 * kLinesOfPast;
 
+constexpr std::size_t kColumnsForPast = 40;
+
 bool has_room_for_past(std::size_t rows) {
   return rows >= kLinesForPast;
 }
@@ -392,7 +394,7 @@ class Painter {
 
   Element curve(const std::string& name, const std::vector<StepHistory::Sample>& samples,
                 std::chrono::seconds span) const {
-    const std::size_t width = style_.columns / 2 - 1;
+    const std::size_t width = std::max(style_.columns, kColumnsForPast) / 2 - 1;
     // A character has two columns of dots.
     const RateCurve rates = rate_curve(samples, span, 2 * width);
     const std::optional<double> highest = highest_of(rates);

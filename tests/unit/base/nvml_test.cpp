@@ -53,7 +53,7 @@ TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utiliz
 TEST_CASE("nvml: reports what all processes use of each GPU", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   ::setenv("FAKE_NVML_USED", "1:20", 1);
-  const std::vector<acc::GpuUse> uses = acc::query_gpu_use();
+  const std::vector<acc::GpuUse> uses = acc::query_gpu_use().value();
   ::unsetenv("FAKE_NVML_USED");
   REQUIRE(uses.size() == 2);
   CHECK(uses[0].processes == std::vector<pid_t>{::getpid()});
@@ -61,9 +61,14 @@ TEST_CASE("nvml: reports what all processes use of each GPU", "[base]") {
                                .percent = 42,
                                .memory_bytes = std::uint64_t{20} << 30U,
                                .watts = 123.4,
-                               .joules = 5000.5});
+                               .joules = 5000.5,
+                               .uuid = "GPU-00000001-0000",
+                               .processes = std::vector<pid_t>()});
   ::setenv("FAKE_NVML_GPUS", "0", 1);
-  CHECK(acc::query_gpu_use().empty());
+  CHECK(acc::query_gpu_use()->empty());
+  ::setenv("FAKE_NVML_FAILS", "1", 1);
+  CHECK_FALSE(acc::query_gpu_use());
+  ::unsetenv("FAKE_NVML_FAILS");
 }
 
 TEST_CASE("nvml: reports what is wrong with a GPU", "[base]") {

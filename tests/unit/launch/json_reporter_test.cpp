@@ -52,7 +52,7 @@ ProgressNoted progress() {
 }
 
 GpuUseNoted gpu_use() {
-  const GpuUse busy = {.percent = 97, .memory_bytes = 77, .watts = 123.5, .joules = 5e6, .processes = {12}};
+  const GpuUse busy = {.percent = 97, .memory_bytes = 77, .watts = 123.5, .joules = 5e6, .uuid = "GPU-7"};
   return {{{.use = busy, .ranks = {4, 5}}, {.use = {.index = 3}}}};
 }
 
@@ -75,6 +75,7 @@ TEST_CASE("event_json: progress is a table by columns, in milliseconds", "[launc
 TEST_CASE("event_json: the use of GPUs is a table by columns", "[launch]") {
   const json line = line_of(gpu_use());
   CHECK(line["gpus"] == json({0, 3}));
+  CHECK(line["uuids"] == json({"GPU-7", ""}));
   CHECK(line["ranks"] == json::parse("[[4, 5], []]"));
   CHECK(line["use_percent"] == json({97, nullptr}));
   CHECK(line["memory_bytes"] == json({77, nullptr}));

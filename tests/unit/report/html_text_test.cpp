@@ -31,7 +31,9 @@ TEST_CASE("energy_text: in units that people pay for", "[report]") {
   CHECK(energy_text(840) == "840 J");
   CHECK(energy_text(45'000) == "12.5 Wh");
   CHECK(energy_text(11.556e6) == "3.21 kWh");
+  CHECK(energy_text(3.599e6) == "1 kWh");
   CHECK(energy_text(4.5e9) == "1.25 MWh");
+  CHECK(energy_text(3.6e13) == "10000 MWh");
 }
 
 TEST_CASE("html_text: numbers as people read them", "[report]") {

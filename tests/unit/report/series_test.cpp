@@ -26,8 +26,8 @@ TEST_CASE("series: cores in use between two samples; memory and loss at each, ov
 
 TEST_CASE("series: of GPUs, where it is known", "[report]") {
   JobHistory history = {.time = {0, 20}};
-  history.gpus[{"node0", 0}] = {{.time = 10, .percent = 40, .watts = 100}, {.time = 20, .percent = 60}};
-  history.gpus[{"node1", 0}] = {{.time = 10, .percent = 80, .watts = 300}};
+  history.gpus["node0/0"] = {{.time = 10, .percent = 40, .watts = 100}, {.time = 20, .percent = 60}};
+  history.gpus["node1/0"] = {{.time = 10, .percent = 80, .watts = 300}};
   const Series use = gpu_use_series(history, 3);
   REQUIRE(use.size() == 2);
   CHECK(use[0].mean == 60);

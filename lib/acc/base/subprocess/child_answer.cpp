@@ -9,6 +9,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <csignal>
 #include <utility>
 
 #include "acc/base/files.hpp"
@@ -27,11 +28,14 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
     std::array<int, 2> ends = {};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_later("no descriptors are left");
     pipe.assign(ends[0]);
-    if (!run_in_child(Descriptor(ends[1]), work)) return fail_later("no process is left");
+    child = run_in_child(Descriptor(ends[1]), work);
+    if (child == 0) return fail_later("no process is left");
     timeout.expires_after(limit);
     timeout.async_wait([self = weak_from_this()](error_code error) {
       const auto asked = self.lock();
-      if (asked && !error) asked->finish({.problem = "there was no answer in time"});
+      if (!asked || error) return;
+      ::kill(asked->child, SIGKILL);
+      asked->finish({.problem = "there was no answer in time"});
     });
     read();
   }
@@ -42,6 +46,7 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
       if (!asked || !asked->done) return;
       asked->received.append(asked->buffer.data(), size);
       if (!error) return asked->read();
+      asked->child = 0;
       asked->finish({.text = std::move(asked->received)});
     });
   }
@@ -65,6 +70,7 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
   std::array<char, std::size_t{16} << 10U> buffer = {};
   std::string received = {};
   Done done;
+  pid_t child = 0;
 };
 
 ChildAnswer::ChildAnswer(asio::io_context& loop) : loop_(loop) {}
@@ -77,7 +83,7 @@ void ChildAnswer::ask(const std::function<void(int to)>& work, std::chrono::mill
 }
 
 bool ChildAnswer::is_waiting() const {
-  return impl_ != nullptr && impl_->done != nullptr;
+  return impl_ != nullptr && (impl_->done != nullptr || is_asking_child(impl_->child));
 }
 
 }  // namespace acc

@@ -27,9 +27,11 @@ class ChildAnswer {
 
   /// Runs `work` as run_in_child() does, and calls `done` once, from the event loop, with what it wrote to
   /// its descriptor, unless something else is asked or this object ends first. A child that is not done after
-  /// `limit` is left to itself: whoever blocks in a driver cannot be killed. It is reaped by the caller.
+  /// `limit` is killed, and not waited for: whoever blocks in a driver cannot be killed. It is reaped by the
+  /// caller.
   void ask(const std::function<void(int to)>& work, std::chrono::milliseconds limit, Done done);
 
+  /// For the answer, or for the end of a child that gave none in time.
   bool is_waiting() const;
 
  private:

@@ -20,6 +20,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/running_clock.hpp"
+#include "acc/base/stat_line.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
 
@@ -128,12 +129,38 @@ namespace {
 
 }  // namespace
 
-bool run_in_child(Descriptor to, const std::function<void(int to)>& work) {
+namespace {
+
+// When a process started, in clock ticks; empty if there is none.
+std::string start_of(pid_t pid) {
+  constexpr int kStartField = 22;
+  const std::string text = text_of_kernel("/proc/" + std::to_string(pid) + "/stat");
+  const auto line = parse_stat_line(text);
+  return line ? std::string(line->field(kStartField)) : std::string();
+}
+
+// With their starts: a pid is used again.
+std::map<pid_t, std::string>& asking_children() {
+  static std::map<pid_t, std::string> children;
+  return children;
+}
+
+}  // namespace
+
+pid_t run_in_child(Descriptor to, const std::function<void(int to)>& work) {
   const BlockedSignals blocked;
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) be_child(parent, to.get(), work);
-  return pid > 0;
+  if (pid < 0) return 0;
+  std::erase_if(asking_children(), [](const auto& child) { return !is_asking_child(child.first); });
+  asking_children()[pid] = start_of(pid);
+  return pid;
+}
+
+bool is_asking_child(pid_t pid) {
+  const auto child = asking_children().find(pid);
+  return child != asking_children().end() && !child->second.empty() && child->second == start_of(pid);
 }
 
 }  // namespace acc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -44,7 +46,11 @@ std::optional<CommandOutput> run_command(const std::vector<std::string>& command
 /// Runs `work` in a forked child. The child has default signal dispositions and no descriptors but standard
 /// error and `to`, whose other end reads what it writes and notices its end; it is killed when this process
 /// ends. It is not waited for here: the caller reaps it with its other children. Only for a process without
-/// other threads. Returns false if fork fails.
-bool run_in_child(Descriptor to, const std::function<void(int to)>& work);
+/// other threads. Returns its pid; 0 if fork fails.
+pid_t run_in_child(Descriptor to, const std::function<void(int to)>& work);
+
+/// Whether the process is a child of run_in_child() in this process. It may wait in the kernel, for a driver
+/// or a disk, and then cannot be killed.
+bool is_asking_child(pid_t pid);
 
 }  // namespace acc
