@@ -53,15 +53,6 @@ std::chrono::nanoseconds time_of(std::uint64_t word) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(word));
 }
 
-// 0: there is no such process.
-std::uint64_t start_of(const std::string& process) {
-  constexpr int kStartField = 22;
-  const std::string text = first_line_of("/proc/" + process + "/stat");
-  const auto line = parse_stat_line(text);
-  const auto start = line ? parse_integer(line->field(kStartField)) : std::nullopt;
-  return static_cast<std::uint64_t>(start.value_or(0));
-}
-
 // The words of one moment, which `read` copies into its argument; nullopt: they cannot be read, or a write
 // goes on for longer than it should.
 template <class Read>
@@ -91,7 +82,7 @@ std::optional<Words> words_in(const Descriptor& file) {
 
 // Its number may be another process's by now.
 bool has_ended(const Words& words) {
-  const std::uint64_t start = start_of(std::to_string(words[kPid]));
+  const std::uint64_t start = process_start(std::to_string(words[kPid]));
   return start == 0 || start != words[kStart];
 }
 
@@ -232,7 +223,7 @@ ProgressPage::ProgressPage(const std::filesystem::path& file) {
   words_ = static_cast<std::uint64_t*>(mapped);
   Write write(words_);
   write.set(kPid, static_cast<std::uint64_t>(::getpid()));
-  write.set(kStart, start_of("self"));
+  write.set(kStart, process_start("self"));
   write.set(kLoss, kNoLoss);
   write.set(kSectionBegan, ticks_of(progress_now()));
   write.set(kMagic, kVersion);

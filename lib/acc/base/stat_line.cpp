@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -25,6 +26,14 @@ std::optional<StatLine> parse_stat_line(std::string_view text) {
   return StatLine{.pid = trim(text.substr(0, name_begin)),
                   .name = text.substr(name_begin + 1, name_end - name_begin - 1),
                   .fields = trim(text.substr(name_end + 1))};
+}
+
+std::uint64_t process_start(const std::string& process) {
+  constexpr int kStartField = 22;
+  const std::string text = first_line_of("/proc/" + process + "/stat");
+  const auto line = parse_stat_line(text);
+  const auto start = line ? parse_integer(line->field(kStartField)) : std::nullopt;
+  return static_cast<std::uint64_t>(start.value_or(0));
 }
 
 }  // namespace acc

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace acc {
@@ -20,5 +22,9 @@ struct StatLine {
 
 /// Absent if the text is not such a line, for instance because the process has ended.
 std::optional<StatLine> parse_stat_line(std::string_view text);
+
+/// When a process started, in the kernel's clock ticks (proc(5), starttime); 0 if there is none. `process`:
+/// its pid, or `self`.
+std::uint64_t process_start(const std::string& process);
 
 }  // namespace acc

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/stat_line.hpp"
 
+#include <unistd.h>
+
+#include <string>
 #include <string_view>
 
 #include "support/catch.hpp"
@@ -36,6 +39,12 @@ TEST_CASE("stat_line: a line that ends after the name has no fields", "[base]") 
   const auto line = parse_stat_line("11 (a)");
   REQUIRE(line);
   CHECK(line->field(3).empty());
+}
+
+TEST_CASE("process_start: of a process, and of none", "[base]") {
+  CHECK(process_start("self") > 0);
+  CHECK(process_start("self") == process_start(std::to_string(::getpid())));
+  CHECK(process_start("no such process") == 0);
 }
 
 }  // namespace stat_line_test

@@ -13,8 +13,11 @@
 #include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/readable_pipe.hpp>
 #include <boost/asio/writable_pipe.hpp>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
@@ -131,17 +134,9 @@ namespace {
 
 namespace {
 
-// When a process started, in clock ticks; empty if there is none.
-std::string start_of(pid_t pid) {
-  constexpr int kStartField = 22;
-  const std::string text = text_of_kernel("/proc/" + std::to_string(pid) + "/stat");
-  const auto line = parse_stat_line(text);
-  return line ? std::string(line->field(kStartField)) : std::string();
-}
-
 // With their starts: a pid is used again.
-std::map<pid_t, std::string>& asking_children() {
-  static std::map<pid_t, std::string> children;
+std::map<pid_t, std::uint64_t>& asking_children() {
+  static std::map<pid_t, std::uint64_t> children;
   return children;
 }
 
@@ -154,13 +149,14 @@ pid_t run_in_child(Descriptor to, const std::function<void(int to)>& work) {
   if (pid == 0) be_child(parent, to.get(), work);
   if (pid < 0) return 0;
   std::erase_if(asking_children(), [](const auto& child) { return !is_asking_child(child.first); });
-  asking_children()[pid] = start_of(pid);
+  asking_children()[pid] = process_start(std::to_string(pid));
   return pid;
 }
 
 bool is_asking_child(pid_t pid) {
   const auto child = asking_children().find(pid);
-  return child != asking_children().end() && !child->second.empty() && child->second == start_of(pid);
+  return child != asking_children().end() && child->second != 0 &&
+         child->second == process_start(std::to_string(pid));
 }
 
 }  // namespace acc
