@@ -22,6 +22,15 @@ std::string failure_entry(const JobHistory& history, const FailureRecord& failur
   return text;
 }
 
+// Of a script in an argument, as after `python -c`, the first lines.
+std::string shown_word(const std::string& word) {
+  constexpr std::size_t kMaxLines = 8;
+  const std::vector<std::string> lines = split(word, '\n');
+  if (lines.size() <= kMaxLines) return shell_word(word);
+  const std::vector<std::string> first(lines.begin(), lines.begin() + kMaxLines);
+  return fmt::format("{} (and {} more lines)", shell_word(join(first, "\n")), lines.size() - kMaxLines);
+}
+
 }  // namespace
 
 std::string hosts_text(const JobHistory& history) {
@@ -45,7 +54,7 @@ std::string failures_section(const JobHistory& history) {
 std::string settings_section(const JobHistory& history) {
   if (history.command.empty() && history.settings.empty()) return "";
   std::vector<std::string> words;
-  for (const std::string& word : history.command) words.push_back(shell_word(word));
+  for (const std::string& word : history.command) words.push_back(shown_word(word));
   std::string text = "<p>Each worker ran:</p>\n<pre>" + html_text(join(words, " ")) + "</pre>\n";
   if (!history.settings.empty()) text += "<table>\n<tr><th>setting</th><th>value</th><th>from</th></tr>\n";
   for (const SettingRecord& setting : history.settings)

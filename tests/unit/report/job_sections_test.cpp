@@ -30,4 +30,13 @@ TEST_CASE("job_sections: failures and settings are escaped", "[report]") {
   CHECK(settings.find("<td>&lt;v&gt;</td>") != std::string::npos);
 }
 
+TEST_CASE("job_sections: of a script in an argument the first lines are shown", "[report]") {
+  std::string script;
+  for (int line = 1; line <= 20; ++line) script += "line" + std::to_string(line) + "\n";
+  const std::string settings = settings_section({.command = {"python", "-c", script, "x"}});
+  CHECK(settings.find("python -c &#39;line1\nline2") != std::string::npos);
+  CHECK(settings.find("line8&#39; (and 13 more lines) x</pre>") != std::string::npos);
+  CHECK(settings.find("line9") == std::string::npos);
+}
+
 }  // namespace job_sections_test
