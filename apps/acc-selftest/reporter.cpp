@@ -18,6 +18,11 @@ void write(const std::string& text) {
   std::fflush(stdout);
 }
 
+// A host name need not be UTF-8.
+std::string json_text(const Report& report, int indent) {
+  return to_json(report).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 void Reporter::begin(const Report& head) {
@@ -37,7 +42,7 @@ void Reporter::add(const CheckResult& check) {
 bool Reporter::finish() {
   const std::lock_guard lock(mutex_);
   if (writes_) {
-    write(json_ ? to_json(report_).dump(2) + "\n" : summary_text(report_));
+    write(json_ ? json_text(report_, 2) : summary_text(report_));
     write_file();
   }
   return report_.passed();
@@ -48,14 +53,14 @@ void Reporter::fail(const std::string& error) {
   if (!board_.claim_report()) return;
   report_.error = error;
   fmt::print(stderr, "acc-selftest: {}\n", error);
-  if (json_) write(to_json(report_).dump(2) + "\n");
+  if (json_) write(json_text(report_, 2));
   write_file();
 }
 
 void Reporter::write_file() const {
   if (file_.empty()) return;
   const Descriptor file(::open(file_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!file || !write_all(file.get(), to_json(report_).dump() + "\n"))
+  if (!file || !write_all(file.get(), json_text(report_, -1)))
     fmt::print(stderr, "acc-selftest: {}: the report cannot be written\n", file_.string());
 }
 

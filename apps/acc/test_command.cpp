@@ -61,6 +61,13 @@ struct TestFlag {
   std::string synopsis() const { return fmt::format("{}{}{}", name, value.empty() ? "" : " ", value); }
 };
 
+std::string page_named(const std::string& value) {
+  if (value.empty() || value.starts_with("--"))
+    throw Error(
+        {.what = "needs the name of a file", .where = "--html " + value, .hint = "as in --html test.html"});
+  return value;
+}
+
 constexpr std::array kTestFlags = {
     TestFlag{"--nodes", "", "Only check the nodes and the network between them",
              "only check the nodes and the network between them: devices, memory, disk, clocks, names, "
@@ -72,7 +79,7 @@ constexpr std::array kTestFlags = {
     TestFlag{"--html", "FILE", "What it found, as a page of HTML",
              "what it found, as one page of HTML: links as matrices, all-reduces beside the speed of memory, "
              "outliers; of several nodes the first writes it",
-             [](TestOptions& options, const std::string& value) { options.html = value; }},
+             [](TestOptions& options, const std::string& value) { options.html = page_named(value); }},
     TestFlag{"--time-limit", "SECONDS", "Seconds of each step of the training test",
              "of each step, 60 by default; then it names the rank that is missing and ends",
              [](TestOptions& options, const std::string& value) { options.time_limit = to_seconds(value); }}};
@@ -119,9 +126,9 @@ TestOptions read_options(const std::vector<std::string>& words) {
 // A hanging rank does not end on SIGTERM, and only the launcher notices one that hangs before its first
 // step. The flags of the user come later and take precedence.
 std::vector<std::string> with_limits(const TestOptions& options) {
-  std::vector<std::string> words = {"--shutdown-timeout", "2",
-                                    "--on-hang",          "kill",
-                                    "--hang-timeout",     fmt::format("{:g}", 2 * options.time_limit + 10)};
+  std::vector<std::string> words = {
+      "--shutdown-timeout", "2",    "--max-restarts", "0",
+      "--on-hang",          "kill", "--hang-timeout", fmt::format("{:g}", 2 * options.time_limit + 10)};
   words.insert(words.end(), options.others.begin(), options.others.end());
   return words;
 }
@@ -148,7 +155,7 @@ int check_nodes(CommandLine command_line, const TestOptions& options) {
   return start_or_explain(std::move(plan));
 }
 
-// Processes open files of this one by its id.
+// Processes open files of this one by its id: on this machine.
 void require_visible_files(const LaunchPlan& plan) {
   if (!plan.pid_namespace) return;
   throw Error({.what = "would hide the files of the test from its ranks",
@@ -160,7 +167,12 @@ std::optional<TestPageFile> make_page(const LaunchPlan& plan, const TestOptions&
   std::optional<TestPageFile> page;
   if (options.html.empty() || plan.settings[key::dry_run]) return page;
   require_visible_files(plan);
-  page.emplace(options.html);
+  if (plan.delegated)
+    throw Error({.what = fmt::format("is not written where {} starts the ranks", plan.worker_command.front()),
+                 .where = "--html " + options.html.string(),
+                 .hint = "--json prints the results"});
+  const bool is_first = plan.settings[key::machine_rank] == 0;
+  page.emplace(options.html, is_first);
   return page;
 }
 
@@ -169,8 +181,7 @@ int run_with_page(LaunchPlan plan, const std::optional<TestPageFile>& page) {
   if (!page) return start_or_explain(std::move(plan));
   plan.event_copy = page->events_path();
   const int code = start(std::move(plan));
-  page->write(code);
-  return code;
+  return page->write(code);
 }
 
 // Without acc-selftest, as in the wheel: what can be tested without libacc.
@@ -230,11 +241,14 @@ int test_command(const std::vector<std::string>& words) {
   require_visible_files(plan);
   // Shared memory in which the ranks publish their progress; it ends with this process.
   const Descriptor progress(::memfd_create("acc-test", MFD_CLOEXEC));
-  const std::vector<std::string> arguments = {
-      "--expect-processes", fmt::to_string(requested_processes(plan)),
-      "--time-limit",       fmt::format("{:g}", options.time_limit),
-      "--progress-file",    fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get())};
+  const std::vector<std::string> arguments = {"--expect-processes", fmt::to_string(requested_processes(plan)),
+                                              "--time-limit", fmt::format("{:g}", options.time_limit)};
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
+  // Another machine may have another process of this id, whose file that would be.
+  if (!plan.delegated) {
+    plan.worker_command.emplace_back("--progress-file");
+    plan.worker_command.push_back(fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get()));
+  }
   if (options.json) plan.worker_command.emplace_back("--json");
   const std::optional<TestPageFile> page = make_page(plan, options);
   if (page) plan.worker_command.insert(plan.worker_command.end(), {"--report-file", page->results_path()});

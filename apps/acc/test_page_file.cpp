@@ -37,7 +37,8 @@ std::string text_of(const Descriptor& file) {
 
 }  // namespace
 
-TestPageFile::TestPageFile(std::filesystem::path file) : file_(std::move(file)) {
+TestPageFile::TestPageFile(std::filesystem::path file, bool is_first)
+    : file_(std::move(file)), is_first_(is_first) {
   require_replaceable(file_);
   results_ = file_in_memory("acc-test-results");
   events_ = file_in_memory("acc-test-events");
@@ -51,19 +52,25 @@ std::filesystem::path TestPageFile::events_path() const {
   return path_of(events_);
 }
 
-void TestPageFile::write(int exit_code) const {
+int TestPageFile::write(int exit_code) const {
   EventLines events;
   add_event_lines(events, text_of(events_), "events");
-  if (!events.lines.empty() && events.lines.back().node_rank != 0) return;
+  const bool is_first = is_first_ && (events.lines.empty() || events.lines.back().node_rank == 0);
+  if (!is_first) return exit_code;
   SelftestRun run = {
       .results = parse_selftest_results(text_of(results_)), .exit_code = exit_code, .version = kVersionLine};
   if (!events.lines.empty()) run.history = job_history(std::move(events));
+  if (exit_code == 0 && run.results.checks.empty()) {
+    log::write(log::Level::error, "acc test: the ranks ended without results");
+    run.exit_code = 1;
+  }
   try {
     replace_file(file_, selftest_page(run));
   } catch (const Error& error) {
-    if (exit_code == 0) throw;
+    if (run.exit_code == 0) throw;
     log::write(log::Level::error, error.what());
   }
+  return run.exit_code;
 }
 
 }  // namespace acc::launcher

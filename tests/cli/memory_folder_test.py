@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,25 @@ def a_job_that_fails_leaves_nothing(folder):
     assert not os.path.exists(done.stdout.split()[0]), done
 
 
+def folders_that_may_not_be_written_go_too(folder):
+    script = 'mkdir -p "$ACC_MEMORY_FOLDER/a/b" && chmod 500 "$ACC_MEMORY_FOLDER/a" && echo "$ACC_MEMORY_FOLDER"'
+    # root may write everywhere. Another user may not even enter the folder of the build.
+    folder.chmod(0o755)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    program = shutil.copy(ACC, folder)
+    done = subprocess.run([*user, program, "run", "--memory-checkpoints", "1MB", "--no-python", "/bin/sh", "-c", script],
+                          capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0 and not os.path.exists(done.stdout.strip()), done
+
+
+def a_job_within_a_job_has_not_the_folder_of_the_outer_one(folder):
+    inner = "import os\nprint(os.environ.get('ACC_MEMORY_FOLDER'), flush=True)\n"
+    (folder / "inner.py").write_text(inner)
+    (folder / "worker.py").write_text(f"import subprocess\nsubprocess.run([{str(ACC)!r}, 'run', {str(folder / 'inner.py')!r}], check=True)\n")
+    done = subprocess.run(acc(folder), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "None\n", done
+
+
 def nothing_is_left_of_a_job_that_was_killed(folder):
     (folder / "worker.py").write_text("import os, time\nprint(os.environ['ACC_MEMORY_FOLDER'], flush=True)\ntime.sleep(1000)\n")
     job = subprocess.Popen(acc(folder), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -74,6 +94,8 @@ def main():
         files_survive_restarts_and_go_with_the_job(folder)
         a_job_that_fails_leaves_nothing(folder)
         what_there_is_no_room_for_is_refused(folder)
+        folders_that_may_not_be_written_go_too(folder)
+        a_job_within_a_job_has_not_the_folder_of_the_outer_one(folder)
         nothing_is_left_of_a_job_that_was_killed(folder)
 
 

@@ -69,6 +69,16 @@ def shows_what_was_measured(folder):
     assert done.returncode == 0 and "ranks 120 to 127" in folder.page("pages/many.html"), done
 
 
+def a_test_without_results_has_not_passed(folder):
+    folder.selftest("#!/bin/sh\nexit 0\n")
+    done = folder.test("--html", "nothing.html")
+    assert done.returncode == 1 and "the ranks ended without results" in done.stderr, done
+    assert "Failed: the ranks ended without results." in folder.page("nothing.html")
+    done = folder.test("--html", "--json")
+    assert done.returncode == 2 and "--html --json: needs the name of a file" in done.stderr, done
+    assert "--json" not in folder.names(), folder.names()
+
+
 def names_the_rank_that_failed(folder):
     folder.selftest(FAILS)
     done = folder.test("--num_processes", "2", "--html", "failed.html")
@@ -127,7 +137,7 @@ def tells_what_a_test_without_libacc_found(folder):
 
 
 def main(acc):
-    for case in (shows_what_was_measured, names_the_rank_that_failed, is_written_by_the_first_node, is_refused_before_the_test,
+    for case in (shows_what_was_measured, names_the_rank_that_failed, a_test_without_results_has_not_passed, is_written_by_the_first_node, is_refused_before_the_test,
                  tells_what_a_test_without_libacc_found):
         with tempfile.TemporaryDirectory(prefix="acc-page-") as path:
             folder = Folder(acc, path)

@@ -37,6 +37,30 @@ bool is_own_or_sticky(const fs::path& parent) {
 
 }  // namespace
 
+namespace {
+
+// Also below, without following links.
+void permit_changes(const fs::path& folder) {
+  std::error_code error;
+  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) permit_changes(entry->path());
+  }
+}
+
+}  // namespace
+
+bool remove_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) {
+    permit_changes(folder);
+    fs::remove_all(folder, error);
+  }
+  return !error;
+}
+
 std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user) {
   const std::string number = std::to_string(user);
   std::vector<fs::path> folders;
@@ -152,8 +176,7 @@ bool remove_job(const Descriptor& opened, const fs::path& runtime_folder, const 
   if (!file) return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
   std::error_code ignored;
   for (const std::string& left : split(read_all(file), '\0')) {
-    if (is_own_folder(left)) fs::remove_all(left, ignored);
-    if (is_own_folder(left)) return false;
+    if (is_own_folder(left) && !remove_folder(left)) return false;
   }
   const std::string id = name.substr(0, name.size() - kJobSuffix.size());
   fs::remove_all(runtime_folder / (id + std::string(kProgressSuffix)), ignored);

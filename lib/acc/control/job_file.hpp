@@ -74,6 +74,10 @@ class JobFile {
   std::string id_ = {};
 };
 
+/// Removes a folder with all that is in it, folders that may not be written too. Returns whether it is gone.
+/// Throws nothing.
+bool remove_folder(const std::filesystem::path& folder);
+
 /// Removes the folders, sockets and job files of this user's jobs that were killed. Never throws; what cannot
 /// be removed stays.
 void remove_leftovers(const std::vector<std::filesystem::path>& folders);

@@ -229,13 +229,18 @@ struct Leftovers {
     logs.remove_pages();
     std::error_code ignored;
     if (!watch.empty()) std::filesystem::remove_all(watch, ignored);
-    memory.remove();
-    file.remove();
+    // Else the next acc tries again.
+    if (memory.remove()) file.remove();
   }
 
  private:
   // A job that cannot have it is not started: what else was made is removed.
   void make_memory(const LaunchPlan& plan) {
+    if (file.progress_folder().empty())
+      log::write(
+          log::Level::warn,
+          "--memory-checkpoints: there is no folder for files of running jobs, so that nobody removes what "
+          "is in memory if all of acc's processes are killed");
     try {
       memory = MemoryFolder::make(
           {.bytes = plan.memory_checkpoints, .origin = plan.settings.origin(key::memory_checkpoints)},
@@ -260,6 +265,29 @@ struct Leftovers {
     }
   }
 };
+
+// Of a job that did not come to its end, as one without an agent.
+class MemoryGuard {
+ public:
+  explicit MemoryGuard(const MemoryFolder& folder) : folder_(folder) {}
+  ~MemoryGuard() {
+    if (::getpid() == process_) folder_.remove();
+  }
+  MemoryGuard(const MemoryGuard&) = delete;
+  MemoryGuard& operator=(const MemoryGuard&) = delete;
+
+ private:
+  const MemoryFolder& folder_;
+  pid_t process_ = ::getpid();
+};
+
+// The variables that follow from what was made for the job. What an outer job has in memory is not its own.
+void tell_workers(const Leftovers& left, LaunchPlan& plan) {
+  if (!left.watch.empty())
+    plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, left.watch.string()));
+  plan.inherited.erase("ACC_MEMORY_FOLDER");
+  if (!left.memory.path().empty()) plan.environment.set("ACC_MEMORY_FOLDER", left.memory.path().string());
+}
 
 /// What the parts of a running job share.
 struct Job {
@@ -498,9 +526,8 @@ int launch(LaunchPlan plan) {
   else
     leave_terminal_in_background(STDIN_FILENO);
   const Leftovers left(plan, supervisor);
-  if (!left.watch.empty())
-    plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, left.watch.string()));
-  if (!left.memory.path().empty()) plan.environment.set("ACC_MEMORY_FOLDER", left.memory.path().string());
+  const MemoryGuard memory(left.memory);
+  tell_workers(left, plan);
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report =
       guard([&](int gone) { return run_job(plan, left, {supervisor, gone, open_files}, lent); },
@@ -522,6 +549,8 @@ LaunchReport run_for_program(const LaunchPlan& given, const HostProgram& program
   LaunchPlan plan = given;
   plan.process = program.pid;
   const Leftovers left(plan, program.pid);
+  const MemoryGuard memory(left.memory);
+  tell_workers(left, plan);
   return with_job(plan, left, {program.pid, program.ended, raise_open_files()}, nullptr, &program,
                   [](const Job& job) {
                     try {

@@ -8,9 +8,12 @@
 #include <sys/statfs.h>
 
 #include <cerrno>
+#include <fstream>
+#include <limits>
 #include <string_view>
 #include <system_error>
 
+#include "acc/control/job_file.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/launch/unique_folder.hpp"
 
@@ -25,12 +28,16 @@ constexpr const char* kStem = "acc_memory_";
 std::uint64_t free_memory_in(const fs::path& folder) {
   struct statfs about = {};
   if (::statfs(folder.c_str(), &about) != 0 || about.f_type != TMPFS_MAGIC) return 0;
+  const bool has_limit = about.f_blocks != 0;
+  if (!has_limit) return std::numeric_limits<std::uint64_t>::max();
   return static_cast<std::uint64_t>(about.f_bavail) * static_cast<std::uint64_t>(about.f_bsize);
 }
 
 // For this process and its descendants alone; later mounts outside are still seen here. It goes with the last
 // of them.
 bool mount_memory(const fs::path& folder, std::uint64_t bytes) {
+  // Outside the folder is not empty, so that it is not removed: that would take the mount away.
+  std::ofstream(folder / "mounted") << "for a running job of acc\n";
   const std::string options = fmt::format("size={},mode=0700", bytes);
   return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
          ::mount("none", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
@@ -80,11 +87,10 @@ MemoryFolder MemoryFolder::make(const MemoryRequest& request,
   refuse(request, shared_memory, free);
 }
 
-void MemoryFolder::remove() const {
-  if (path_.empty()) return;
+bool MemoryFolder::remove() const {
+  if (path_.empty()) return true;
   if (is_mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  return remove_folder(path_);
 }
 
 }  // namespace acc::launcher

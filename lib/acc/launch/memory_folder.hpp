@@ -40,7 +40,8 @@ class MemoryFolder {
   /// Empty: there is none.
   const std::filesystem::path& path() const { return path_; }
 
-  void remove() const;
+  /// Returns whether nothing is left; it may be called again.
+  bool remove() const;
 
  private:
   std::filesystem::path path_ = {};

@@ -267,7 +267,6 @@ std::string not_tested_section(const SelftestResults& results) {
 
 std::string verdict_of(const SelftestRun& run) {
   const SelftestResults& results = run.results;
-  if (run.exit_code == 0 && results.checks.empty()) return "Passed.";
   if (run.exit_code == 0)
     return fmt::format("Passed: {} of {}.", count_passed(results), pluralize(results.checks.size(), "check"));
   for (const SelftestResults::Check& check : results.checks) {
@@ -277,6 +276,8 @@ std::string verdict_of(const SelftestRun& run) {
     if (const std::string reason = reason_of(*run.history.cause); !reason.empty()) return "Failed: " + reason;
   }
   if (!results.error.empty()) return "Failed: " + results.error;
+  if (results.checks.empty() && run.history.exit_code.value_or(0) == 0)
+    return "Failed: the ranks ended without results.";
   return outcome_text(run.history);
 }
 
