@@ -183,7 +183,11 @@ std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& 
                                   node.host, node.problem));
   }
   if (job.hosts > 0 && !others.reason.empty()) return {"its ranks are not known: " + others.reason};
-  if (known >= all) return lines;
+  if (known >= all) {
+    if (!others.reason.empty() && !others.nodes.empty())
+      lines.push_back("ranks of other machines are as last seen: " + others.reason);
+    return lines;
+  }
   const std::string reason = others.reason.empty() ? "no acc runs there" : others.reason;
   lines.push_back(fmt::format("{} on other machines: {}", pluralize(all - known, "rank"), reason));
   return lines;

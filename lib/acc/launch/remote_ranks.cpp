@@ -18,7 +18,9 @@ void RemoteRanks::report(const Event& event) {
   node_rank_ = attempt->round.machine_rank;
   nodes_.clear();
   asked_.reset();
-  if (is_asking_) finish();
+  if (!is_asking_) return;
+  reason_ = "a new attempt begins";
+  finish();
 }
 
 void RemoteRanks::ask(Answer answer) {

@@ -71,7 +71,8 @@ std::string ClusterNode::want_ranks() {
 }
 
 void ClusterNode::report_ranks(const std::string& ranks) {
-  state_->send(RankReport{.round = node_.last_round.number(), .ranks = ranks});
+  // Before it has introduced itself to the next coordinator it must say nothing else.
+  if (node_.in_round) state_->send(RankReport{.round = node_.last_round.number(), .ranks = ranks});
 }
 
 std::string ClusterNode::why_no_reports() const {

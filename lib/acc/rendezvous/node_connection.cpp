@@ -28,6 +28,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxUnsent = std::size_t{16} << 20U;
+constexpr std::size_t kMaxUnsentReports = std::size_t{2} << 20U;
 // Heartbeats in the time after which silence is reported: two may be lost or late.
 constexpr int kHeartbeats = 4;
 
@@ -127,6 +128,9 @@ void NodeConnection::on_received(std::size_t bytes) {
 
 void NodeConnection::send(const NodeMessage& message) {
   if (!open_ || closing_) return;
+  // Who looks at a job over a slow network must not be lost for it, nor hold up what the job needs.
+  const bool may_be_dropped = std::holds_alternative<RankReport>(message);
+  if (may_be_dropped && queued_.size() + sending_.size() > kMaxUnsentReports) return;
   queued_ += encode(message);
   if (queued_.size() > kMaxUnsent) return fail({"it does not read its messages", false});
   if (!writing_) write();

@@ -73,7 +73,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   /// How long the other side may be silent from now on.
   void set_timeout(std::chrono::milliseconds timeout);
 
-  /// Messages are sent in order; none once the connection has ended.
+  /// Messages are sent in order; none once the connection has ended. A RankReport is dropped while much is
+  /// unsent.
   void send(const NodeMessage& message);
 
   /// Sends what is queued, as far as the other side takes it, and ends; then calls `ended`, if given.

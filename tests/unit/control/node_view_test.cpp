@@ -107,6 +107,9 @@ TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]"
         Lines{"6 ranks on other machines: torchrun hosts the job"});
   CHECK(lines_of_missing({.world_size = 2, .ranks = job.ranks}, {.reason = "the nodes meet in a file"})
             .empty());
+  CHECK(lines_of_missing({.world_size = 4, .ranks = job.ranks},
+                         {.reason = "the leader is silent", .nodes = {shown}}) ==
+        Lines{"ranks of other machines are as last seen: the leader is silent"});
   CHECK(lines_of_missing({.hosts = 2}, {.reason = "a does not answer"}) ==
         Lines{"its ranks are not known: a does not answer"});
 }

@@ -122,6 +122,7 @@ TEST_CASE("remote_ranks: reports of another attempt, and of unknown nodes, are f
   viewer.remote.on_report({.node_rank = 7, .ranks = "[]"});
   viewer.remote.report(AttemptStarted{});
   CHECK(viewer.answers.at(0)["nodes"].empty());
+  CHECK(viewer.answers.at(0)["reason"] == "a new attempt begins");
   viewer.remote.on_report({.node_rank = 1, .ranks = "[]"});
   viewer.ask();
   viewer.remote.on_peers({});

@@ -65,6 +65,24 @@ TEST_CASE("node_connection: messages arrive in order", "[rendezvous]") {
     CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
 }
 
+TEST_CASE("node_connection: who looks at many ranks over a slow network is not lost for it", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 10s);
+  const RankReport report = {.ranks = std::string(300'000, 'x')};
+  for (int number = 0; number < 100; ++number) one.connection->send(report);
+  CHECK(one.losses.empty());
+  // What the job needs still arrives.
+  one.connection->send(WorkersDone{7});
+  Side other;
+  other.start(std::move(pair.far), 10s);
+  other.connection->trust();
+  REQUIRE(pair.run_until(
+      [&] { return !other.messages.empty() && other.messages.back() == NodeMessage(WorkersDone{7}); }));
+  CHECK(other.messages.size() > 5);
+  CHECK(other.messages.size() < 20);
+}
+
 TEST_CASE("node_connection: messages before a close arrive, and then the end", "[rendezvous]") {
   Pair pair;
   Side one, other;
