@@ -356,6 +356,8 @@ LaunchReport run_agent(const Job& job) {
                           {.job = [&]() -> const JobView& { return status.view(); }, .progress = page_of});
   ChildAnswer measurement(job.loop);
   const auto measure = [&](const std::function<void(std::string)>& done) {
+    // A child that a driver holds up is not joined by others.
+    if (measurement.is_waiting()) return done({});
     measurement.ask([&](int to) { write_all(to, measured_ranks(view)); }, kMeasurementTimeout,
                     [done](const ChildAnswer::Answer& answer) { done(answer.text); });
   };

@@ -237,8 +237,10 @@ void HostAgent::on_signal(const std::string& text) {
 
 // In a child, since it waits for other nodes and for drivers.
 void HostAgent::on_look() {
-  if (!process_ || code_ || looker_.is_waiting() || !job_.reports) return;
+  if (!process_ || code_ || !job_.reports) return;
+  // Until it is reaped, one that was late counts as waited for.
   reap_lookers();
+  if (looker_.is_waiting()) return;
   looker_.ask([this, job = process_->id()](int to) { write_all(to, job_.reports(*spec_, job)); },
               kMeasureTimeout,
               [this](const ChildAnswer::Answer& answer) { send(FrameKind::reports, answer.text); });
