@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <thread>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -87,13 +86,8 @@ void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usag
 
 std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
   ask_other_nodes(jobs);
-  const ProcessTable before = ProcessTable::read();
-  const auto began = std::chrono::steady_clock::now();
-  std::this_thread::sleep_for(kSampleInterval);
-  const ProcessTable now = ProcessTable::read();
-  const auto interval =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-  std::vector<JobUsage> usage = usage_of(jobs, before, now, interval);
+  const ProcessSample sample = sample_processes();
+  std::vector<JobUsage> usage = usage_of(jobs, sample.before, sample.now, sample.interval);
   read_other_nodes(jobs, usage);
   return usage;
 }

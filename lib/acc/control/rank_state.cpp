@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <thread>
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
@@ -23,6 +24,16 @@ std::chrono::milliseconds cpu_time_of(const ProcessTable& table, pid_t root) {
 }
 
 }  // namespace
+
+ProcessSample sample_processes() {
+  ProcessSample sample = {.before = ProcessTable::read()};
+  const auto began = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(kSampleInterval);
+  sample.now = ProcessTable::read();
+  sample.interval =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  return sample;
+}
 
 std::string state_in_words(char state) {
   switch (state) {

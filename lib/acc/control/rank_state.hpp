@@ -46,6 +46,16 @@ struct RankUsage {
 /// user.
 inline constexpr auto kSampleInterval = std::chrono::milliseconds(200);
 
+/// The processes of the machine at two moments, for their use of the CPU in between.
+struct ProcessSample {
+  ProcessTable before = {};
+  ProcessTable now = {};
+  std::chrono::milliseconds interval = {};
+};
+
+/// Takes kSampleInterval.
+ProcessSample sample_processes();
+
 /// The name of a process state letter of proc(5).
 std::string state_in_words(char state);
 

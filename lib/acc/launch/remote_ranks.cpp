@@ -2,7 +2,6 @@
 #include "acc/launch/remote_ranks.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace acc::launcher {
@@ -123,18 +122,13 @@ void RemoteRanks::measure() {
 }
 
 std::string measured_ranks(const std::function<JobView()>& view) {
-  const ProcessTable before = ProcessTable::read();
-  const auto began = std::chrono::steady_clock::now();
-  std::this_thread::sleep_for(kSampleInterval);
-  const ProcessTable now = ProcessTable::read();
-  const auto interval =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  const ProcessSample sample = sample_processes();
   const std::vector<GpuProcess> gpus = query_gpu_processes();
   const std::vector<RankView> ranks = view().ranks;
   std::vector<RankUsage> usage;
   for (RankView rank : ranks) {
     rank.pid = rank.own_pid();
-    usage.push_back(rank_usage(rank, before, now, interval, gpus));
+    usage.push_back(rank_usage(rank, sample.before, sample.now, sample.interval, gpus));
   }
   return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
