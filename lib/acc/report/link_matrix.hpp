@@ -36,8 +36,8 @@ std::string figure_text(double value, LinkFigure figure);
 /// The middle one; of an even number the greater of two. 0 without any.
 double median_figure(const std::vector<SelftestResults::Link>& links, LinkFigure figure);
 
-/// The figure so that more is slower: the time for a byte in place of a bandwidth. The cost of a cost is the
-/// figure.
+/// A number that is higher the slower the link is: the latency itself, or the time for a byte in place of a
+/// bandwidth. Applied to a cost it gives the figure again.
 double cost_of(double value, LinkFigure figure);
 
 /// A figure of the links between each two groups, and on the diagonal of those within a group.
