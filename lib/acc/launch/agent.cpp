@@ -53,14 +53,14 @@ struct WorkersEnd {
 using NoticeSender = std::variant<Receiver, WorkersEnd, std::string>;
 
 struct KnownNotice {
-  TimePoint when = {};
+  TimePoint time = {};
   std::set<NoticeSender> senders = {};
 };
 
 struct Worker {
   pid_t pid = 0;
   std::optional<ExitStatus> status = {};
-  std::chrono::system_clock::time_point when = {};
+  std::chrono::system_clock::time_point end_time = {};
   /// It was asked to end.
   bool stopped = false;
   bool killed = false;
@@ -106,7 +106,7 @@ class Agent {
   bool is_running(int attempt) const;
 
   void note_progress();
-  StepsReached tell_progress(bool again);
+  StepsReached tell_progress(bool restart);
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
@@ -124,7 +124,7 @@ class Agent {
     return plan_.requeue_on_preemption && (!noticed_.empty() || stop_signal_ == SIGTERM);
   }
   bool asked_to_end() const { return stop_signal_ || supervisor_lost_; }
-  bool must_end() const { return asked_to_end() || over_ || job_done_ || hung_ || !failed_.empty(); }
+  bool must_end() const { return asked_to_end() || round_over_ || job_done_ || hung_ || !failed_.empty(); }
 
   const LaunchPlan& plan_;
   JobParts parts_;
@@ -134,9 +134,9 @@ class Agent {
   int attempt_ = 0;
   Round round_ = {};
   std::optional<RoundReady> ready_ = {};
-  std::optional<RoundOver> over_ = {};
+  std::optional<RoundOver> round_over_ = {};
   bool job_done_ = false;
-  bool left_ = false;
+  bool has_left_ = false;
   std::vector<Worker> workers_ = {};
   int running_ = 0;
   /// Prepared is to come.
@@ -205,7 +205,7 @@ bool Agent::goes_on() {
   if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_remote_cause();
   if (job_done_ && !ready_)
     parts_.reporter.report(GroupChanged{"the job has succeeded without this node", false});
-  if (!over_ && !job_done_ && !asked_to_end()) {
+  if (!round_over_ && !job_done_ && !asked_to_end()) {
     if (report_.first_failure) {
       const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
       if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});
@@ -214,37 +214,38 @@ bool Agent::goes_on() {
                               .exit_code = shell_code(report_.first_failure->status),
                               .reached = tell_progress(decision.restart)});
     } else if (report_.hung) {
-      const bool again = plan_.hang.action == OnHang::restart && attempt_ < plan_.max_restarts;
-      parts_.rendezvous.fail({.again = again,
+      const bool restart = plan_.hang.action == OnHang::restart && attempt_ < plan_.max_restarts;
+      parts_.rendezvous.fail({.again = restart,
                               .text = "the workers of node " + parts_.host + " hang",
                               .exit_code = kHungCode,
-                              .reached = tell_progress(again)});
+                              .reached = tell_progress(restart)});
     } else if (checked_ && !checked_->passed) {
       parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
     } else {
       parts_.rendezvous.finish();
     }
   }
-  while (!over_ && !job_done_ && !asked_to_end()) next_event(std::nullopt);
-  if (!over_ || asked_to_end()) return false;
-  if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
-  report_.group_code = over_->exit_code;
-  if (!over_->reason.empty()) parts_.reporter.report(Warning{over_->reason});
-  if (!over_->text.empty() && !report_.hung) parts_.reporter.report(GroupChanged{over_->text, over_->again});
-  if (over_->again && (report_.first_failure || report_.hung)) {
+  while (!round_over_ && !job_done_ && !asked_to_end()) next_event(std::nullopt);
+  if (!round_over_ || asked_to_end()) return false;
+  if (!round_over_->failure.empty()) report_.first_failure = parse_failure(round_over_->failure);
+  report_.group_code = round_over_->exit_code;
+  if (!round_over_->reason.empty()) parts_.reporter.report(Warning{round_over_->reason});
+  if (!round_over_->text.empty() && !report_.hung)
+    parts_.reporter.report(GroupChanged{round_over_->text, round_over_->again});
+  if (round_over_->again && (report_.first_failure || report_.hung)) {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
   }
-  if (over_->reached.known) reached_ = {};
-  return over_->again;
+  if (round_over_->reached.known) reached_ = {};
+  return round_over_->again;
 }
 
 void Agent::leave() {
-  std::string why;
-  if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
-  if (stop_signal_ == SIGPIPE) why = "the reader of its output is gone";
-  if (supervisor_lost_) why = "its supervisor has ended";
-  parts_.rendezvous.leave(why, report_.exit_code);
-  while (!left_ && !kill_now_) next_event(std::nullopt);
+  std::string reason;
+  if (stop_signal_) reason = "it was asked to end by " + signal_name(*stop_signal_);
+  if (stop_signal_ == SIGPIPE) reason = "the reader of its output is gone";
+  if (supervisor_lost_) reason = "its supervisor has ended";
+  parts_.rendezvous.leave(reason, report_.exit_code);
+  while (!has_left_ && !kill_now_) next_event(std::nullopt);
 }
 
 void Agent::run_attempt() {
@@ -252,7 +253,7 @@ void Agent::run_attempt() {
   running_ = 0;
   failed_.clear();
   ready_.reset();
-  over_.reset();
+  round_over_.reset();
   job_done_ = false;
   grace_end_.reset();
   hung_ = false;
@@ -302,7 +303,7 @@ bool Agent::check_nodes() {
   // Another node may learn of the result first, and end the job.
   std::optional<TimePoint> deadline;
   while (!checked_ && !asked_to_end()) {
-    if (over_ && !deadline) deadline = parts_.processes.now() + kMaxWaitForCause;
+    if (round_over_ && !deadline) deadline = parts_.processes.now() + kMaxWaitForCause;
     if (std::holds_alternative<TimeUp>(next_event(deadline))) break;
   }
   if (!checked_) return false;
@@ -377,29 +378,30 @@ AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
   return event;
 }
 
-void Agent::on_worker_ended(const WorkerEnded& ended) {
-  Worker& worker = workers_.at(static_cast<std::size_t>(ended.local_rank));
-  worker.status = ended.status;
-  worker.when = ended.when;
+void Agent::on_worker_ended(const WorkerEnded& event) {
+  Worker& worker = workers_.at(static_cast<std::size_t>(event.local_rank));
+  worker.status = event.status;
+  worker.end_time = event.time;
   --running_;
-  if (const auto notice = notice_that_ended(ended.status)) {
+  if (const auto notice = notice_that_ended(event.status)) {
     on_notice(*notice, WorkersEnd{});
-  } else if (!succeeded(ended.status) && !worker.stopped) {
+  } else if (!succeeded(event.status) && !worker.stopped) {
     if (failed_.empty())
       uptime_ = std::chrono::floor<std::chrono::milliseconds>(parts_.processes.now() - began_);
-    failed_.push_back(ended.local_rank);
+    failed_.push_back(event.local_rank);
   }
-  const int rank = rank_of(ended.local_rank);
-  parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
+  const int rank = rank_of(event.local_rank);
+  parts_.reporter.report(WorkerFinished{rank, event.local_rank, worker.pid, event.status});
 }
 
 void Agent::on_node_event(NodeEvent event) {
   if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
-  if (auto* over = std::get_if<RoundOver>(&event); over != nullptr && !over_) over_ = std::move(*over);
+  if (auto* verdict = std::get_if<RoundOver>(&event); verdict != nullptr && !round_over_)
+    round_over_ = std::move(*verdict);
   if (const auto* notice = std::get_if<EndNotice>(&event)) on_notice(notice->signal, notice->host);
   if (const auto* notice = std::get_if<Notice>(&event)) parts_.reporter.report(WaitingForNodes{notice->text});
   if (std::holds_alternative<JobDone>(event)) job_done_ = true;
-  if (std::holds_alternative<Left>(event)) left_ = true;
+  if (std::holds_alternative<Left>(event)) has_left_ = true;
 }
 
 void Agent::on_signal(const SignalArrived& arrived) {
@@ -420,7 +422,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
   if (arrived.receiver) stop_receivers_.insert(*arrived.receiver);
   // Where the job is over for all nodes, as after the same signal to another one, nothing is left to be
   // stopped.
-  if (running_ > 0 || !over_ || over_->again)
+  if (running_ > 0 || !round_over_ || round_over_->again)
     parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
@@ -447,11 +449,11 @@ std::optional<int> Agent::notice_that_ended(const ExitStatus& status) const {
 // The first of a signal counts, wherever it arrived, and is published to all nodes.
 void Agent::on_notice(int signal, const NoticeSender& sender) {
   const TimePoint now = parts_.processes.now();
-  const auto [known, is_first] = noticed_.try_emplace(signal);
-  auto& [when, senders] = known->second;
+  const auto [entry, is_first] = noticed_.try_emplace(signal);
+  auto& [time, senders] = entry->second;
   const bool is_copy = !is_first && senders.insert(sender).second;
-  if (!is_first && now - when <= (is_copy ? kCopyOfNotice : kRepeatedNotice)) return;
-  known->second = {.when = now, .senders = {sender}};
+  if (!is_first && now - time <= (is_copy ? kCopyOfNotice : kRepeatedNotice)) return;
+  entry->second = {.time = now, .senders = {sender}};
   const auto* host = std::get_if<std::string>(&sender);
   if (host == nullptr) parts_.rendezvous.announce_end(signal);
   pass_on({.signal = signal, .host = host == nullptr ? std::string() : *host});
@@ -473,7 +475,7 @@ void Agent::pass_on(const SignalPassedOn& signal) {
 
 std::optional<TimePoint> Agent::next_repetition() const {
   const bool all_reached =
-      std::ranges::all_of(unreached_, [](const auto& one) { return one.second.empty(); });
+      std::ranges::all_of(unreached_, [](const auto& entry) { return entry.second.empty(); });
   return all_reached ? std::nullopt : std::optional(parts_.processes.now() + kRepetition);
 }
 
@@ -525,7 +527,7 @@ bool Agent::is_running(int attempt) const {
 
 void Agent::on_hang(const AgentEvent& event) {
   if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && is_running(hung->attempt))
-    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.action, plan_.hang.watch});
+    parts_.reporter.report(HangFound{hung->idle, hung->rank_states, plan_.hang.action, plan_.hang.watch});
   if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && is_running(more->attempt))
     parts_.reporter.report(HangStacksFound{more->text});
   if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && is_running(all->attempt))
@@ -597,10 +599,10 @@ void Agent::note_progress() {
 }
 
 // Where workers have said how far they are, one that ended before it said so has ended no step.
-StepsReached Agent::tell_progress(bool again) {
+StepsReached Agent::tell_progress(bool restart) {
   StepsReached reached = reached_;
   reached.known = is_followed_;
-  if (plan_.restarts_without_progress > 0 && again && !is_followed_ &&
+  if (plan_.restarts_without_progress > 0 && restart && !is_followed_ &&
       !std::exchange(told_not_followed_, true)) {
     parts_.reporter.report(
         Warning{"--restarts-without-progress has no effect while no rank here says how far it is "
@@ -616,7 +618,7 @@ WorkerFailure Agent::describe(int local_rank) const {
                            .pid = worker.pid,
                            .host = parts_.host,
                            .status = *worker.status,
-                           .when = worker.when,
+                           .time = worker.end_time,
                            .attempt = attempt_,
                            .stderr_tail = parts_.processes.stderr_tail(local_rank)};
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
@@ -628,9 +630,9 @@ WorkerFailure Agent::describe(int local_rank) const {
 }
 
 WorkerFailure Agent::find_cause() {
-  std::vector<WorkerFailure> seen;
-  for (const int local_rank : failed_) seen.push_back(describe(local_rank));
-  const bool only_consequences = std::ranges::all_of(seen, is_consequence);
+  std::vector<WorkerFailure> candidates;
+  for (const int local_rank : failed_) candidates.push_back(describe(local_rank));
+  const bool only_consequences = std::ranges::all_of(candidates, is_consequence);
   // A worker that was stopped while it was ending by its own exception can be the cause.
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
@@ -639,16 +641,16 @@ WorkerFailure Agent::find_cause() {
     const bool own_status = ended_by_itself(*worker.status);
     // Otherwise the signal was ours: use the exit code of an uncaught exception in Python.
     if (!own_status) failure.status = Exited{1};
-    if (failure.error_file || (only_consequences && own_status)) seen.push_back(std::move(failure));
+    if (failure.error_file || (only_consequences && own_status)) candidates.push_back(std::move(failure));
   }
-  WorkerFailure cause = seen[find_root_cause(seen)];
+  WorkerFailure cause = candidates[find_root_cause(candidates)];
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
   if (cause.out_of_memory) cause.cgroup_memory = oom_->memory();
   if (xids_) cause.xids = xids_->faults();
   report_.stopped_ranks = ranks_where([](const Worker& worker) { return worker.stopped; });
   std::erase(report_.stopped_ranks, cause.rank);
   report_.ended_ranks = ranks_where([&](const Worker& worker) {
-    return worker.status && succeeded(*worker.status) && !worker.stopped && worker.when <= cause.when;
+    return worker.status && succeeded(*worker.status) && !worker.stopped && worker.end_time <= cause.time;
   });
   return cause;
 }
@@ -660,7 +662,8 @@ void Agent::wait_for_local_cause() {
   for (std::size_t i = 0; i < failed_.size(); ++i) {
     const WorkerFailure failure = describe(failed_[i]);
     if (!is_consequence(failure)) return;
-    while (failed_.size() == i + 1 && may_have_lost_running(failure) && !asked_to_end() && !over_ && !hung_) {
+    while (failed_.size() == i + 1 && may_have_lost_running(failure) && !asked_to_end() && !round_over_ &&
+           !hung_) {
       if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
     }
   }
@@ -678,7 +681,7 @@ bool Agent::may_have_lost_running(const WorkerFailure& failure) const {
 void Agent::wait_for_remote_cause() {
   if (round_.num_machines == 1) return;
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
-  while (!over_ && !job_done_ && !asked_to_end()) {
+  while (!round_over_ && !job_done_ && !asked_to_end()) {
     if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
   }
 }

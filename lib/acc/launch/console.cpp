@@ -44,8 +44,8 @@ Console::Console(int fd) : fd_(fd) {
     // O_NONBLOCK belongs to the open description, which the shell and others share: we need one of our own. A
     // session leader must not take the terminal over.
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
-    own_ = Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    kind_ = own_ ? Kind::own_description : Kind::shared;
+    descriptor_ = Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    kind_ = descriptor_ ? Kind::own_description : Kind::shared;
   }
 }
 
@@ -121,10 +121,10 @@ std::string lost_output_text(std::uint64_t bytes, const std::string& reason) {
   return fmt::format("{} of output {} lost: {}", pluralize(bytes, "byte"), bytes == 1 ? "is" : "are", reason);
 }
 
-bool same_file(int one, int other) {
+bool same_file(int first, int second) {
   struct stat a = {};
   struct stat b = {};
-  if (::fstat(one, &a) != 0 || ::fstat(other, &b) != 0) return false;
+  if (::fstat(first, &a) != 0 || ::fstat(second, &b) != 0) return false;
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_rdev == b.st_rdev;
 }
 

@@ -67,10 +67,10 @@ class Console {
   std::size_t write_some(std::string_view text);
   void on_error(int error);
   bool is_open() const { return state_ == State::good || state_ == State::full; }
-  int native_handle() const { return own_ ? own_.get() : fd_; }
+  int native_handle() const { return descriptor_ ? descriptor_.get() : fd_; }
 
   int fd_;
-  Descriptor own_ = {};
+  Descriptor descriptor_ = {};
   Kind kind_ = Kind::file;
   State state_ = State::good;
   int error_ = 0;
@@ -81,7 +81,7 @@ class Console {
 std::string lost_output_text(std::uint64_t bytes, const std::string& reason);
 
 /// Whether both refer to the same terminal, pipe or file, so that the order of writes to them matters.
-bool same_file(int one, int other);
+bool same_file(int first, int second);
 
 /// A console on the event loop that merges the lines of many workers.
 class OutputSink {

@@ -82,16 +82,16 @@ ErrorFile parse_error_file(std::string_view text) {
   const Json& message = document["message"];
   if (!message.is_object()) {
     result.message = text_at(document, "message");
-    if (document.contains("timestamp")) result.when = parse_time(document["timestamp"]);
+    if (document.contains("timestamp")) result.time = parse_time(document["timestamp"]);
     return result;
   }
   result.message = text_at(message, "message");
   if (message.contains("extraInfo") && message["extraInfo"].is_object()) {
     const Json& extra = message["extraInfo"];
     result.traceback = text_at(extra, "py_callstack");
-    if (extra.contains("timestamp")) result.when = parse_time(extra["timestamp"]);
+    if (extra.contains("timestamp")) result.time = parse_time(extra["timestamp"]);
     if (const auto exact = exact_time(extra)) {
-      result.when = exact;
+      result.time = exact;
       result.exact = true;
     }
     result.consequence = extra.contains("consequence") && extra["consequence"] == true;
@@ -140,8 +140,8 @@ std::string with_error_code(std::string_view text, const ExitStatus& status) {
 }
 
 std::string to_error_json(std::string_view message, std::string_view traceback,
-                          std::chrono::system_clock::time_point when) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(when.time_since_epoch()).count();
+                          std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
   OrderedJson extra = {{"timestamp", std::to_string(seconds)}};
   // torchrun would show an empty one in place of the message.
   if (!traceback.empty()) extra["py_callstack"] = traceback;
@@ -155,7 +155,7 @@ void leave_error_file(const std::filesystem::path& file, const WorkerFailure& fa
   const std::string text =
       std::filesystem::exists(error.path, ignored)
           ? read_file(error.path)
-          : to_error_json(error.message, error.traceback, error.when.value_or(failure.when));
+          : to_error_json(error.message, error.traceback, error.time.value_or(failure.time));
   replace_file(file, with_error_code(text, failure.status));
 }
 

@@ -20,7 +20,7 @@ struct ErrorFile {
   std::string message = {};
   /// The traceback; often empty.
   std::string traceback = {};
-  std::optional<std::chrono::system_clock::time_point> when = {};
+  std::optional<std::chrono::system_clock::time_point> time = {};
   /// False if the file is not such JSON; `message` is then its text.
   bool valid = true;
   /// The file is not removed at the end of the job.
@@ -46,7 +46,7 @@ std::string with_error_code(std::string_view text, const ExitStatus& status);
 
 /// An error file in torch's form.
 std::string to_error_json(std::string_view message, std::string_view traceback,
-                          std::chrono::system_clock::time_point when);
+                          std::chrono::system_clock::time_point time);
 
 /// Writes the error file of the worker that failed first to `file`, acc's own TORCHELASTIC_ERROR_FILE,
 /// replacing what it held. Does nothing when the worker has not written one. Throws Error{system}.

@@ -64,7 +64,7 @@ bool is_warning(std::string_view line) {
 
 Lines without_stack(const Lines& lines) {
   constexpr std::string_view kCaptured = "C++ CapturedTraceback:";
-  Lines kept;
+  Lines result;
   bool captured = false;
   for (const std::string_view line : lines) {
     const std::string_view content = content_of(line);
@@ -72,15 +72,15 @@ Lines without_stack(const Lines& lines) {
       captured = true;
     } else if (!is_frame(content, captured) && !begins_stack(content)) {
       captured = false;
-      kept.push_back(line);
+      result.push_back(line);
     }
   }
-  return kept;
+  return result;
 }
 
 // Python prints a source line after a warning.
 Lines without_warnings_at_end(Lines lines) {
-  Lines all = lines;
+  Lines original = lines;
   while (!lines.empty()) {
     const std::string_view content = content_of(lines.back());
     if (content.empty() || is_warning(content)) {
@@ -92,7 +92,7 @@ Lines without_warnings_at_end(Lines lines) {
       return lines;
     }
   }
-  return all;
+  return original;
 }
 
 }  // namespace

@@ -62,14 +62,14 @@ std::optional<std::uint64_t> read_counter_of_group(const fs::path& mount, const 
 
 }  // namespace
 
-std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places) {
-  for (const Cgroup& group : read_cgroups(places.membership)) {
+std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& paths) {
+  for (const Cgroup& group : read_cgroups(paths.membership)) {
     const fs::path path = fs::path(group.path).relative_path();
     std::optional<std::uint64_t> count;
     if (group.controllers.empty()) {
-      count = read_counter_of_group(places.root, path, "memory.events");
+      count = read_counter_of_group(paths.root, path, "memory.events");
     } else if (group.has("memory")) {
-      count = read_counter_of_group(places.root / "memory", path, "memory.oom_control");
+      count = read_counter_of_group(paths.root / "memory", path, "memory.oom_control");
     }
     if (count) return count;
   }
@@ -105,14 +105,14 @@ std::optional<CgroupMemory> tightest_memory(const fs::path& mount, fs::path grou
 
 }  // namespace
 
-std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& places) {
-  for (const Cgroup& group : read_cgroups(places.membership)) {
+std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& paths) {
+  for (const Cgroup& group : read_cgroups(paths.membership)) {
     const fs::path path = fs::path(group.path).relative_path();
     std::optional<CgroupMemory> memory;
     if (group.controllers.empty()) {
-      memory = tightest_memory(places.root, path, {"memory.max", "memory.peak"});
+      memory = tightest_memory(paths.root, path, {"memory.max", "memory.peak"});
     } else if (group.has("memory")) {
-      memory = tightest_memory(places.root / "memory", path,
+      memory = tightest_memory(paths.root / "memory", path,
                                {"memory.limit_in_bytes", "memory.max_usage_in_bytes"});
     }
     if (memory) return memory;
@@ -121,7 +121,7 @@ std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& places) {
 }
 
 bool OomWatch::has_killed() const {
-  const auto now = count_oom_kills(places_);
+  const auto now = count_oom_kills(paths_);
   return now && *now > before_.value_or(0);
 }
 

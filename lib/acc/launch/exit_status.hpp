@@ -46,7 +46,7 @@ struct CgroupPaths {
 
 /// The number of processes of our cgroup that the OOM killer has killed, from cgroup v2's memory.events or
 /// v1's memory.oom_control; nullopt when neither is available.
-std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places = {});
+std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& paths = {});
 
 /// The memory limit of a cgroup, and the most that it has used.
 struct CgroupMemory {
@@ -57,21 +57,20 @@ struct CgroupMemory {
 
 /// Of our cgroup or the one above it with the lowest limit, in bytes, from cgroup v2 or v1. Absent: there is
 /// no limit.
-std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& places = {});
+std::optional<CgroupMemory> cgroup_memory(const CgroupPaths& paths = {});
 
 /// Detects OOM kills since its construction.
 class OomWatch {
  public:
-  explicit OomWatch(CgroupPaths places = {})
-      : places_(std::move(places)), before_(count_oom_kills(places_)) {}
+  explicit OomWatch(CgroupPaths paths = {}) : paths_(std::move(paths)), before_(count_oom_kills(paths_)) {}
 
   /// Whether the OOM killer has killed a process of our cgroup since construction.
   bool has_killed() const;
 
-  std::optional<CgroupMemory> memory() const { return cgroup_memory(places_); }
+  std::optional<CgroupMemory> memory() const { return cgroup_memory(paths_); }
 
  private:
-  CgroupPaths places_;
+  CgroupPaths paths_;
   std::optional<std::uint64_t> before_;
 };
 

@@ -22,8 +22,8 @@ using Json = nlohmann::json;
 TimerTable::Time running_time(double seconds, const TimerTable::Now& now) {
   using namespace std::chrono;
   constexpr double kLatest = 4e9;
-  const auto when = duration<double>(std::min(seconds, kLatest));
-  return now.running + duration_cast<RunningClock::duration>(when - now.wall.time_since_epoch());
+  const auto time = duration<double>(std::min(seconds, kLatest));
+  return now.running + duration_cast<RunningClock::duration>(time - now.wall.time_since_epoch());
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ bool TimerTable::add(std::string_view line, const Now& now) {
   const int signal = request["signal"].get<int>();
   if (pid <= 0 || signal >= NSIG) return false;
   if (seconds >= 0) {
-    timers_[pid][scope] = {.when = running_time(seconds, now), .signal = signal};
+    timers_[pid][scope] = {.expiry = running_time(seconds, now), .signal = signal};
     return true;
   }
   const auto timers = timers_.find(pid);
@@ -52,7 +52,7 @@ bool TimerTable::add(std::string_view line, const Now& now) {
 std::optional<TimerTable::Time> TimerTable::next() const {
   std::optional<Time> first;
   for (const auto& [pid, timers] : timers_) {
-    for (const auto& [scope, timer] : timers) first = std::min(first.value_or(timer.when), timer.when);
+    for (const auto& [scope, timer] : timers) first = std::min(first.value_or(timer.expiry), timer.expiry);
   }
   return first;
 }
@@ -61,15 +61,15 @@ std::vector<TimerTable::Expired> TimerTable::expire(Time now) {
   std::vector<Expired> expired;
   for (auto process = timers_.begin(); process != timers_.end();) {
     const std::pair<const std::string, Timer>* oldest = nullptr;
-    bool any = false;
+    bool is_expired = false;
     for (const auto& timer : process->second) {
-      if (timer.second.when > now) continue;
-      any = true;
+      if (timer.second.expiry > now) continue;
+      is_expired = true;
       if (timer.second.signal <= 0) continue;
-      if (oldest == nullptr || timer.second.when < oldest->second.when) oldest = &timer;
+      if (oldest == nullptr || timer.second.expiry < oldest->second.expiry) oldest = &timer;
     }
     if (oldest != nullptr) expired.push_back({process->first, oldest->first, oldest->second.signal});
-    process = any ? timers_.erase(process) : std::next(process);
+    process = is_expired ? timers_.erase(process) : std::next(process);
   }
   return expired;
 }

@@ -51,7 +51,7 @@ class TimerTable {
 
  private:
   struct Timer {
-    Time when = {};
+    Time expiry = {};
     int signal = 0;
   };
   std::map<pid_t, std::map<std::string, Timer>> timers_ = {};

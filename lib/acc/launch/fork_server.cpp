@@ -61,8 +61,8 @@ Descriptor make_file(std::string_view text) {
 }
 
 struct SocketPair {
-  Descriptor ours = {};
-  Descriptor theirs = {};
+  Descriptor parent = {};
+  Descriptor child = {};
 };
 
 SocketPair make_sockets() {
@@ -128,28 +128,28 @@ bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
 }
 
 void ForkServer::start(const rlimit& open_files) {
-  const PreloadEnvironment given = preload_environment(plan_);
+  const PreloadEnvironment environment = preload_environment(plan_);
   std::vector<std::string> command = {plan_.worker_command.front(),
                                       "-c",
                                       kRunProgram,
                                       join(plan_.preload, ","),
-                                      join(given.per_worker, ","),
+                                      join(environment.per_worker, ","),
                                       fmt::to_string(SYS_set_mempolicy)};
   command.insert(command.end(), plan_.worker_command.begin() + 1, plan_.worker_command.end());
   if (plan_.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
   const Descriptor text = make_file(kProgram);
   SocketPair control = make_sockets();
   const ProcessLauncher launcher = {
-      .environment = given.shared,
-      .in = control.theirs.get(),
+      .environment = environment.shared,
+      .in = control.child.get(),
       .out = text.get(),
-      .place = ProcessPlace::session,
+      .grouping = ProcessGrouping::session,
       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
       .open_files = open_files};
   begin_module("");
   process_ = launcher(loop_.get_executor(), plan_.program, command);
   log::debug("process {} imports {} for the workers", process_->id(), join(plan_.preload, ", "));
-  control_.assign(control.ours.release());
+  control_.assign(control.parent.release());
   wait_for_message();
   clock_.restart(RunningClock::now());
   watch_import();
@@ -245,19 +245,21 @@ std::optional<Process> ForkServer::fork(const ProcessLauncher& launcher, const W
   if (!ready_) return std::nullopt;
   SocketPair channel = make_sockets();
   const Descriptor request = make_file(request_text(launcher, worker));
-  const auto given = [](int descriptor, int own) { return descriptor >= 0 ? descriptor : own; };
-  const std::array descriptors = {request.get(), given(launcher.in, STDIN_FILENO),
-                                  given(launcher.out, STDOUT_FILENO), given(launcher.err, STDERR_FILENO),
-                                  channel.theirs.get()};
+  const auto or_standard = [](int descriptor, int standard) {
+    return descriptor >= 0 ? descriptor : standard;
+  };
+  const std::array descriptors = {request.get(), or_standard(launcher.in, STDIN_FILENO),
+                                  or_standard(launcher.out, STDOUT_FILENO),
+                                  or_standard(launcher.err, STDERR_FILENO), channel.child.get()};
   if (!send_message(control_.native_handle(), "w", descriptors, MSG_DONTWAIT)) return std::nullopt;
-  channel.theirs.reset();
-  const auto [answer, pid] = read_answer(channel.ours.get());
+  channel.child.reset();
+  const auto [answer, pid] = read_answer(channel.parent.get());
   if (answer == Answer::late) stop();
   if (answer != Answer::pid || !is_child(pid)) return std::nullopt;
   Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) throw_preload_error("no descriptor for a worker");
   constexpr char kBegin = 'b';
-  ::send(channel.ours.get(), &kBegin, sizeof kBegin, MSG_NOSIGNAL);
+  ::send(channel.parent.get(), &kBegin, sizeof kBegin, MSG_NOSIGNAL);
   return Process(loop_.get_executor(), pid, pidfd.release());
 }
 

@@ -103,12 +103,12 @@ void begin_group(bool in_session) {
 }
 
 // Becomes readable when either pipe is closed.
-Descriptor either_of(const Descriptor& one, const Descriptor& other) {
-  Descriptor either(::epoll_create1(EPOLL_CLOEXEC));
-  epoll_event wanted = {.events = EPOLLIN, .data = {}};
-  for (const Descriptor* pipe : {&one, &other})
-    ::epoll_ctl(either.get(), EPOLL_CTL_ADD, pipe->get(), &wanted);
-  return either;
+Descriptor either_of(const Descriptor& first, const Descriptor& second) {
+  Descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event readable = {.events = EPOLLIN, .data = {}};
+  for (const Descriptor* pipe : {&first, &second})
+    ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, pipe->get(), &readable);
+  return epoll;
 }
 
 bool is_closed(const Descriptor& pipe) {
@@ -138,8 +138,8 @@ void pass_on(pid_t child, int signal, Receiver receiver) {
 }
 
 struct SignalHandlers {
-  /// The process that waits.
-  Receiver here = Receiver::supervisor;
+  /// The process that handles them.
+  Receiver receiver = Receiver::supervisor;
   /// The supervisor has ended; may be called more than once.
   std::function<void()> on_supervisor_died = [] {};
   /// SIGTSTP was forwarded.
@@ -154,7 +154,7 @@ ExitStatus forward_signals(pid_t child, const WaitedSignals& signals, const Sign
     if (signal == supervisor_died()) {
       handlers.on_supervisor_died();
     } else if (signal != SIGCHLD) {
-      pass_on(child, signal, receiver_of(info.si_code, info.si_value.sival_int, handlers.here));
+      pass_on(child, signal, receiver_of(info.si_code, info.si_value.sival_int, handlers.receiver));
       if (signal == SIGTSTP) handlers.on_stop(child);
     } else {
       // As init of a container, and from a shell that has executed acc, this process gets children of others.
@@ -225,7 +225,7 @@ pid_t start_agent(GuardianParts& parts, Pipe& guardian, const std::function<int(
     };
     wake();  // the supervisor may have ended before PR_SET_PDEATHSIG was set
     report.guard.agent =
-        forward_signals(pid, signals, {.here = Receiver::guardian, .on_supervisor_died = wake});
+        forward_signals(pid, signals, {.receiver = Receiver::guardian, .on_supervisor_died = wake});
     report.guard.left_something = kill_descendants();
   } catch (const Error& error) {
     std::string_view(error.what()).copy(report.error.data(), report.error.size() - 1);
@@ -244,15 +244,15 @@ std::optional<GuardianReport> read_report(const Descriptor& reports) {
 
 }  // namespace
 
-Receiver receiver_of(int code, int value, Receiver here) {
+Receiver receiver_of(int code, int value, Receiver self) {
   const bool passed_on =
       code == SI_QUEUE && value >= kPassedOn && value <= kPassedOn + static_cast<int>(Receiver::supervisor);
-  return passed_on ? static_cast<Receiver>(value - kPassedOn) : here;
+  return passed_on ? static_cast<Receiver>(value - kPassedOn) : self;
 }
 
-std::vector<int> forwarded_signals(const std::set<int>& also) {
+std::vector<int> forwarded_signals(const std::set<int>& additional) {
   std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
-  signals.insert(also.begin(), also.end());
+  signals.insert(additional.begin(), additional.end());
   for (const int signal : {SIGHUP, SIGTSTP}) {
     struct sigaction inherited = {};
     ::sigaction(signal, nullptr, &inherited);
@@ -264,7 +264,7 @@ std::vector<int> forwarded_signals(const std::set<int>& also) {
 GuardReport guard(const std::function<int(int supervisor)>& agent, const std::function<void()>& clean_up,
                   const GuardOptions& options) {
   const InheritedProcesses inherited;
-  WaitedSignals signals(forwarded_signals(options.also));
+  WaitedSignals signals(forwarded_signals(options.additional_signals));
   const Subreaper subreaper;
   Pipe reports = make_guard_pipe();
   Pipe lifeline = make_guard_pipe();

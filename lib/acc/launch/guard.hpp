@@ -9,9 +9,9 @@
 
 namespace acc::launcher {
 
-/// The signals that the supervisor forwards to the agent, and `also`. SIGHUP and SIGTSTP are left out when
-/// they are ignored, as under nohup.
-std::vector<int> forwarded_signals(const std::set<int>& also = {});
+/// The signals that the supervisor forwards to the agent, and the `additional` ones. SIGHUP and SIGTSTP are
+/// left out when they are ignored, as under nohup.
+std::vector<int> forwarded_signals(const std::set<int>& additional = {});
 
 /// The processes of acc that receive signals. Engines, systemd and pkill send one to all of them, and each
 /// passes its own on, so that it arrives at the agent up to three times, in any order and on a loaded machine
@@ -19,8 +19,8 @@ std::vector<int> forwarded_signals(const std::set<int>& also = {});
 enum class Receiver { agent, guardian, supervisor };
 
 /// Which process of acc received a signal that has arrived here, by the siginfo_t (or signalfd_siginfo) of
-/// its arrival: `here`, unless guard() has passed it on from another one.
-Receiver receiver_of(int code, int value, Receiver here);
+/// its arrival: `self`, unless guard() has passed it on from another one.
+Receiver receiver_of(int code, int value, Receiver self);
 
 /// How the agent ended.
 struct GuardReport {
@@ -37,7 +37,7 @@ struct GuardOptions {
   /// all three are killed at once.
   bool pid_namespace = false;
   /// Signals to forward besides those of forwarded_signals().
-  std::set<int> also = {};
+  std::set<int> additional_signals = {};
 };
 
 /// Runs `agent` in a grandchild, with two processes above it: the supervisor, which is the calling process,

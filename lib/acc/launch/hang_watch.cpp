@@ -190,17 +190,17 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
                            });
   }
 
-  // Sends whole lines; with `all`, the rest too.
-  void send_received(bool all) {
+  // Sends whole lines; if this `is_last`, what follows them too.
+  void send_received(bool is_last) {
     if (!states_sent) {
       const std::size_t end = received.find(kEndOfStates);
-      if (end == std::string::npos && !all) return;
-      hung.places = received.substr(0, end);
+      if (end == std::string::npos && !is_last) return;
+      hung.rank_states = received.substr(0, end);
       received.erase(0, end == std::string::npos ? end : end + 1);
       states_sent = true;
       parts.send(hung);
     }
-    const std::size_t lines = all ? received.size() : received.rfind('\n') + 1;
+    const std::size_t lines = is_last ? received.size() : received.rfind('\n') + 1;
     if (lines == 0) return;
     parts.send(HangStacks{hung.attempt, received.substr(0, lines)});
     received.erase(0, lines);

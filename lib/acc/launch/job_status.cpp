@@ -11,7 +11,7 @@ void JobStatus::report(const Event& event) {
     view_.world_size = attempt->round.world_size;
     view_.ranks.clear();
   } else if (const auto* started = std::get_if<WorkerStarted>(&event)) {
-    auto [out, err] = places_(started->local_rank);
+    auto [out, err] = destinations_(started->local_rank);
     view_.ranks.push_back({.rank = started->rank,
                            .local_rank = started->local_rank,
                            .pid = started->pid,

@@ -13,14 +13,14 @@
 namespace acc::launcher {
 
 /// The destinations of a worker's stdout and stderr.
-using StreamPlaces = std::pair<StreamPlace, StreamPlace>;
+using StreamDestinations = std::pair<StreamPlace, StreamPlace>;
 
 /// Keeps the JobView of a running job up to date from its events.
 class JobStatus : public Reporter {
  public:
-  /// `places` is called when a worker has started.
-  JobStatus(JobView job, std::function<StreamPlaces(int local_rank)> places)
-      : view_(std::move(job)), places_(std::move(places)) {}
+  /// `destinations` is called when a worker has started.
+  JobStatus(JobView job, std::function<StreamDestinations(int local_rank)> destinations)
+      : view_(std::move(job)), destinations_(std::move(destinations)) {}
 
   /// Called when a worker has started and the view shows it.
   void on_started(std::function<void(const RankView&)> started) { started_ = std::move(started); }
@@ -31,7 +31,7 @@ class JobStatus : public Reporter {
 
  private:
   JobView view_;
-  std::function<StreamPlaces(int local_rank)> places_;
+  std::function<StreamDestinations(int local_rank)> destinations_;
   std::function<void(const RankView&)> started_ = [](const RankView&) {};
 };
 

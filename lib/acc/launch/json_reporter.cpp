@@ -10,8 +10,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::int64_t nanoseconds(std::chrono::system_clock::time_point when) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
+std::int64_t nanoseconds(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
 double to_seconds(std::chrono::duration<double> duration) {
@@ -28,7 +28,7 @@ void add_status(OrderedJson& line, const ExitStatus& status) {
 OrderedJson to_json(const WorkerFailure& failure) {
   OrderedJson object = {{"rank", failure.rank},       {"local_rank", failure.local_rank},
                         {"pid", failure.pid},         {"host", failure.host},
-                        {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.when)}};
+                        {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.time)}};
   add_status(object, failure.status);
   object["out_of_memory"] = failure.out_of_memory;
   object["xids"] = failure.xids ? OrderedJson(*failure.xids) : OrderedJson();
@@ -103,7 +103,7 @@ std::string add(OrderedJson& line, const SignalPassedOn& event) {
 }
 
 std::string add(OrderedJson& line, const Killed& event) {
-  line.update({{"ranks", event.ranks}, {"grace_s", to_seconds(event.grace)}, {"asked", event.asked}});
+  line.update({{"ranks", event.ranks}, {"grace_s", to_seconds(event.grace)}, {"asked", event.second_signal}});
   return "killed";
 }
 
@@ -134,15 +134,15 @@ std::string add(OrderedJson& line, const PreflightFinished& event) {
 }
 
 std::string add(OrderedJson& line, const GroupChanged& event) {
-  line.update({{"text", event.text}, {"again", event.again}});
+  line.update({{"text", event.text}, {"again", event.restart}});
   return "group_changed";
 }
 
 std::string add(OrderedJson& line, const HangFound& event) {
   const char* const names[] = {"report", "restart", "kill"};
   line.update({{"idle_s", to_seconds(event.idle)},
-               {"then", names[static_cast<int>(event.then)]},
-               {"places", event.places}});
+               {"then", names[static_cast<int>(event.action)]},
+               {"places", event.rank_states}});
   return "hang_found";
 }
 
@@ -171,18 +171,19 @@ std::string add(OrderedJson& line, const ProgressNoted& event) {
     return values;
   };
   line["ranks"] = of_all([](const auto& rank) { return rank.rank; });
-  line["steps"] = column(event, [](const ProgressView& one) { return one.steps; });
+  line["steps"] = column(event, [](const ProgressView& view) { return view.steps; });
   line["counts_over_restarts"] = of_all([](const auto& rank) { return rank.counts_over_restarts; });
-  line["step_seconds"] = column(event, [](const ProgressView& one) { return rounded(one.step_time); });
-  line["since_step_seconds"] = column(event, [](const ProgressView& one) { return rounded(one.since_step); });
-  line["samples"] = column(event, [](const ProgressView& one) { return one.samples; });
-  line["tokens"] = column(event, [](const ProgressView& one) { return one.tokens; });
-  line["loss"] = column(event, [](const ProgressView& one) { return loss_to_json(one.loss); });
-  line["section"] = column(event, [](const ProgressView& one) { return one.section; });
+  line["step_seconds"] = column(event, [](const ProgressView& view) { return rounded(view.step_time); });
+  line["since_step_seconds"] =
+      column(event, [](const ProgressView& view) { return rounded(view.since_step); });
+  line["samples"] = column(event, [](const ProgressView& view) { return view.samples; });
+  line["tokens"] = column(event, [](const ProgressView& view) { return view.tokens; });
+  line["loss"] = column(event, [](const ProgressView& view) { return loss_to_json(view.loss); });
+  line["section"] = column(event, [](const ProgressView& view) { return view.section; });
   OrderedJson& spent = line["spent_seconds"] = OrderedJson::object();
   for (const acc::Section section : kSections) {
     const std::string name(name_of(section));
-    spent[name] = column(event, [&](const ProgressView& one) { return rounded(one.spent.at(name)); });
+    spent[name] = column(event, [&](const ProgressView& view) { return rounded(view.spent.at(name)); });
   }
   line["cpu_seconds"] = of_all([](const auto& rank) { return rounded(rank.cpu_time); });
   line["memory_bytes"] = of_all(

@@ -194,7 +194,7 @@ JobStarted started_job(const LaunchPlan& plan) {
 struct Supervisor {
   pid_t pid = 0;
   /// Becomes readable when it has ended.
-  int gone = -1;
+  int exit_event = -1;
   /// Its limits of open files before it raised them.
   rlimit open_files = {};
 };
@@ -292,7 +292,7 @@ void tell_workers(const Leftovers& left, LaunchPlan& plan) {
 /// What the parts of a running job share.
 struct Job {
   const LaunchPlan& plan;
-  const Leftovers& left;
+  const Leftovers& leftovers;
   Supervisor supervisor;
   const TerminalLoan* terminal;
   /// Null: `acc` itself.
@@ -310,19 +310,19 @@ LaunchReport run_agent(const Job& job) {
   std::optional<HostPids> outside;
   if (plan.pid_namespace) outside.emplace();
   JobView begun = view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid());
-  begun.id = job.left.file.id();
-  JobStatus status(std::move(begun), [&](int rank) { return output.places(rank); });
+  begun.id = job.leftovers.file.id();
+  JobStatus status(std::move(begun), [&](int rank) { return output.destinations(rank); });
   std::optional<ForkServer> fork_server;
   if (!plan.preload.empty()) fork_server.emplace(job.loop, plan);
   LocalProcesses processes(job.loop, output,
-                           {.supervisor = job.supervisor.gone,
-                            .also = plan.stop_signals,
+                           {.supervisor = job.supervisor.exit_event,
+                            .additional_signals = plan.stop_signals,
                             .terminal = job.terminal,
                             .outside = outside ? &*outside : nullptr,
                             .start = job.program != nullptr ? job.program->start : execute,
                             .fork_server = fork_server ? &*fork_server : nullptr,
                             .open_files = job.supervisor.open_files});
-  if (const std::string text = attached_text(plan, job.left.logs); !text.empty())
+  if (const std::string text = attached_text(plan, job.leftovers.logs); !text.empty())
     log::write(log::Level::info, text);
   std::optional<FileTimer> timer;
   if (!plan.timer_file.empty()) {
@@ -330,7 +330,7 @@ LaunchReport run_agent(const Job& job) {
                   [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
   }
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
-  const auto page_prefix = [&] { return job.left.logs.page_prefix(status.view().attempt); };
+  const auto page_prefix = [&] { return job.leftovers.logs.page_prefix(status.view().attempt); };
   const auto page_of = [&](int local_rank) { return read_page(page_prefix(), local_rank); };
   StragglerWatch straggler(
       job.loop, plan.nproc_per_node,
@@ -401,7 +401,7 @@ LaunchReport run_agent(const Job& job) {
   std::optional<GpuWatch> gpus;
   if (logs_events(plan)) {
     const auto last_page_of = [&](int local_rank) {
-      return read_last_page(job.left.logs.page_prefix(status.view().attempt), local_rank);
+      return read_last_page(job.leftovers.logs.page_prefix(status.view().attempt), local_rank);
     };
     progress.emplace(
         job.loop, ProgressWatchParts{.job = [&]() -> const JobView& { return status.view(); },
@@ -427,7 +427,7 @@ LaunchReport run_agent(const Job& job) {
                                    .rendezvous = *rendezvous,
                                    .reporter = reporters,
                                    .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
-                                   .logs = job.left.logs,
+                                   .logs = job.leftovers.logs,
                                    .host = host});
   control.end(report.exit_code);
   return report;
@@ -441,7 +441,7 @@ int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
     or_warn(job.reporters,
             [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
   job.output.finish();
-  job.left.remove();
+  job.leftovers.remove();
   return exit_code(kind);
 }
 
@@ -453,19 +453,19 @@ LaunchReport finish(const Job& job) {
   LaunchReport report = run_agent(job);
   if (report.first_failure)
     or_warn(job.reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
-  job.left.remove(!report.first_failure || !job.left.logs.stays_after_failure());
+  job.leftovers.remove(!report.first_failure || !job.leftovers.logs.stays_after_failure());
   return report;
 }
 
 template <class Run>
-auto with_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
+auto with_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervisor& supervisor,
               const TerminalLoan* terminal, const HostProgram* program, Run run) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
   Reporters reporters;
   output.on_warning([&](const std::string& text) { reporters.report(Warning{text}); });
-  return run(Job{plan, left, supervisor, terminal, program, loop, output, reporters});
+  return run(Job{plan, leftovers, supervisor, terminal, program, loop, output, reporters});
 }
 
 // Asio's own text names its sources.
@@ -475,9 +475,9 @@ Error without_sources(const boost::system::system_error& error) {
                 .hint = limit_hint(error.code().value())});
 }
 
-int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
+int run_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervisor& supervisor,
             const TerminalLoan* terminal) try {
-  return with_job(plan, left, supervisor, terminal, nullptr, [](const Job& job) {
+  return with_job(plan, leftovers, supervisor, terminal, nullptr, [](const Job& job) {
     try {
       return finish(job).exit_code;
     } catch (const Error& error) {
@@ -527,39 +527,39 @@ int launch(LaunchPlan plan) {
     terminal.emplace(STDIN_FILENO);
   else
     leave_terminal_in_background(STDIN_FILENO);
-  const Leftovers left(plan, supervisor);
-  const MemoryGuard memory(left.memory);
-  tell_workers(left, plan);
+  const Leftovers leftovers(plan, supervisor);
+  const MemoryGuard memory(leftovers.memory);
+  tell_workers(leftovers, plan);
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
-  const GuardReport report =
-      guard([&](int gone) { return run_job(plan, left, {supervisor, gone, open_files}, lent); },
-            [&] {
-              left.file.remove_socket();
-              left.remove();
-            },
-            {.in_session = plan.attach.has_value(),
-             .pid_namespace = plan.pid_namespace,
-             .also = plan.stop_signals});
+  const GuardReport report = guard(
+      [&](int exit_event) { return run_job(plan, leftovers, {supervisor, exit_event, open_files}, lent); },
+      [&] {
+        leftovers.file.remove_socket();
+        leftovers.remove();
+      },
+      {.in_session = plan.attach.has_value(),
+       .pid_namespace = plan.pid_namespace,
+       .additional_signals = plan.stop_signals});
   // In case the agent was killed before it could.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
   return report_lost_agent(report.agent);
 }
 
-LaunchReport run_for_program(const LaunchPlan& given, const HostProgram& program) {
+LaunchReport run_for_program(const LaunchPlan& original, const HostProgram& program) {
   open_standard_streams();
-  LaunchPlan plan = given;
+  LaunchPlan plan = original;
   plan.process = program.pid;
-  const Leftovers left(plan, program.pid);
-  const MemoryGuard memory(left.memory);
-  tell_workers(left, plan);
-  return with_job(plan, left, {program.pid, program.ended, raise_open_files()}, nullptr, &program,
+  const Leftovers leftovers(plan, program.pid);
+  const MemoryGuard memory(leftovers.memory);
+  tell_workers(leftovers, plan);
+  return with_job(plan, leftovers, {program.pid, program.exit_event, raise_open_files()}, nullptr, &program,
                   [](const Job& job) {
                     try {
                       return finish(job);
                     } catch (...) {
                       job.output.finish();
-                      job.left.remove();
+                      job.leftovers.remove();
                       throw;
                     }
                   });

@@ -21,7 +21,7 @@ int launch(LaunchPlan plan);
 struct HostProgram {
   pid_t pid = 0;
   /// A descriptor that becomes readable when it has ended.
-  int ended = -1;
+  int exit_event = -1;
   /// Starts a worker.
   StartProcess start = execute;
 };

@@ -57,17 +57,17 @@ std::optional<std::string_view> uncaught_what(std::string_view text) {
 
 // torch writes whole seconds, so nothing finer can be compared with them.
 std::chrono::sys_seconds second_of_failure(const WorkerFailure& failure) {
-  const bool known = failure.error_file && failure.error_file->when;
-  return std::chrono::floor<std::chrono::seconds>(known ? *failure.error_file->when : failure.when);
+  const bool is_known = failure.error_file && failure.error_file->time;
+  return std::chrono::floor<std::chrono::seconds>(is_known ? *failure.error_file->time : failure.time);
 }
 
 bool is_exact(const WorkerFailure& failure) {
-  return failure.error_file && failure.error_file->when && failure.error_file->exact;
+  return failure.error_file && failure.error_file->time && failure.error_file->exact;
 }
 
 bool failed_before(const WorkerFailure& one, const WorkerFailure& other) {
-  if (!one.error_file || !one.error_file->when) return false;
-  if (is_exact(one) && is_exact(other)) return *one.error_file->when < *other.error_file->when;
+  if (!one.error_file || !one.error_file->time) return false;
+  if (is_exact(one) && is_exact(other)) return *one.error_file->time < *other.error_file->time;
   return second_of_failure(one) < second_of_failure(other);
 }
 
@@ -85,24 +85,24 @@ bool is_consequence(const WorkerFailure& failure) {
 
 namespace {
 
-bool is_lost_by_another(const WorkerFailure& failure, const std::vector<WorkerFailure>& seen) {
-  return std::ranges::any_of(seen, [&](const WorkerFailure& other) {
+bool is_lost_by_another(const WorkerFailure& failure, const std::vector<WorkerFailure>& failures) {
+  return std::ranges::any_of(failures, [&](const WorkerFailure& other) {
     return other.error_file && std::ranges::count(other.error_file->lost_ranks, failure.rank) > 0;
   });
 }
 
 }  // namespace
 
-std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
+std::size_t find_root_cause(const std::vector<WorkerFailure>& failures) {
   // How near to the cause a worker is.
-  const auto rank_of_cause = [&](const WorkerFailure& failure) {
-    return !is_consequence(failure) ? 2 : is_lost_by_another(failure, seen) ? 1 : 0;
+  const auto nearness_of = [&](const WorkerFailure& failure) {
+    return !is_consequence(failure) ? 2 : is_lost_by_another(failure, failures) ? 1 : 0;
   };
   std::size_t cause = 0;
-  for (std::size_t i = 1; i < seen.size(); ++i) {
-    const int own = rank_of_cause(seen[i]);
-    const int other = rank_of_cause(seen[cause]);
-    if (own != other ? own > other : failed_before(seen[i], seen[cause])) cause = i;
+  for (std::size_t i = 1; i < failures.size(); ++i) {
+    const int nearness = nearness_of(failures[i]);
+    const int nearest = nearness_of(failures[cause]);
+    if (nearness != nearest ? nearness > nearest : failed_before(failures[i], failures[cause])) cause = i;
   }
   return cause;
 }
@@ -145,8 +145,8 @@ std::string end_of(const std::string& text) {
   return text.substr(text.size() - std::min(text.size(), kMaxText));
 }
 
-std::int64_t to_microseconds(std::chrono::system_clock::time_point when) {
-  return std::chrono::duration_cast<microseconds>(when.time_since_epoch()).count();
+std::int64_t to_microseconds(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration_cast<microseconds>(time.time_since_epoch()).count();
 }
 
 std::chrono::system_clock::time_point from_microseconds(std::int64_t number) {
@@ -162,7 +162,7 @@ Json file_to_json(const ErrorFile& file) {
                {"exact", file.exact},
                {"consequence", file.consequence},
                {"lost_ranks", file.lost_ranks}};
-  if (file.when) json["when"] = to_microseconds(*file.when);
+  if (file.time) json["when"] = to_microseconds(*file.time);
   return json;
 }
 
@@ -175,7 +175,7 @@ ErrorFile parse_file(const Json& json) {
                     .exact = json.value("exact", false),
                     .consequence = json.value("consequence", false),
                     .lost_ranks = json.value("lost_ranks", std::vector<int>())};
-  if (json.contains("when")) file.when = from_microseconds(json["when"].get<std::int64_t>());
+  if (json.contains("when")) file.time = from_microseconds(json["when"].get<std::int64_t>());
   return file;
 }
 
@@ -186,7 +186,7 @@ std::string to_json_text(const WorkerFailure& failure) {
                {"local_rank", failure.local_rank},
                {"pid", failure.pid},
                {"host", failure.host},
-               {"when", to_microseconds(failure.when)},
+               {"when", to_microseconds(failure.time)},
                {"attempt", failure.attempt},
                {"out_of_memory", failure.out_of_memory},
                {"last_words", end_of(failure.stderr_tail)}};
@@ -213,7 +213,7 @@ WorkerFailure parse_failure(std::string_view text) {
     failure.local_rank = json.value("local_rank", 0);
     failure.pid = json.value("pid", 0);
     failure.host = json.value("host", "");
-    failure.when = from_microseconds(json.value("when", std::int64_t{0}));
+    failure.time = from_microseconds(json.value("when", std::int64_t{0}));
     failure.attempt = json.value("attempt", 0);
     failure.out_of_memory = json.value("out_of_memory", false);
     failure.stderr_tail = json.value("last_words", "");

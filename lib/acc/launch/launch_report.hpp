@@ -23,7 +23,7 @@ struct WorkerFailure {
   pid_t pid = 0;
   std::string host = {};
   ExitStatus status = {};
-  std::chrono::system_clock::time_point when = {};
+  std::chrono::system_clock::time_point time = {};
   int attempt = 0;
   /// The OOM killer has killed a process during the job.
   bool out_of_memory = false;
@@ -90,8 +90,8 @@ bool is_consequence(const WorkerFailure& failure);
 /// Which of the failed workers is the cause; a consequence only if all are, and then one that another has
 /// lost. Otherwise by torchrun's rule: the one that was seen first, unless the error file of another has an
 /// earlier second (two exact files: an earlier time), since a process can take long to end after its
-/// exception. `seen` is not empty and in the order in which the workers ended; returns an index in it.
-std::size_t find_root_cause(const std::vector<WorkerFailure>& seen);
+/// exception. `failures` is not empty and in the order in which the workers ended; returns an index in it.
+std::size_t find_root_cause(const std::vector<WorkerFailure>& failures);
 
 /// Whether the workers are started again after a failure.
 struct RestartDecision {

@@ -21,8 +21,8 @@ void LineMixer::feed(int id, std::string_view chunk, bool drained, TimePoint now
   Source& source = sources_.at(id);
   source.drained = drained;
   if (holder_ && *holder_ != id) {
-    source.held += chunk;
-    if (source.held.empty() || source.queued) return;
+    source.pending += chunk;
+    if (source.pending.empty() || source.queued) return;
     if (queue_.empty()) queue_since_ = now;
     source.queued = true;
     queue_.push_back(id);
@@ -46,29 +46,29 @@ void LineMixer::write_from(int id, std::string_view chunk) {
   holder_.reset();
   std::string_view rest = chunk;
   if (newline != std::string_view::npos) {
-    write(source.held);
+    write(source.pending);
     write(chunk.substr(0, newline + 1));
-    source.held.clear();
+    source.pending.clear();
     rest = chunk.substr(newline + 1);
   }
-  const std::size_t unfinished = source.held.size() + rest.size();
+  const std::size_t unfinished = source.pending.size() + rest.size();
   if (newline != std::string_view::npos && unfinished > 0 && !queue_.empty() && !source.closed) {
-    source.held += rest;  // others have waited for the end of a line
+    source.pending += rest;  // others have waited for the end of a line
     source.queued = true;
     queue_.push_back(id);
     return;
   }
   const auto has_return = [](std::string_view text) { return text.find('\r') != std::string_view::npos; };
-  const bool returns = has_return(source.held) || has_return(rest);
+  const bool returns = has_return(source.pending) || has_return(rest);
   if (source.drained || source.closed || continues_line || unfinished > kMaxHeld) {
-    write(source.held);
+    write(source.pending);
     write(rest);
-    source.held.clear();
+    source.pending.clear();
     if ((unfinished == 0 && !continues_line) || source.closed) return;
     holder_ = id;
     holder_is_progress_bar_ = (continues_line && holder_is_progress_bar_) || returns;
   } else {
-    source.held += rest;
+    source.pending += rest;
   }
 }
 
@@ -78,7 +78,7 @@ void LineMixer::release(TimePoint now) {
     queue_.pop_front();
     Source& source = sources_.at(id);
     source.queued = false;
-    const std::string chunk = std::exchange(source.held, {});
+    const std::string chunk = std::exchange(source.pending, {});
     write_from(id, chunk);
     if (holder_) {
       holder_wrote_ = queue_since_ = now;
@@ -92,7 +92,7 @@ void LineMixer::close_source(int id, TimePoint now) {
   Source& source = sources_.at(id);
   source.closed = true;
   if (source.queued) return;
-  const std::string chunk = std::exchange(source.held, {});
+  const std::string chunk = std::exchange(source.pending, {});
   if (holder_ && *holder_ != id) {
     // Not queued, so it holds nothing.
     sources_.erase(id);
@@ -112,7 +112,7 @@ void LineMixer::announce(std::string_view lines, TimePoint now) {
 
 std::size_t LineMixer::waiting(int source) const {
   const auto found = sources_.find(source);
-  return found == sources_.end() ? 0 : found->second.held.size();
+  return found == sources_.end() ? 0 : found->second.pending.size();
 }
 
 std::optional<LineMixer::TimePoint> LineMixer::deadline() const {

@@ -56,7 +56,7 @@ class LineMixer {
 
  private:
   struct Source {
-    std::string held = {};
+    std::string pending = {};
     bool drained = true;
     bool queued = false;
     bool closed = false;

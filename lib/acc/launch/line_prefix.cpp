@@ -9,23 +9,23 @@
 #include "acc/plan/line_template.hpp"
 
 namespace acc::launcher {
-std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
+std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& worker, int local_rank,
                         const std::string& host) {
   return substitute(line_prefix_template,
-                    {{"role_name", place.role_name},
-                     {"rank", std::to_string(place.rank)},
+                    {{"role_name", worker.role_name},
+                     {"rank", std::to_string(worker.rank)},
                      {"local_rank", std::to_string(local_rank)},
-                     {"group_rank", std::to_string(place.group_rank)},
+                     {"group_rank", std::to_string(worker.group_rank)},
                      {"host", host},
                      {"hostname", host},
-                     {"attempt", std::to_string(place.restart_count)}},
+                     {"attempt", std::to_string(worker.restart_count)}},
                     Escape::every_dollar);
 }
 
-std::string timestamp(std::chrono::system_clock::time_point when) {
+std::string timestamp(std::chrono::system_clock::time_point time) {
   using namespace std::chrono;
-  const std::time_t seconds = system_clock::to_time_t(floor<std::chrono::seconds>(when));
-  const auto milliseconds = floor<std::chrono::milliseconds>(when.time_since_epoch()).count() % 1000;
+  const std::time_t seconds = system_clock::to_time_t(floor<std::chrono::seconds>(time));
+  const auto milliseconds = floor<std::chrono::milliseconds>(time.time_since_epoch()).count() % 1000;
   std::tm local = {};
   ::localtime_r(&seconds, &local);
   char date[32] = {};
@@ -65,9 +65,9 @@ std::string LinePrefixer::feed(std::string_view chunk) {
 
 std::string LinePrefixer::show_unfinished() {
   if (!has_unfinished()) return {};
-  std::string shown = with_prefix(std::string_view(line_).substr(shown_));
-  shown_ = line_.size();
-  return shown;
+  std::string text = with_prefix(std::string_view(line_).substr(shown_size_));
+  shown_size_ = line_.size();
+  return text;
 }
 
 std::string LinePrefixer::finish() {
@@ -75,19 +75,19 @@ std::string LinePrefixer::finish() {
 }
 
 std::string LinePrefixer::with_prefix(std::string_view text) const {
-  std::string shown = (options_.stamp ? options_.stamp() : std::string()) + prefix_;
-  shown += text;
-  return shown += '\n';
+  std::string line = (options_.stamp ? options_.stamp() : std::string()) + prefix_;
+  line += text;
+  return line += '\n';
 }
 
 // The copy gets the whole line: its words decide whether it is kept.
 std::string LinePrefixer::end_line() {
   std::string whole = with_prefix(line_);
   if (options_.copy) options_.copy->write(line_, whole);
-  std::string shown = shown_ == 0 ? std::move(whole) : show_unfinished();
+  std::string text = shown_size_ == 0 ? std::move(whole) : show_unfinished();
   line_.clear();
-  shown_ = 0;
-  return shown;
+  shown_size_ = 0;
+  return text;
 }
 
 }  // namespace acc::launcher

@@ -14,11 +14,11 @@ namespace acc::launcher {
 
 /// The prefix of the tee'd lines of a worker: the template with torchrun's `role_name`, `rank`, `local_rank`
 /// and `hostname`, and with `group_rank`, `host` (the same as `hostname`) and `attempt`.
-std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
+std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& worker, int local_rank,
                         const std::string& host);
 
 /// Local time with its offset, ISO 8601, to the millisecond: `2026-11-21T07:43:37.262+0100`.
-std::string timestamp(std::chrono::system_clock::time_point when);
+std::string timestamp(std::chrono::system_clock::time_point time);
 
 /// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
 /// in Python's universal newlines, so that a progress bar is shown. A line longer than 1 MiB is shown in
@@ -42,7 +42,7 @@ class LinePrefixer {
   std::string feed(std::string_view chunk);
 
   /// Whether a line has begun of which not all is shown.
-  bool has_unfinished() const { return line_.size() > shown_; }
+  bool has_unfinished() const { return line_.size() > shown_size_; }
 
   /// Returns what there is of the unfinished line, as a line; its rest will be another one.
   std::string show_unfinished();
@@ -57,8 +57,8 @@ class LinePrefixer {
   std::string prefix_;
   Options options_ = {};
   std::string line_ = {};
-  /// How much of it is shown.
-  std::size_t shown_ = 0;
+  /// The bytes of it that are shown.
+  std::size_t shown_size_ = 0;
   bool after_return_ = false;
 };
 

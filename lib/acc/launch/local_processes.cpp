@@ -65,8 +65,8 @@ namespace {
 
 constexpr int kMaxLatePolls = 64;
 
-sigset_t signals_of(const std::set<int>& also) {
-  std::vector<int> signals = forwarded_signals(also);
+sigset_t signals_of(const std::set<int>& additional) {
+  std::vector<int> signals = forwarded_signals(additional);
   signals.push_back(SIGCHLD);
   return signal_set_of(signals);
 }
@@ -91,15 +91,16 @@ Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStr
               const OwnChanges& changes, const StartProcess& start) {
   const BindingMasks binding(worker.binding);
   const bool foreground = worker.input == WorkerInput::terminal;
-  const ProcessLauncher launcher = {.environment = std::move(worker.environment),
-                                    .in = streams.in.get(),
-                                    .out = streams.out.get(),
-                                    .err = streams.err.get(),
-                                    .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
-                                    .signals_to_reset = changes.signals,
-                                    .ignored_signals = worker.ignored_signals,
-                                    .open_files = changes.open_files,
-                                    .before_exec = [&binding] { return binding.apply(); }};
+  const ProcessLauncher launcher = {
+      .environment = std::move(worker.environment),
+      .in = streams.in.get(),
+      .out = streams.out.get(),
+      .err = streams.err.get(),
+      .grouping = foreground ? ProcessGrouping::foreground : ProcessGrouping::session,
+      .signals_to_reset = changes.signals,
+      .ignored_signals = worker.ignored_signals,
+      .open_files = changes.open_files,
+      .before_exec = [&binding] { return binding.apply(); }};
   return start(launcher, loop, worker);
 }
 
@@ -109,8 +110,8 @@ using boost::system::error_code;
 LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options)
     : loop_(loop),
       output_(output),
-      blocked_(signals_of(options.also)),
-      signals_(loop, open_signals(signals_of(options.also))),
+      blocked_(signals_of(options.additional_signals)),
+      signals_(loop, open_signals(signals_of(options.additional_signals))),
       supervisor_(loop),
       deadline_(loop),
       changes_{.open_files = options.open_files},
@@ -180,11 +181,11 @@ StartedWorker LocalProcesses::start(WorkerStart worker) {
   const WorkerStreams streams = open_streams(worker);
   const int local_rank = worker.local_rank;
   const bool gets_terminal = worker.input == WorkerInput::terminal;
-  const auto [place, added] = workers_.emplace(
+  const auto [entry, added] = workers_.emplace(
       local_rank, spawn(loop_, std::move(worker), streams, changes_,
                         [this](const ProcessLauncher& launcher, boost::asio::io_context&,
-                               const WorkerStart& one) { return start_process(launcher, one); }));
-  const Process& process = place->second;
+                               const WorkerStart& start) { return start_process(launcher, start); }));
+  const Process& process = entry->second;
   StartedWorker started{.pid = process.id()};
   if (outside_ != nullptr) {
     // Before it is waited for: one that has already ended is then reaped, and has no pid outside any more.
@@ -264,14 +265,14 @@ bool LocalProcesses::signal_if_handled(int local_rank, int signal) {
   const pid_t leader = worker->second.id();
   std::vector<Descendant> processes = descendants_of(leader);
   processes.push_back({.pid = leader, .parent = ::getpid()});
-  bool any = false;
+  bool is_delivered = false;
   for (const Descendant& process : processes) {
     if (::getpgid(process.pid) != leader || !handles_signal(process.pid, signal)) continue;
     if (!signal_descendant(process, signal)) continue;
     log::debug("sends {} to process {} of local rank {}", signal_name(signal), process.pid, local_rank);
-    any = true;
+    is_delivered = true;
   }
-  return any;
+  return is_delivered;
 }
 
 bool LocalProcesses::signal_orphans(int signal) {

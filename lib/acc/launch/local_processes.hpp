@@ -66,7 +66,7 @@ struct ProcessOptions {
   /// Becomes readable when the supervisor or the guardian has ended; -1: there is none.
   int supervisor = -1;
   /// Signals to handle besides forwarded_signals().
-  std::set<int> also = {};
+  std::set<int> additional_signals = {};
   /// For a worker with WorkerInput::terminal.
   const TerminalLoan* terminal = nullptr;
   /// Set when this process and its workers are in a pid namespace.

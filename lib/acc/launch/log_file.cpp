@@ -26,15 +26,15 @@ void Backlog::add_or_drop(std::string_view text, std::size_t max) {
   const std::size_t room = max > size() ? max - size() : 0;
   if (text.size() <= room) {
     if (text.empty()) return;
-    if (std::exchange(dropping_, false) && cut_) kept_ += '\n';
-    kept_ += text;
+    if (std::exchange(dropping_, false) && cut_) pending_ += '\n';
+    pending_ += text;
     cut_ = text.back() != '\n';
     return;
   }
   if (!std::exchange(dropping_, true)) {
     const std::size_t last_line_end = text.substr(0, room).rfind('\n');
     const std::size_t fits = last_line_end == std::string_view::npos ? 0 : last_line_end + 1;
-    kept_ += text.substr(0, fits);
+    pending_ += text.substr(0, fits);
     if (fits > 0) cut_ = false;
     text.remove_prefix(fits);
   }
@@ -44,12 +44,12 @@ void Backlog::add_or_drop(std::string_view text, std::size_t max) {
 
 void Backlog::remove(std::size_t bytes) {
   written_ += bytes;
-  if (written_ == kept_.size()) {
-    kept_.clear();
-    kept_.shrink_to_fit();
+  if (written_ == pending_.size()) {
+    pending_.clear();
+    pending_.shrink_to_fit();
     written_ = 0;
-  } else if (written_ > kept_.size() / 2) {
-    kept_.erase(0, written_);
+  } else if (written_ > pending_.size() / 2) {
+    pending_.erase(0, written_);
     written_ = 0;
   }
 }
@@ -113,11 +113,11 @@ FilteredLog::FilteredLog(Descriptor file, std::vector<std::string> words,
                          std::function<void(const std::string&)> on_full)
     : file_(std::move(file)), words_(std::move(words)), on_full_(std::move(on_full)) {}
 
-void FilteredLog::write(std::string_view line, std::string_view shown) {
-  const bool wanted = std::ranges::any_of(
+void FilteredLog::write(std::string_view line, std::string_view prefixed) {
+  const bool matches = std::ranges::any_of(
       words_, [&](const std::string& word) { return line.find(word) != std::string_view::npos; });
-  if (!wanted) return;
-  if (const std::string reason = file_.write(shown); !reason.empty()) on_full_(reason);
+  if (!matches) return;
+  if (const std::string reason = file_.write(prefixed); !reason.empty()) on_full_(reason);
 }
 
 EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)

@@ -17,10 +17,10 @@ namespace acc::launcher {
 class Backlog {
  public:
   bool empty() const { return size() == 0; }
-  std::size_t size() const { return kept_.size() - written_; }
-  std::string_view text() const { return std::string_view(kept_).substr(written_); }
+  std::size_t size() const { return pending_.size() - written_; }
+  std::string_view text() const { return std::string_view(pending_).substr(written_); }
 
-  void add(std::string_view text) { kept_ += text; }
+  void add(std::string_view text) { pending_ += text; }
 
   /// Notes text that was written directly because the backlog was empty.
   void pass(std::string_view text) {
@@ -40,7 +40,7 @@ class Backlog {
   std::uint64_t dropped_bytes() const { return dropped_; }
 
  private:
-  std::string kept_ = {};
+  std::string pending_ = {};
   std::size_t written_ = 0;
   std::uint64_t dropped_ = 0;
   bool dropping_ = false;
@@ -85,8 +85,8 @@ class FilteredLog {
   FilteredLog(Descriptor file, std::vector<std::string> words,
               std::function<void(const std::string&)> on_full);
 
-  /// Writes `shown` when `line` contains one of the words.
-  void write(std::string_view line, std::string_view shown);
+  /// Writes `prefixed`, the line with its prefix, when `line` contains one of the words.
+  void write(std::string_view line, std::string_view prefixed);
 
   /// Closes the file. Returns the number of bytes lost.
   std::uint64_t close() { return file_.close(); }

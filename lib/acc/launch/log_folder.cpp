@@ -42,7 +42,7 @@ fs::path make_unique_or_fail(const fs::path& stem, const std::function<void(cons
   return folder;
 }
 
-bool any(const StreamMap& map) {
+bool has_streams(const StreamMap& map) {
   return map.default_streams != Streams::none ||
          std::ranges::any_of(map.of_rank, [](const auto& entry) { return entry.second != Streams::none; });
 }
@@ -70,9 +70,9 @@ fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
 LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const fs::path&)>& before,
                           const fs::path& pages) {
   const OutputPlan& output = plan.output;
-  const bool wanted = any(output.redirects) || any(output.tee);
+  const bool requested = has_streams(output.redirects) || has_streams(output.tee);
   const bool streams =
-      wanted || !output.duplicate_stdout_filters.empty() || !output.duplicate_stderr_filters.empty();
+      requested || !output.duplicate_stdout_filters.empty() || !output.duplicate_stderr_filters.empty();
   const bool useful = plan.sets_ranks || streams || !output.log_dir.empty();
   LogFolder result;
   if (plan.sets_ranks) result.pages_ = pages;
@@ -85,7 +85,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
     result.temporary_ = base;
     result.in_memory_ = parent == kMemory;
     if (result.in_memory_) result.pages_.clear();
-    result.stays_ = wanted;
+    result.stays_ = requested;
   } else {
     base = absolute_path(base);  // a worker may change its folder before it writes its error file
     make_folders(base);

@@ -63,20 +63,20 @@ std::string masked_addresses(std::string text) {
 }
 
 std::string masked_text(const std::string& text) {
-  const std::string given = masked_addresses(text);
+  const std::string source = masked_addresses(text);
   std::string masked;
   std::size_t copied = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (!is_separator(given[i]) || !names_secret(name_before(given, i))) continue;
-    const std::size_t begin = std::min(given.find_first_not_of(kQuotes, i + 1), given.size());
-    if (begin == given.size()) break;
-    masked += given.substr(copied, begin - copied) + std::string(kMask);
-    copied = end_of_value(given, begin);
-    const bool is_quoted = copied > begin + 1 && (given[copied - 1] == '"' || given[copied - 1] == '\'');
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    if (!is_separator(source[i]) || !names_secret(name_before(source, i))) continue;
+    const std::size_t begin = std::min(source.find_first_not_of(kQuotes, i + 1), source.size());
+    if (begin == source.size()) break;
+    masked += source.substr(copied, begin - copied) + std::string(kMask);
+    copied = end_of_value(source, begin);
+    const bool is_quoted = copied > begin + 1 && (source[copied - 1] == '"' || source[copied - 1] == '\'');
     if (is_quoted) --copied;
     i = copied;
   }
-  return copied < given.size() ? masked + given.substr(copied) : masked;
+  return copied < source.size() ? masked + source.substr(copied) : masked;
 }
 
 // A flag whose value is the next word.

@@ -77,14 +77,14 @@ using Kind = StreamPlace::Kind;
 // After more lines than this, earlier ones do not count as visible.
 constexpr std::uint64_t kMaxLinesSince = 10;
 
-StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind default_kind) {
+StreamPlace destination_of(const StreamPlan& stream, const fs::path& log, Kind default_kind) {
   if (stream.file) return {Kind::file, log};
   return {default_kind, {}};
 }
 
 /// The output of a worker in the last attempt.
 struct WorkerOutput {
-  StreamPlaces places = {};
+  StreamDestinations destinations = {};
   OutputRing ring = {};
   /// The end of its standard error, unless that goes to `error_log` alone.
   Tail tail = {};
@@ -309,7 +309,8 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                       .copy = impl_->filtered_out});
   }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
-  worker.places = {place_of(out, log, kind_of_stdout), place_of(err, error_log, Kind::memory)};
+  worker.destinations = {destination_of(out, log, kind_of_stdout),
+                         destination_of(err, error_log, Kind::memory)};
   return streams;
 }
 
@@ -338,21 +339,21 @@ void Output::open_untouched(int local_rank) {
   impl_->outputs[local_rank] = {};
 }
 
-StreamPlaces Output::places(int local_rank) const {
+StreamDestinations Output::destinations(int local_rank) const {
   const WorkerOutput* worker = impl_->find(local_rank);
-  return worker == nullptr ? StreamPlaces() : worker->places;
+  return worker == nullptr ? StreamDestinations() : worker->destinations;
 }
 
 std::uint64_t Output::written(int local_rank) const {
-  const auto [out, err] = places(local_rank);
+  const auto [out, err] = destinations(local_rank);
   std::uint64_t bytes = 0;
-  for (const StreamPlace& place : {out, err}) {
+  for (const StreamPlace& destination : {out, err}) {
     std::error_code missing;
-    const std::uintmax_t size = place.kind == Kind::file ? fs::file_size(place.file, missing) : 0;
+    const std::uintmax_t size = destination.kind == Kind::file ? fs::file_size(destination.file, missing) : 0;
     if (!missing) bytes += size;
   }
-  const OutputRing* kept = ring(local_rank);
-  return bytes + (kept == nullptr ? 0 : kept->end());
+  const OutputRing* captured = ring(local_rank);
+  return bytes + (captured == nullptr ? 0 : captured->end());
 }
 
 const OutputRing* Output::ring(int local_rank) const {

@@ -92,7 +92,7 @@ class Output {
   bool is_just_above(int local_rank) const;
 
   /// Where the streams of a worker of this attempt go.
-  StreamPlaces places(int local_rank) const;
+  StreamDestinations destinations(int local_rank) const;
 
   /// The last output of the worker in this attempt, as far as it passed through here. Null before open().
   const OutputRing* ring(int local_rank) const;

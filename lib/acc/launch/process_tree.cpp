@@ -71,15 +71,15 @@ std::vector<Descendant> descendants_of(pid_t ancestor, const fs::path& proc) {
     if (!pid) continue;
     if (const auto parent = parent_of(entry->path())) children.emplace(*parent, static_cast<pid_t>(*pid));
   }
-  std::vector<Descendant> found = {{.pid = ancestor}};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [first, last] = children.equal_range(found[i].pid);
+  std::vector<Descendant> descendants = {{.pid = ancestor}};
+  for (std::size_t i = 0; i < descendants.size(); ++i) {
+    const auto [first, last] = children.equal_range(descendants[i].pid);
     for (auto child = first; child != last; ++child) {
-      found.push_back({.pid = child->second, .parent = child->first});
+      descendants.push_back({.pid = child->second, .parent = child->first});
     }
   }
-  found.erase(found.begin());
-  return found;
+  descendants.erase(descendants.begin());
+  return descendants;
 }
 
 bool handles_signal(pid_t process, int signal, const fs::path& proc) {
@@ -162,7 +162,7 @@ bool wait_for_killed(pid_t pid) {
 }  // namespace
 
 bool kill_descendants(const std::function<bool(pid_t)>& spared) {
-  bool found = false;
+  bool has_killed = false;
   const pid_t self = ::getpid();
   while (reap_orphans([](pid_t) { return false; })) {
     std::vector<pid_t> ending;
@@ -173,7 +173,7 @@ bool kill_descendants(const std::function<bool(pid_t)>& spared) {
         continue;
       }
       if (!signal_descendant(descendant, SIGKILL)) continue;
-      found = true;
+      has_killed = true;
       if (descendant.parent == self) ending.push_back(descendant.pid);
     }
     // We may not kill the rest.
@@ -181,7 +181,7 @@ bool kill_descendants(const std::function<bool(pid_t)>& spared) {
     // The others become our children when their parents have ended, and are killed in the next round.
     if (!std::ranges::all_of(ending, wait_for_killed)) break;
   }
-  return found;
+  return has_killed;
 }
 
 namespace {

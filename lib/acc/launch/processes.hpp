@@ -61,7 +61,7 @@ struct StartedWorker {
 struct WorkerEnded {
   int local_rank = 0;
   ExitStatus status = {};
-  std::chrono::system_clock::time_point when = {};
+  std::chrono::system_clock::time_point time = {};
 };
 struct SignalArrived {
   int signal = 0;
@@ -83,7 +83,7 @@ struct Hung {
   int attempt = 0;
   std::chrono::milliseconds idle = {};
   /// The state of each rank, as lines of text.
-  std::string places = {};
+  std::string rank_states = {};
 };
 /// Stacks of the ranks that hang, as lines of text.
 struct HangStacks {

@@ -67,7 +67,7 @@ struct Killed {
   std::vector<int> ranks = {};
   std::chrono::milliseconds grace = {};
   /// A second signal asked for it.
-  bool asked = false;
+  bool second_signal = false;
 };
 /// The workers were stopped (Ctrl-Z), until Resumed or the end.
 struct Suspended {};
@@ -86,17 +86,17 @@ struct WaitingForNodes {
 struct PreflightFinished {
   NodeCheckResult result = {};
 };
-/// The membership changed: a new rendezvous begins (`again`) or the job ends.
+/// The membership changed: a new rendezvous begins (`restart`) or the job ends.
 struct GroupChanged {
   std::string text = {};
-  bool again = false;
+  bool restart = false;
 };
-/// All ranks have been idle for `idle`. HangStacksFound follow, then the action `then`.
+/// All ranks have been idle for `idle`. HangStacksFound follow, then the `action`.
 struct HangFound {
   std::chrono::milliseconds idle = {};
   /// The state of each rank, as lines of text.
-  std::string places = {};
-  OnHang then = OnHang::report;
+  std::string rank_states = {};
+  OnHang action = OnHang::report;
   ActivityKind watch = ActivityKind::activity;
 };
 /// A part of the stacks of a job that hangs.

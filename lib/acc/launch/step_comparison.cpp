@@ -187,21 +187,22 @@ void StepComparison::begin(std::vector<std::size_t> ranks, std::vector<Progress>
 std::vector<StepComparison::Straggler> StepComparison::judge(TimePoint now) {
   std::vector<Straggler> stragglers;
   for (const acc::Section section : kCompared) {
-    const std::vector<std::vector<double>> all = losses({section});
+    const std::vector<std::vector<double>> losses_by_rank = losses({section});
     std::vector<double> newest;
-    for (const std::vector<double>& windows : all) newest.push_back(median_of_newest(windows));
-    const double min_loss = threshold(all, newest);
+    for (const std::vector<double>& windows : losses_by_rank) newest.push_back(median_of_newest(windows));
+    const double min_loss = threshold(losses_by_rank, newest);
     std::optional<std::vector<std::vector<double>>> waits;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       const std::pair key(ranks_[i], section);
       if (newest[i] < kMinLoss / 2) slow_.erase(key);
-      if (newest[i] < min_loss || !all_above(all[i], min_loss / 2) || slow_.contains(key)) continue;
+      if (newest[i] < min_loss || !all_above(losses_by_rank[i], min_loss / 2) || slow_.contains(key))
+        continue;
       if (!waits) waits = losses(waits_beside(section));
       if (-median_of_newest((*waits)[i]) < kWaitPart * newest[i]) continue;
       slow_.insert(key);
-      const auto told = told_.find(key);
-      if (told != told_.end() && now - told->second < kMinPause) continue;
-      told_.insert_or_assign(key, now);
+      const auto last_report = report_times_.find(key);
+      if (last_report != report_times_.end() && now - last_report->second < kMinPause) continue;
+      report_times_.insert_or_assign(key, now);
       stragglers.push_back({.rank = ranks_[i], .slow = describe(i, section, now)});
       if (ranks_.size() == 2) stragglers.back().other = ranks_[1 - i];
     }
@@ -247,12 +248,12 @@ std::vector<double> StepComparison::losses(const Window& window,
 
 // The same for all windows: [rank][window].
 std::vector<std::vector<double>> StepComparison::losses(const std::vector<acc::Section>& sections) const {
-  std::vector<std::vector<double>> all(ranks_.size());
+  std::vector<std::vector<double>> losses_by_rank(ranks_.size());
   for (const Window& window : windows_) {
     const std::vector<double> of_window = losses(window, sections);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].push_back(of_window[i]);
+    for (std::size_t i = 0; i < losses_by_rank.size(); ++i) losses_by_rank[i].push_back(of_window[i]);
   }
-  return all;
+  return losses_by_rank;
 }
 
 }  // namespace acc::launcher

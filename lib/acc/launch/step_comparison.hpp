@@ -81,8 +81,8 @@ class StepComparison {
   /// How often in a row a page of those could not be read.
   int missed_ = 0;
   std::set<std::pair<std::size_t, acc::Section>> slow_ = {};
-  /// When that was said last.
-  std::map<std::pair<std::size_t, acc::Section>, TimePoint> told_ = {};
+  /// When each was last reported.
+  std::map<std::pair<std::size_t, acc::Section>, TimePoint> report_times_ = {};
 };
 
 }  // namespace acc::launcher

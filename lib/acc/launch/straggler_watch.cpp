@@ -69,13 +69,13 @@ void StragglerWatch::wait() {
 }
 
 void StragglerWatch::look() {
-  const std::vector<RankProgress> own = read_pages();
-  is_followed_ = is_followed_ || !own.empty();
-  const bool is_told = is_followed_ && parts_.tell_progress(own);
+  const std::vector<RankProgress> local_ranks = read_pages();
+  is_followed_ = is_followed_ || !local_ranks.empty();
+  const bool is_told = is_followed_ && parts_.tell_progress(local_ranks);
   const bool is_of_several = is_told || !nodes_.empty();
   const auto period = period_ * (is_of_several ? periods_between_messages(round_.num_machines) : 1);
-  pause_ = !own.empty() || !nodes_.empty() ? period : std::min(2 * pause_, kLongestPause * period);
-  if (!is_told) compare(own);
+  pause_ = !local_ranks.empty() || !nodes_.empty() ? period : std::min(2 * pause_, kLongestPause * period);
+  if (!is_told) compare(local_ranks);
 }
 
 std::vector<RankProgress> StragglerWatch::read_pages() const {
@@ -87,14 +87,15 @@ std::vector<RankProgress> StragglerWatch::read_pages() const {
   return ranks;
 }
 
-std::vector<std::optional<Progress>> StragglerWatch::all_pages(const std::vector<RankProgress>& own) const {
+std::vector<std::optional<Progress>> StragglerWatch::all_pages(
+    const std::vector<RankProgress>& local_ranks) const {
   std::vector<std::optional<Progress>> pages(static_cast<std::size_t>(round_.world_size));
   const auto add = [&](const std::vector<RankProgress>& ranks) {
     for (const auto& [rank, progress] : ranks)
       if (rank >= 0 && rank < round_.world_size && !pages[static_cast<std::size_t>(rank)])
         pages[static_cast<std::size_t>(rank)] = progress;
   };
-  add(own);
+  add(local_ranks);
   for (const auto& [id, node] : nodes_) add(node.ranks);
   return pages;
 }

@@ -61,9 +61,9 @@ class StragglerWatch : public Reporter {
   void begin(const Round& round);
   void wait();
   void look();
-  void compare(const std::vector<RankProgress>& own);
+  void compare(const std::vector<RankProgress>& local_ranks);
   std::vector<RankProgress> read_pages() const;
-  std::vector<std::optional<Progress>> all_pages(const std::vector<RankProgress>& own) const;
+  std::vector<std::optional<Progress>> all_pages(const std::vector<RankProgress>& local_ranks) const;
   std::string host_of(int rank) const;
 
   int workers_;

@@ -59,16 +59,16 @@ void append_error_file(std::string& block, const ErrorFile& file, const std::str
 void append_error(std::string& block, const WorkerFailure& failure) {
   const std::string& tail = failure.stderr_tail;
   const std::string text = failure.error_file ? text_of(*failure.error_file) : "";
-  const bool same = !text.empty() && tail.find(last_line(text)) != std::string::npos;
+  const bool is_in_tail = !text.empty() && tail.find(last_line(text)) != std::string::npos;
   const bool is_traceback = last_line(text).size() + 1 < text.size();
   if (failure.error_file) {
-    const bool shown = same && (failure.just_above || !is_traceback);
+    const bool shown = is_in_tail && (failure.just_above || !is_traceback);
     append_error_file(block, *failure.error_file, shown ? "" : text);
   }
   if (tail.empty()) return;
   if (failure.just_above) {
     block += fmt::format("  the end of its stderr is just above: {}\n", shown_line(last_line(tail)));
-  } else if (!same || !is_traceback) {
+  } else if (!is_in_tail || !is_traceback) {
     block += "  last lines of its stderr:\n";
     append_indented(block, tail);
   }
@@ -122,21 +122,23 @@ std::string summarize(const WorkerFailure& failure) {
 }
 
 // Where the script lost its connection, and to whom.
-std::string lost_connection_text(const WorkerFailure& failure, const std::vector<int>& ended) {
+std::string lost_connection_text(const WorkerFailure& failure, const std::vector<int>& exited_ranks) {
   std::vector<std::string> parts;
   const auto& file = failure.error_file;
-  const auto place =
+  const auto location =
       place_of_traceback(file && !file->traceback.empty() ? file->traceback : failure.stderr_tail);
-  if (place) parts.push_back(fmt::format("rank {} lost its connection {}", failure.rank, to_string(*place)));
-  if (!ended.empty()) parts.push_back(name_ranks(ended) + " had ended before, with exit code 0");
+  if (location)
+    parts.push_back(fmt::format("rank {} lost its connection {}", failure.rank, to_string(*location)));
+  if (!exited_ranks.empty())
+    parts.push_back(name_ranks(exited_ranks) + " had ended before, with exit code 0");
   return parts.empty() ? "" : fmt::format("  {}\n", join(parts, "; "));
 }
 
 std::string failure_text(const WorkerFailure& failure, const std::string& python,
-                         const std::vector<int>& ended) {
+                         const std::vector<int>& exited_ranks) {
   std::string block = "acc: " + summarize(failure) + "\n";
-  if (is_consequence(failure)) block += lost_connection_text(failure, ended);
-  block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
+  if (is_consequence(failure)) block += lost_connection_text(failure, exited_ranks);
+  block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.time), failure.attempt);
   if (failure.out_of_memory) block += memory_text(failure);
   if (failure.xids && !failure.xids->empty()) block += xids_text(*failure.xids);
   append_error(block, failure);
@@ -185,7 +187,7 @@ std::string text_of(const SignalPassedOn& event) {
 std::string text_of(const Killed& event) {
   const std::string ranks = name_ranks(event.ranks);
   const std::string_view were = event.ranks.size() == 1 ? "was" : "were";
-  if (event.asked) return fmt::format("acc: second signal: {} {} killed\n", ranks, were);
+  if (event.second_signal) return fmt::format("acc: second signal: {} {} killed\n", ranks, were);
   return fmt::format("acc: {} did not end within {} and {} killed\n", ranks, seconds_text(event.grace), were);
 }
 
@@ -203,8 +205,8 @@ std::string text_of(const HangFound& event) {
                                                         "written anything", "made progress"};
   return fmt::format("acc: no rank has {} for {:.3g} s; where they stand:\n{}acc: {}\n",
                      kNothing.at(static_cast<std::size_t>(event.watch)),
-                     static_cast<double>(event.idle.count()) / 1000, event.places,
-                     kThen.at(static_cast<std::size_t>(event.then)));
+                     static_cast<double>(event.idle.count()) / 1000, event.rank_states,
+                     kThen.at(static_cast<std::size_t>(event.action)));
 }
 
 std::string text_of(const HangStacksFound& event) {
@@ -268,7 +270,7 @@ std::string text_of(const PreflightFinished& event) {
 }
 
 std::string text_of(const GroupChanged& event) {
-  return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
+  return fmt::format("acc: {}{}\n", event.text, event.restart ? "; the nodes meet again" : "");
 }
 
 // For programs alone.
@@ -325,11 +327,11 @@ constexpr log::Level kLevel<Finished> = log::Level::error;
 
 void TextReporter::report(const Event& event) {
   const std::string text = std::visit(
-      [&](const auto& one) {
-        if constexpr (std::is_same_v<decltype(one), const Finished&>) {
-          return text_of(one, host_, python_);
+      [&](const auto& alternative) {
+        if constexpr (std::is_same_v<decltype(alternative), const Finished&>) {
+          return text_of(alternative, host_, python_);
         } else {
-          return text_of(one);
+          return text_of(alternative);
         }
       },
       event);

@@ -19,10 +19,10 @@ std::string ending_of(const WorkerFailure& failure);
 std::string summarize(const WorkerFailure& failure);
 
 /// The block of lines that reports a failed job. `python` is the interpreter of the worker and why it was
-/// chosen, if known: it is shown when a module was missing. `ended` are the ranks that had ended before with
-/// exit code 0: a lost connection may be that to one of them.
+/// chosen, if known: it is shown when a module was missing. `exited_ranks` had ended before with exit code 0:
+/// a lost connection may be that to one of them.
 std::string failure_text(const WorkerFailure& failure, const std::string& python = "",
-                         const std::vector<int>& ended = {});
+                         const std::vector<int>& exited_ranks = {});
 
 /// Reports to a person: nothing for a successful job, one block for a failed one.
 class TextReporter : public Reporter {

@@ -92,7 +92,7 @@ LaunchReport run_launcher(const NotebookJob& job) {
   const std::set<unsigned> of_caller = open_descriptors();
   return launcher::run_for_program(
       job.plan, {.pid = job.caller,
-                 .ended = job.caller_ended,
+                 .exit_event = job.caller_ended,
                  .start = [&](const ProcessLauncher& launcher, boost::asio::io_context& loop,
                               const launcher::WorkerStart& worker) {
                    const SharedText& result = job.results.at(static_cast<std::size_t>(worker.local_rank));

@@ -168,7 +168,7 @@ TEST_CASE("agent: a worker that does not stop is killed after the grace period",
   CHECK(job.processes.elapsed() >= 7s);
   CHECK(job.processes.elapsed() < 8s);
   REQUIRE(job.reporter.all<Killed>().size() == 1);
-  CHECK_FALSE(job.reporter.all<Killed>()[0].asked);
+  CHECK_FALSE(job.reporter.all<Killed>()[0].second_signal);
 }
 
 TEST_CASE("agent: restarts the whole group while restarts are left", "[launch]") {
@@ -381,7 +381,7 @@ TEST_CASE("agent: a second signal kills at once", "[launch]") {
   CHECK(report.killed_ranks == std::vector<int>{0});
   CHECK(job.processes.elapsed() < 1s);
   REQUIRE(job.reporter.all<Killed>().size() == 1);
-  CHECK(job.reporter.all<Killed>()[0].asked);
+  CHECK(job.reporter.all<Killed>()[0].second_signal);
 }
 
 TEST_CASE("agent: a repeated signal within 100 ms counts once", "[launch]") {
@@ -962,7 +962,7 @@ TEST_CASE("agent: a hang is reported, and the job continues", "[launch]") {
   CHECK(report.exit_code == 0);
   CHECK_FALSE(report.hung);
   REQUIRE(job.reporter.all<HangFound>().size() == 1);
-  CHECK(job.reporter.all<HangFound>()[0].places == "rank 0: asleep\n");
+  CHECK(job.reporter.all<HangFound>()[0].rank_states == "rank 0: asleep\n");
   REQUIRE(job.reporter.all<HangStacksFound>().size() == 1);
   CHECK(job.reporter.all<HangStacksFound>()[0].text == "  native stacks\n");
   CHECK(job.processes.signals().empty());

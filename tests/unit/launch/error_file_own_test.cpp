@@ -23,9 +23,9 @@ TEST_CASE("own_error_file: other text is written unchanged", "[launch]") {
 }
 
 TEST_CASE("own_error_file: an error of the launcher has torch's form", "[launch]") {
-  const auto when = std::chrono::system_clock::time_point(std::chrono::seconds(12));
-  const std::string text = to_error_json("no room", "", when);
-  CHECK(parse_error_file(text) == ErrorFile{.message = "no room", .when = when});
+  const auto time = std::chrono::system_clock::time_point(std::chrono::seconds(12));
+  const std::string text = to_error_json("no room", "", time);
+  CHECK(parse_error_file(text) == ErrorFile{.message = "no room", .time = time});
   CHECK(text.find("py_callstack") ==
         std::string::npos);  // torchrun shows it, even when empty, in place of the message
 }

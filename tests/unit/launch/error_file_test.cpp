@@ -20,8 +20,8 @@ TEST_CASE("error_file: torch's record of an exception", "[launch]") {
   CHECK(file.valid);
   CHECK(file.message == "ValueError: no");
   CHECK(file.traceback == "Traceback\n");
-  REQUIRE(file.when);
-  CHECK(*file.when == system_clock::time_point(seconds(1700000000)));
+  REQUIRE(file.time);
+  CHECK(*file.time == system_clock::time_point(seconds(1700000000)));
 }
 
 TEST_CASE("error_file: libacc adds the exact time, and whether the loss of a peer was the cause",
@@ -29,13 +29,13 @@ TEST_CASE("error_file: libacc adds the exact time, and whether the loss of a pee
   const ErrorFile file = parse_error_file(
       R"({"message": {"message": "no", "extraInfo": {"py_callstack": "", "timestamp": "1700000000",
           "timestamp_us": "1700000000123456", "consequence": true, "lost_ranks": [1, 3, -1, "2"]}}})");
-  CHECK(file.when == system_clock::time_point(std::chrono::microseconds(1700000000123456)));
+  CHECK(file.time == system_clock::time_point(std::chrono::microseconds(1700000000123456)));
   CHECK(file.exact);
   CHECK(file.consequence);
   CHECK(file.lost_ranks == std::vector<int>{1, 3});
   const ErrorFile odd = parse_error_file(
       R"({"message": {"message": "no", "extraInfo": {"timestamp": "12", "timestamp_us": "-3", "consequence": 1}}})");
-  CHECK(odd.when == system_clock::time_point(seconds(12)));
+  CHECK(odd.time == system_clock::time_point(seconds(12)));
   CHECK_FALSE(odd.exact);
   CHECK_FALSE(odd.consequence);
   CHECK(odd.lost_ranks.empty());
@@ -43,8 +43,8 @@ TEST_CASE("error_file: libacc adds the exact time, and whether the loss of a pee
 
 TEST_CASE("error_file: a plain message, with or without a time", "[launch]") {
   CHECK(parse_error_file(R"({"message": "no"})").message == "no");
-  CHECK_FALSE(parse_error_file(R"({"message": "no"})").when);
-  CHECK(parse_error_file(R"({"message": "no", "timestamp": 12})").when ==
+  CHECK_FALSE(parse_error_file(R"({"message": "no"})").time);
+  CHECK(parse_error_file(R"({"message": "no", "timestamp": 12})").time ==
         system_clock::time_point(seconds(12)));
 }
 
@@ -58,8 +58,8 @@ TEST_CASE("error_file: other text is shown unchanged", "[launch]") {
 TEST_CASE("error_file: unusual values are accepted", "[launch]") {
   CHECK(parse_error_file(R"({"message": {"message": 5}})").message == "5");
   CHECK(parse_error_file(R"({"message": {"extraInfo": []}})").message.empty());
-  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": 1e300})").when);
-  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": "soon"})").when);
+  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": 1e300})").time);
+  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": "soon"})").time);
 }
 
 TEST_CASE("error_file: a missing or empty file is absent", "[launch]") {
@@ -84,7 +84,7 @@ TEST_CASE("error_file: of a message of megabytes both ends are shown, with all t
   CHECK(file->message.ends_with("x\xc3\xa4 end"));
   CHECK(file->message.find("\n... (1134478 bytes are left out)\nx") != std::string::npos);
   CHECK(file->traceback == "line 7");
-  CHECK(file->when);
+  CHECK(file->time);
 }
 
 TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch]") {

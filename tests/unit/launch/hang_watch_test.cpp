@@ -56,8 +56,8 @@ TEST_CASE("hang_watch: reports the state of each rank when none writes", "[launc
   REQUIRE(watched.reported.size() == 1);
   CHECK(watched.reported[0].attempt == 4);
   CHECK(watched.reported[0].idle >= 80ms);
-  CHECK(watched.reported[0].places.starts_with("rank 2: "));
-  CHECK(watched.reported[0].places.find("stacks") == std::string::npos);
+  CHECK(watched.reported[0].rank_states.starts_with("rank 2: "));
+  CHECK(watched.reported[0].rank_states.find("stacks") == std::string::npos);
   CHECK(watched.stacks.starts_with("\nrank 2 (local rank 0, pid "));
   CHECK(watched.stacks.ends_with("native stacks are not shown: gdb is not on PATH\n"));
 }

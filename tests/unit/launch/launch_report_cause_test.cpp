@@ -14,8 +14,8 @@ using std::chrono::system_clock;
 namespace {
 
 WorkerFailure failed(int rank, int at_ms, std::optional<int> told_s = {}) {
-  WorkerFailure failure = {.rank = rank, .when = system_clock::time_point(milliseconds(at_ms))};
-  if (told_s) failure.error_file = ErrorFile{.when = system_clock::time_point(milliseconds(*told_s * 1000))};
+  WorkerFailure failure = {.rank = rank, .time = system_clock::time_point(milliseconds(at_ms))};
+  if (told_s) failure.error_file = ErrorFile{.time = system_clock::time_point(milliseconds(*told_s * 1000))};
   return failure;
 }
 
@@ -46,14 +46,14 @@ TEST_CASE("root_cause: within one second the order of the ends decides", "[launc
 
 TEST_CASE("root_cause: two exact times are compared as they are", "[launch]") {
   const auto at = [](int rank, int ms) {
-    return wrote(rank, {.when = system_clock::time_point(milliseconds(ms)), .exact = true});
+    return wrote(rank, {.time = system_clock::time_point(milliseconds(ms)), .exact = true});
   };
   CHECK(find_root_cause({at(2, 10'200), at(0, 10'100)}) == 1);
   CHECK(find_root_cause({at(2, 10'100), at(0, 10'200)}) == 0);
 }
 
 TEST_CASE("root_cause: the loss of another worker is the cause only if there is no other", "[launch]") {
-  const ErrorFile lost = {.when = system_clock::time_point(milliseconds(1000)), .consequence = true};
+  const ErrorFile lost = {.time = system_clock::time_point(milliseconds(1000)), .consequence = true};
   CHECK(find_root_cause({wrote(0, lost), failed(1, 10'200)}) == 1);
   CHECK(find_root_cause({failed(1, 10'200), wrote(0, lost)}) == 0);
   CHECK(find_root_cause({wrote(2, lost), wrote(0, lost)}) == 0);

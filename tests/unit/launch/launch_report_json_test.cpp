@@ -10,13 +10,13 @@ using namespace acc;
 using namespace acc::launcher;
 
 TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
-  const std::chrono::system_clock::time_point when(std::chrono::microseconds(1'700'000'000'123'456));
+  const std::chrono::system_clock::time_point time(std::chrono::microseconds(1'700'000'000'123'456));
   const WorkerFailure failure = {.rank = 9,
                                  .local_rank = 1,
                                  .pid = 4711,
                                  .host = "node1",
                                  .status = Signaled{SIGKILL, false},
-                                 .when = when,
+                                 .time = time,
                                  .attempt = 2,
                                  .out_of_memory = true,
                                  .cgroup_memory = CgroupMemory{.limit = 7, .peak = 6},
@@ -24,7 +24,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
                                  .error_file = ErrorFile{.path = "/log/error.json",
                                                          .message = "m",
                                                          .traceback = "t",
-                                                         .when = when,
+                                                         .time = time,
                                                          .exact = true,
                                                          .consequence = true,
                                                          .lost_ranks = {1, 3}},
@@ -35,7 +35,7 @@ TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
   CHECK(read.pid == 4711);
   CHECK(read.host == "node1");
   CHECK(read.status == failure.status);
-  CHECK(read.when == when);
+  CHECK(read.time == time);
   CHECK(read.attempt == 2);
   CHECK(read.out_of_memory);
   CHECK(read.cgroup_memory == failure.cgroup_memory);

@@ -20,7 +20,7 @@ WorkerFailure failure(ExitStatus status) {
           .pid = 1234,
           .host = "node7",
           .status = status,
-          .when = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'042))};
+          .time = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'042))};
 }
 
 bool has(const std::string& text, const std::string& part) {

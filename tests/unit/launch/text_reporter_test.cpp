@@ -154,11 +154,11 @@ TEST_CASE("text_reporter: a rank that is slow, where, and beside what", "[launch
 }
 
 TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows", "[launch]") {
-  CHECK(text_of(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
+  CHECK(text_of(HangFound{.idle = 61234ms, .rank_states = "rank 0: asleep\n"}) ==
         "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"
         "rank 0: asleep\n"
         "acc: the job goes on (--on-hang); their stacks:\n");
-  CHECK(text_of(HangFound{.idle = 5s, .then = OnHang::kill, .watch = ActivityKind::output}) ==
+  CHECK(text_of(HangFound{.idle = 5s, .action = OnHang::kill, .watch = ActivityKind::output}) ==
         "acc: no rank has written anything for 5 s; where they stand:\n"
         "acc: the job is stopped (--on-hang) after their stacks:\n");
   CHECK(text_of(HangFound{.idle = 5s, .watch = ActivityKind::progress}) ==

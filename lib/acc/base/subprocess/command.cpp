@@ -94,7 +94,7 @@ std::optional<CommandOutput> run_command(const std::vector<std::string>& command
                                       .in = nothing.get(),
                                       .out = theirs.native_handle(),
                                       .err = theirs.native_handle(),
-                                      .place = ProcessPlace::group};
+                                      .grouping = ProcessGrouping::group};
     const Process process = launcher(loop.get_executor(), program, command);
     theirs.close();
     CommandOutput output = read_output(loop, ours, limits);

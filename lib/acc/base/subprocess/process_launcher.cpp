@@ -59,14 +59,14 @@ void reset_signals(const ProcessLauncher& launcher) {
   for (const int signal : launcher.ignored_signals) set_disposition(signal, kIgnore);
 }
 
-void take_place(ProcessPlace place) {
-  if (place == ProcessPlace::session) {
+void set_grouping(ProcessGrouping grouping) {
+  if (grouping == ProcessGrouping::session) {
     ::setsid();
     return;
   }
   ::setpgid(0, 0);
   // All signals are blocked here, so a background process may take the terminal.
-  if (place == ProcessPlace::foreground) ::tcsetpgrp(STDIN_FILENO, ::getpid());
+  if (grouping == ProcessGrouping::foreground) ::tcsetpgrp(STDIN_FILENO, ::getpid());
 }
 
 bool prepare(const ProcessLauncher& launcher, pid_t parent) {
@@ -81,7 +81,7 @@ bool prepare(const ProcessLauncher& launcher, pid_t parent) {
   if (launcher.err >= 0 && ::dup2(launcher.err, STDERR_FILENO) < 0) return false;
   if (launcher.open_files) ::setrlimit(RLIMIT_NOFILE, &*launcher.open_files);
   if (launcher.before_exec && !launcher.before_exec()) return false;
-  take_place(launcher.place);
+  set_grouping(launcher.grouping);
   sigset_t none = {};
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -27,7 +27,7 @@ namespace acc {
 using Process = boost::process::v2::basic_process<boost::asio::io_context::executor_type>;
 
 /// The session and process group of a child.
-enum class ProcessPlace {
+enum class ProcessGrouping {
   session,     ///< the leader of a session of its own, without a terminal
   group,       ///< the leader of a process group of our session
   foreground,  ///< the same, and the terminal, which is its standard input, is its own
@@ -51,7 +51,7 @@ class ProcessLauncher {
   int in = -1;
   int out = -1;
   int err = -1;
-  ProcessPlace place = ProcessPlace::session;
+  ProcessGrouping grouping = ProcessGrouping::session;
   /// What changed_signals() returned, for who starts many children and changes none in between; absent: all.
   std::optional<std::vector<int>> signals_to_reset = {};
   /// Signals that the child ignores until it installs a handler.

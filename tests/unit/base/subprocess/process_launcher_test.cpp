@@ -91,8 +91,8 @@ TEST_CASE("process launcher: resetting the changed signals is enough", "[base]")
 
 TEST_CASE("process launcher: a child leads a session, or a group of ours", "[base]") {
   const std::string ids = "echo $(ps -o pid= -o pgid= -o sid= -p $$) $$";
-  const auto leads = [&](ProcessPlace place) {
-    std::istringstream words(output_of({.environment = kEnvironment, .place = place}, ids));
+  const auto leads = [&](ProcessGrouping grouping) {
+    std::istringstream words(output_of({.environment = kEnvironment, .grouping = grouping}, ids));
     pid_t pid = 0;
     pid_t group = 0;
     pid_t session = 0;
@@ -100,8 +100,8 @@ TEST_CASE("process launcher: a child leads a session, or a group of ours", "[bas
     CHECK(group == pid);
     return session;
   };
-  CHECK(leads(ProcessPlace::group) == ::getsid(0));
-  CHECK(leads(ProcessPlace::session) != ::getsid(0));
+  CHECK(leads(ProcessGrouping::group) == ::getsid(0));
+  CHECK(leads(ProcessGrouping::session) != ::getsid(0));
 }
 
 TEST_CASE("process launcher: sets limits, and calls before_exec", "[base]") {
