@@ -45,16 +45,17 @@ std::set<ip::address> parsed(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Admission::Admission(const std::vector<std::string>& own) : own_(parsed(own)) {}
+Admission::Admission(const std::vector<std::string>& local_addresses)
+    : local_addresses_(parsed(local_addresses)) {}
 
 void Admission::serve(const StoreClients& clients) {
   nodes_ = parsed(clients.nodes);
   others_ = clients.others;
 }
 
-Standing Admission::standing(const ip::address& peer, const ip::address& own) const {
+Standing Admission::standing(const ip::address& peer, const ip::address& local) const {
   const ip::address from = plain(peer);
-  if (from.is_loopback() || from == plain(own) || own_.contains(from)) return Standing::local;
+  if (from.is_loopback() || from == plain(local) || local_addresses_.contains(from)) return Standing::local;
   if (nodes_.contains(from)) return Standing::member;
   switch (others_) {
     case StoreClients::Others::members:
@@ -87,12 +88,12 @@ std::vector<StrangerMemory::Id> StrangerMemory::hold(Id id, std::size_t bytes) {
   } else if (holding.since == 0) {
     holding.since = ++now_;
   }
-  std::vector<Id> ended;
+  std::vector<Id> evicted;
   while (total_ > max_bytes_) {
-    ended.push_back(next_to_close());
-    release(ended.back());
+    evicted.push_back(next_to_close());
+    release(evicted.back());
   }
-  return ended;
+  return evicted;
 }
 
 void StrangerMemory::release(Id id) {
@@ -101,12 +102,12 @@ void StrangerMemory::release(Id id) {
 }
 
 StrangerMemory::Id StrangerMemory::next_to_close() const {
-  const auto closes_before = [](const auto& one, const auto& other) {
+  const auto closes_before = [](const auto& first, const auto& second) {
     const auto rank = [](const Holding& holding) {
       const bool much = holding.since > 0;
       return std::tuple(!much, much ? holding.since : 0, SIZE_MAX - holding.bytes);
     };
-    return rank(one.second) < rank(other.second);
+    return rank(first.second) < rank(second.second);
   };
   return std::ranges::min_element(holdings_, closes_before)->first;
 }
@@ -120,19 +121,19 @@ struct Query {
   inet_diag_req_v2 request = {};
 };
 
-void put(const ip::address& address, std::span<__be32, 4> place) {
+void put(const ip::address& address, std::span<__be32, 4> field) {
   if (address.is_v4()) {
     const auto bytes = address.to_v4().to_bytes();
-    std::memcpy(place.data(), bytes.data(), bytes.size());
+    std::memcpy(field.data(), bytes.data(), bytes.size());
   } else {
     const auto bytes = address.to_v6().to_bytes();
-    std::memcpy(place.data(), bytes.data(), bytes.size());
+    std::memcpy(field.data(), bytes.data(), bytes.size());
   }
 }
 
 // Queries the socket of the other side, whose source is our peer. The kernel finds v4 sockets by mapped
 // addresses, too.
-Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& own) {
+Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& local) {
   Query query;
   query.header = {.nlmsg_len = sizeof query,
                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
@@ -143,9 +144,9 @@ Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& own) {
   query.request.sdiag_protocol = IPPROTO_TCP;
   query.request.idiag_states = ~0U;
   query.request.id.idiag_sport = htons(peer.port());
-  query.request.id.idiag_dport = htons(own.port());
+  query.request.id.idiag_dport = htons(local.port());
   put(peer.address(), query.request.id.idiag_src);
-  put(own.address(), query.request.id.idiag_dst);
+  put(local.address(), query.request.id.idiag_dst);
   query.request.id.idiag_cookie[0] = query.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   return query;
 }
@@ -156,11 +157,11 @@ std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
   boost::system::error_code error;
   const auto peer = socket.remote_endpoint(error);
   if (error) return std::nullopt;
-  const auto own = socket.local_endpoint(error);
+  const auto local = socket.local_endpoint(error);
   if (error) return std::nullopt;
   const Descriptor netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!netlink) return std::nullopt;
-  const Query query = query_for(peer, own);
+  const Query query = query_for(peer, local);
   if (::send(netlink.get(), &query, sizeof query, 0) != static_cast<ssize_t>(sizeof query))
     return std::nullopt;
   // The kernel answers before send() returns.

@@ -38,18 +38,18 @@ enum class Standing {
 /// Decides which connections are accepted.
 class Admission {
  public:
-  /// `own`: the numeric addresses of this machine; loopback is implied.
-  explicit Admission(const std::vector<std::string>& own = {});
+  /// `local_addresses`: the numeric addresses of this machine; loopback is implied.
+  explicit Admission(const std::vector<std::string>& local_addresses = {});
 
   /// Replaces the accepted clients. Throws Error{usage} for an invalid numeric address.
   void serve(const StoreClients& clients);
 
-  /// `peer` is the remote address of a connection to our address `own`; both may be IPv4-mapped IPv6
+  /// `peer` is the remote address of a connection to our address `local`; both may be IPv4-mapped IPv6
   /// addresses.
-  Standing standing(const boost::asio::ip::address& peer, const boost::asio::ip::address& own) const;
+  Standing standing(const boost::asio::ip::address& peer, const boost::asio::ip::address& local) const;
 
  private:
-  std::set<boost::asio::ip::address> own_ = {};
+  std::set<boost::asio::ip::address> local_addresses_ = {};
   std::set<boost::asio::ip::address> nodes_ = {};
   StoreClients::Others others_ = StoreClients::Others::members;
 };

@@ -94,9 +94,9 @@ void StoreClient::Impl::on_lost() {
   if (state != State::open && state != State::connecting) return;
   const auto self = shared_from_this();
   disconnect(State::lost);
-  std::deque<Operation> lost = std::exchange(waiting, {});
-  if (current) lost.push_front(*std::exchange(current, {}));
-  for (const Operation& operation : lost) {
+  std::deque<Operation> operations = std::exchange(waiting, {});
+  if (current) operations.push_front(*std::exchange(current, {}));
+  for (const Operation& operation : operations) {
     if (operation.handler && state == State::lost) operation.handler(StoreOutcome::closed, {});
   }
   const auto handler = std::exchange(closed, {});
@@ -217,7 +217,7 @@ void StoreClient::connect(const StoreAddress& address, RunningClock::time_point 
   impl_->dialer = std::make_shared<Dialer>(impl_->loop);
   impl_->dialer->start(
       address, deadline, std::move(failed),
-      [impl = impl_, address, connected = std::move(connected)](auto connection, const auto& why) {
+      [impl = impl_, address, connected = std::move(connected)](auto connection, const auto& reason) {
         if (connection) {
           impl->adopt(std::move(*connection));
           return connected(std::nullopt);
@@ -227,7 +227,7 @@ void StoreClient::connect(const StoreAddress& address, RunningClock::time_point 
         if (impl->state != Impl::State::lost) return;
         connected(
             Error({.kind = ErrorKind::rendezvous,
-                   .what = "no store answers: " + why,
+                   .what = "no store answers: " + reason,
                    .where = to_string(address),
                    .hint = "check that the node that hosts it runs, and that its port can be reached"}));
       });

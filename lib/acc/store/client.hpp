@@ -36,7 +36,7 @@ class StoreClient : public Store {
   /// `connected` with nullopt when a store answers, else with an Error{rendezvous} with address and reason.
   /// Operations may be started before.
   void connect(const StoreAddress& address, RunningClock::time_point deadline,
-               std::function<void(const std::string& why)> failed,
+               std::function<void(const std::string& reason)> failed,
                std::function<void(std::optional<Error>)> connected);
 
   void on_closed(std::function<void()> closed) override;

@@ -67,12 +67,12 @@ void Connecting::on_answer(std::size_t attempt, const error_code& error) {
   try_next();
 }
 
-void Connecting::finish(std::optional<tcp::socket> socket, const std::string& why) {
+void Connecting::finish(std::optional<tcp::socket> socket, const std::string& reason) {
   if (!done_) return;
   const Done done = std::exchange(done_, nullptr);
   refused_ = refused_ && !socket && failed_ == endpoints_.size();
   close();
-  done(std::move(socket), why);
+  done(std::move(socket), reason);
 }
 
 void Connecting::cancel() {

@@ -23,7 +23,7 @@ namespace acc::launcher {
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   /// The connection, or why there is none.
-  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& why)>;
+  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& reason)>;
 
   explicit Connecting(boost::asio::io_context& loop, Resolver::LookUp look_up = acc::look_up);
 
@@ -40,7 +40,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   void on_resolved(const HostLookup& host, std::uint16_t port, std::size_t first);
   void try_next();
   void on_answer(std::size_t attempt, const boost::system::error_code& error);
-  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& why);
+  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& reason);
   void close();
 
   boost::asio::io_context& loop_;

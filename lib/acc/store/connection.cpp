@@ -97,12 +97,12 @@ void Connection::on_received(std::size_t bytes) {
   owner_.schedule(shared_from_this());
 }
 
-bool Connection::work_until(Clock::time_point until) {
+bool Connection::work_until(Clock::time_point deadline) {
   if (!open_) return false;
   const std::span<char> scratch = owner_.scratch();
-  const std::string left = std::exchange(unparsed_, {});
-  Next next = consume(left, until);
-  while (next == Next::read && Clock::now() < until) {
+  const std::string unparsed = std::exchange(unparsed_, {});
+  Next next = consume(unparsed, deadline);
+  while (next == Next::read && Clock::now() < deadline) {
     error_code error;
     const std::size_t size = socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
     if (error == asio::error::would_block) {
@@ -115,7 +115,7 @@ bool Connection::work_until(Clock::time_point until) {
       input_ended(error);
       return false;
     }
-    next = consume({scratch.data(), size}, until);
+    next = consume({scratch.data(), size}, deadline);
   }
   if (next == Next::ended) return false;
   flush();
@@ -124,15 +124,15 @@ bool Connection::work_until(Clock::time_point until) {
 }
 
 // Carries out the complete requests in `bytes`, and keeps the rest. May end the connection.
-Connection::Next Connection::consume(std::string_view bytes, Clock::time_point until) {
+Connection::Next Connection::consume(std::string_view bytes, Clock::time_point deadline) {
   consuming_ = true;
-  const Next next = consume_some(bytes, until);
+  const Next next = consume_some(bytes, deadline);
   consuming_ = false;
   if (!open_) close();
   return open_ ? next : Next::ended;
 }
 
-Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_point until) try {
+Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_point deadline) try {
   while (open_) {
     if (replies_.size() > kPauseBytes) {
       flush();
@@ -157,7 +157,7 @@ Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_po
       fail();
       return Next::ended;
     }
-    if (outcome == Service::Outcome::more && Clock::now() >= until) {
+    if (outcome == Service::Outcome::more && Clock::now() >= deadline) {
       unparsed_ = bytes;
       return Next::next_slice;
     }
@@ -190,7 +190,7 @@ void Connection::input_ended(const error_code& error) {
 
 // Sends what the socket takes now, and the rest when it becomes writable.
 void Connection::flush() {
-  std::size_t sent = 0;
+  std::size_t sent_bytes = 0;
   while (!writing_ && !replies_.empty()) {
     std::array<asio::const_buffer, kMaxPieces> buffers;
     std::size_t count = 0;
@@ -203,8 +203,8 @@ void Connection::flush() {
     write_failed_ = write_failed_ || error;
     if (write_failed_) return replies_.clear();
     replies_.sent(size);
-    sent += size;
-    if (sent > kMaxBytesAtOnce && !replies_.empty()) return flush_when_writable();
+    sent_bytes += size;
+    if (sent_bytes > kMaxBytesAtOnce && !replies_.empty()) return flush_when_writable();
   }
 }
 

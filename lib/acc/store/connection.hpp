@@ -57,8 +57,8 @@ class Connection : public PendingConnection, public std::enable_shared_from_this
   void start();
   /// Sends the end of its wait to the client.
   void wake();
-  /// Handles requests until about `until`. Returns whether there is more to do.
-  bool work_until(Clock::time_point until);
+  /// Handles requests until about `deadline`. Returns whether there is more to do.
+  bool work_until(Clock::time_point deadline);
   /// Closes it without calling the owner.
   void close();
 
@@ -76,8 +76,8 @@ class Connection : public PendingConnection, public std::enable_shared_from_this
 
   void read();
   void on_received(std::size_t bytes);
-  Next consume(std::string_view bytes, Clock::time_point until);
-  Next consume_some(std::string_view bytes, Clock::time_point until);
+  Next consume(std::string_view bytes, Clock::time_point deadline);
+  Next consume_some(std::string_view bytes, Clock::time_point deadline);
   void report_memory();
   void input_ended(const boost::system::error_code& error);
   void flush();

@@ -64,9 +64,9 @@ void Dialer::start_attempt() {
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(
       address_.host, address_.port, std::chrono::ceil<std::chrono::milliseconds>(timeout_.expiry() - now),
-      [self = shared_from_this(), attempt](std::optional<tcp::socket> socket, const std::string& why) {
+      [self = shared_from_this(), attempt](std::optional<tcp::socket> socket, const std::string& reason) {
         if (self->stale(attempt)) return;
-        socket ? self->check_store(std::move(*socket)) : self->failed(why);
+        socket ? self->check_store(std::move(*socket)) : self->failed(reason);
       },
       attempts_++);
 }
@@ -89,30 +89,31 @@ void Dialer::check_store(tcp::socket socket) {
                    });
 }
 
-void Dialer::failed(std::string why) {
+void Dialer::failed(std::string reason) {
   ++attempt_;
   timeout_.cancel();
   if (connecting_) connecting_->cancel();
   error_code ignored;
   socket_.close(ignored);
-  if (failed_) failed_(why);
+  if (failed_) failed_(reason);
   if (!done_) return;
   const auto now = RunningClock::now();
-  if (now >= deadline_) return finish(std::nullopt, why);
+  if (now >= deadline_) return finish(std::nullopt, reason);
   pause_.expires_at(std::min(deadline_, now + next_pause_));
   next_pause_ = std::min(next_pause_ * 3 / 2, kMaxPause);
-  pause_.async_wait([self = shared_from_this(), attempt = attempt_, why = std::move(why)](const error_code&) {
-    if (self->stale(attempt)) return;
-    if (RunningClock::now() >= self->deadline_) return self->finish(std::nullopt, why);
-    self->start_attempt();
-  });
+  pause_.async_wait(
+      [self = shared_from_this(), attempt = attempt_, reason = std::move(reason)](const error_code&) {
+        if (self->stale(attempt)) return;
+        if (RunningClock::now() >= self->deadline_) return self->finish(std::nullopt, reason);
+        self->start_attempt();
+      });
 }
 
-void Dialer::finish(std::optional<tcp::socket> socket, const std::string& why) {
+void Dialer::finish(std::optional<tcp::socket> socket, const std::string& reason) {
   const Done done = std::exchange(done_, {});
   failed_ = {};
   timeout_.cancel();
-  done(std::move(socket), why);
+  done(std::move(socket), reason);
 }
 
 }  // namespace acc::launcher

@@ -31,9 +31,9 @@ std::string to_string(const StoreAddress& address);
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
   /// Receives why an attempt failed.
-  using Failed = std::function<void(const std::string& why)>;
+  using Failed = std::function<void(const std::string& reason)>;
   /// Receives the connection, or nullopt and why the last attempt failed.
-  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& why)>;
+  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& reason)>;
 
   explicit Dialer(boost::asio::io_context& loop);
 
@@ -45,8 +45,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
  private:
   void start_attempt();
   void check_store(boost::asio::ip::tcp::socket socket);
-  void failed(std::string why);
-  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& why);
+  void failed(std::string reason);
+  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& reason);
   /// Whether a handler belongs to an earlier attempt.
   bool stale(std::uint64_t attempt) const { return attempt != attempt_ || !done_; }
 

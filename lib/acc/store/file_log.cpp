@@ -28,23 +28,23 @@ bool may_begin_a_key(char c) {
 /// Reads texts one after the other; absent if too few bytes are left.
 class Cursor {
  public:
-  explicit Cursor(std::string_view bytes) : left_(bytes) {}
+  explicit Cursor(std::string_view bytes) : remaining_(bytes) {}
 
   std::optional<std::string_view> text(std::size_t max) {
     std::uint32_t size = 0;
-    if (left_.size() < sizeof size) return std::nullopt;
-    std::memcpy(&size, left_.data(), sizeof size);
+    if (remaining_.size() < sizeof size) return std::nullopt;
+    std::memcpy(&size, remaining_.data(), sizeof size);
     if (size > max) refuse();
-    if (left_.size() - sizeof size < size) return std::nullopt;
-    const std::string_view found = left_.substr(sizeof size, size);
-    left_.remove_prefix(sizeof size + size);
-    return found;
+    if (remaining_.size() - sizeof size < size) return std::nullopt;
+    const std::string_view text = remaining_.substr(sizeof size, size);
+    remaining_.remove_prefix(sizeof size + size);
+    return text;
   }
 
-  std::size_t left() const { return left_.size(); }
+  std::size_t remaining() const { return remaining_.size(); }
 
  private:
-  std::string_view left_;
+  std::string_view remaining_;
 };
 
 void append_field(std::string& entry, std::string_view text) {
@@ -65,7 +65,7 @@ std::size_t FileLog::read(std::string_view bytes) {
     if (key && (key->empty() || !may_begin_a_key(key->front()))) refuse();
     const auto value = key ? cursor.text(kMaxValue) : std::nullopt;
     if (!value) return whole;
-    whole = bytes.size() - cursor.left();
+    whole = bytes.size() - cursor.remaining();
     if (key->front() == kDeletes) {
       values_.erase(std::string(key->substr(1)));
     } else {

@@ -72,8 +72,8 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   std::string reason = {};
   std::optional<RunningClock::time_point> blocked_since = {};
 
-  FileLog known = {};
-  off_t position = 0;  // up to which `known` has read the file
+  FileLog file_log = {};
+  off_t position = 0;  // up to which `file_log` has read the file
   std::optional<Identity> identity = {};
 };
 
@@ -108,7 +108,7 @@ bool FileStore::Impl::perform(const Operation& operation) {
   }
   if (!refresh(fd.get())) return retry_later();
   blocked_since.reset();
-  const std::string entries = operation.write(known);
+  const std::string entries = operation.write(file_log);
   if (entries.empty()) return true;
   if (::lseek(fd.get(), position, SEEK_SET) < 0 || !write_all(fd.get(), entries)) {
     const int error_number = errno;
@@ -116,7 +116,7 @@ bool FileStore::Impl::perform(const Operation& operation) {
     [[maybe_unused]] const int ignored = ::ftruncate(fd.get(), position);
     fail("the file of the rendezvous cannot be written", error_number);
   }
-  position += static_cast<off_t>(known.read(entries));
+  position += static_cast<off_t>(file_log.read(entries));
   return true;
 }
 
@@ -140,7 +140,7 @@ bool FileStore::Impl::refresh(int fd) {
     if (n < 0 && errno != EINTR) fail("the file of the rendezvous cannot be read", errno);
     bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
     if (n == 0) break;
-    const std::size_t whole = known.read(bytes);
+    const std::size_t whole = file_log.read(bytes);
     bytes.erase(0, whole);
     position += static_cast<off_t>(whole);
   }
@@ -223,20 +223,20 @@ void FileStore::multi_set(Pairs pairs, Done handler) {
 }
 
 void FileStore::multi_get(std::vector<std::string> keys, Handler<Values> handler) {
-  const auto found = std::make_shared<Values>();
+  const auto result = std::make_shared<Values>();
   impl_->ask({.write =
-                  [keys = std::move(keys), found](const FileLog& log) {
+                  [keys = std::move(keys), result](const FileLog& log) {
                     std::vector<std::string> values;
                     for (const std::string& key : keys) {
                       const std::string* value = log.find(key);
                       if (value == nullptr) return std::string();
                       values.push_back(*value);
                     }
-                    *found = std::move(values);
+                    *result = std::move(values);
                     return std::string();
                   },
               .done = [handler = std::move(handler),
-                       found](StoreOutcome outcome) { handler(outcome, std::move(*found)); }});
+                       result](StoreOutcome outcome) { handler(outcome, std::move(*result)); }});
 }
 
 void FileStore::check(std::vector<std::string> keys, Handler<bool> handler) {

@@ -29,16 +29,16 @@ void Handshakes::make_room() {
     return !connection || !connection->is_pending();
   });
   std::size_t surplus = pending_.size() - std::min(pending_.size(), limits_.max_pending);
-  std::vector<std::shared_ptr<PendingConnection>> ended;
-  std::erase_if(pending_, [&](const Pending& one) {
+  std::vector<std::shared_ptr<PendingConnection>> evicted;
+  std::erase_if(pending_, [&](const Pending& pending) {
     if (surplus == 0) return false;
-    auto connection = one.connection.lock();
+    auto connection = pending.connection.lock();
     if (connection->has_unread()) return false;
     --surplus;
-    ended.push_back(std::move(connection));
+    evicted.push_back(std::move(connection));
     return true;
   });
-  for (const auto& connection : ended) connection->end();
+  for (const auto& connection : evicted) connection->end();
 }
 
 // The first deadline is the earliest, since all have the same timeout.

@@ -27,14 +27,14 @@ KeyValue::Value KeyValue::get(std::string_view key) const {
 }
 
 void KeyValue::set(std::string_view key, std::string value, Writer writer) {
-  auto found = values_.find(key);
-  if (found == values_.end()) {
-    found = values_.try_emplace(std::string(key)).first;
+  auto entry = values_.find(key);
+  if (entry == values_.end()) {
+    entry = values_.try_emplace(std::string(key)).first;
   } else {
-    discount(key, *found->second.value, found->second.writer);
+    discount(key, *entry->second.value, entry->second.writer);
   }
-  found->second = {std::make_shared<std::string>(std::move(value)), writer};
-  count(key, *found->second.value, writer);
+  entry->second = {std::make_shared<std::string>(std::move(value)), writer};
+  count(key, *entry->second.value, writer);
 }
 
 void KeyValue::append(std::string_view key, std::string_view bytes, Writer writer) {
@@ -114,12 +114,12 @@ void KeyValue::push(std::string_view queue, std::string value, Writer writer) {
 }
 
 KeyValue::Value KeyValue::pop(std::string_view queue) {
-  const auto found = queues_.find(queue);
-  if (found == queues_.end()) return nullptr;
-  const Item first = std::move(found->second.front());
+  const auto entry = queues_.find(queue);
+  if (entry == queues_.end()) return nullptr;
+  const Item first = std::move(entry->second.front());
   discount(queue, *first.value, first.writer);
-  found->second.pop_front();
-  if (found->second.empty()) queues_.erase(found);
+  entry->second.pop_front();
+  if (entry->second.empty()) queues_.erase(entry);
   return first.value;
 }
 

@@ -47,11 +47,11 @@ void Replies::add_value(const std::shared_ptr<const std::string>& value) {
   cost_ += sizeof(Piece);
 }
 
-void Replies::append(Replies others) {
-  pieces_.insert(pieces_.end(), std::make_move_iterator(others.pieces_.begin()),
-                 std::make_move_iterator(others.pieces_.end()));
-  size_ += others.size_;
-  cost_ += others.cost_;
+void Replies::append(Replies other) {
+  pieces_.insert(pieces_.end(), std::make_move_iterator(other.pieces_.begin()),
+                 std::make_move_iterator(other.pieces_.end()));
+  size_ += other.size_;
+  cost_ += other.cost_;
 }
 
 void Replies::add_bytes(std::string_view bytes) {

@@ -26,8 +26,8 @@ class Replies {
   /// The same for a value of the store; null is sent as an empty text.
   void add_value(const std::shared_ptr<const std::string>& value);
 
-  /// Appends all of `others`.
-  void append(Replies others);
+  /// Appends all of `other`.
+  void append(Replies other);
 
   /// Up to `max_pieces` pieces from the front. Valid until the next change.
   std::vector<std::string_view> front(std::size_t max_pieces) const;

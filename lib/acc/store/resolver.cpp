@@ -25,11 +25,11 @@ struct Resolver::Waiter {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work = {};
 
   // Reached in the loop's thread.
-  static void finish(const std::shared_ptr<Waiter>& self, HostLookup found) {
-    asio::post(*self->loop, [self, found = std::move(found)] {
+  static void finish(const std::shared_ptr<Waiter>& self, HostLookup lookup) {
+    asio::post(*self->loop, [self, lookup = std::move(lookup)] {
       if (self->loop == nullptr) return;
       self->work.reset();
-      std::exchange(self->done, {})(found);
+      std::exchange(self->done, {})(lookup);
     });
   }
 };
@@ -48,11 +48,11 @@ struct Lookups {
     return lookups;
   }
 
-  void finish(const std::string& host, const HostLookup& found) {
+  void finish(const std::string& host, const HostLookup& lookup) {
     const std::lock_guard lock(mutex);
-    const auto all = waiting.extract(host);
-    for (const auto& waiter : all.mapped())
-      if (waiter->loop != nullptr) Waiter::finish(waiter, found);
+    const auto waiters = waiting.extract(host);
+    for (const auto& waiter : waiters.mapped())
+      if (waiter->loop != nullptr) Waiter::finish(waiter, lookup);
   }
 };
 

@@ -26,8 +26,8 @@ namespace acc::launcher {
 class RoundRobin : public std::enable_shared_from_this<RoundRobin> {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Works until about `until`. Returns whether there is more to do.
-  using Slice = std::function<bool(Clock::time_point until)>;
+  /// Works until about `deadline`. Returns whether there is more to do.
+  using Slice = std::function<bool(Clock::time_point deadline)>;
 
   explicit RoundRobin(boost::asio::io_context& loop) : loop_(loop) {}
 

@@ -170,11 +170,11 @@ Service::Outcome Service::handle_queue(Writer writer, Request& request, Replies&
 
 // The number of keys comes first in the reply, so it is added at the end.
 Service::Outcome Service::list_keys(Work& work, Replies& replies, std::size_t max_keys) const {
-  const std::vector<std::string_view> found = data_.keys_after(work.last_listed, max_keys);
-  for (const std::string_view key : found) work.listed.add_text(key);
-  work.next_key += found.size();
-  if (found.size() == max_keys) {
-    work.last_listed = found.back();
+  const std::vector<std::string_view> keys = data_.keys_after(work.last_listed, max_keys);
+  for (const std::string_view key : keys) work.listed.add_text(key);
+  work.next_key += keys.size();
+  if (keys.size() == max_keys) {
+    work.last_listed = keys.back();
     return Outcome::more;
   }
   replies.add_i64(static_cast<std::int64_t>(work.next_key));

@@ -37,12 +37,12 @@ void Waits::add(ClientId client, const std::string& key) {
 }
 
 bool Waits::all_added(ClientId client) {
-  const auto found = current_.find(client);
-  Wait& wait = waits_.at(found->second);
+  const auto current = current_.find(client);
+  Wait& wait = waits_.at(current->second);
   wait.complete = true;
   if (wait.missing > 0) return false;
-  waits_.erase(found->second);
-  current_.erase(found);
+  waits_.erase(current->second);
+  current_.erase(current);
   return true;
 }
 
@@ -55,15 +55,15 @@ void Waits::block(ClientId client, const std::string& key, std::int64_t world_si
 void Waits::cancel(ClientId client) {
   const auto current = current_.extract(client);
   if (!current) return;
-  const auto found = waits_.find(current.mapped());
-  Wait& wait = found->second;
+  const auto entry = waits_.find(current.mapped());
+  Wait& wait = entry->second;
   if (!wait.counter.empty()) {
     const auto list = blocked_.find(wait.counter);
     std::erase_if(list->second, [&](const Blocked& one) { return one.wait == current.mapped(); });
     if (list->second.empty()) blocked_.erase(list);
   }
   if (wait.keys.empty()) {
-    waits_.erase(found);
+    waits_.erase(entry);
     return;
   }
   wait.cancelled = true;
@@ -96,39 +96,39 @@ void Waits::appeared(std::string_view key) {
 }
 
 void Waits::pushed(std::string_view queue) {
-  const auto found = by_key_.find(queue);
-  if (found == by_key_.end()) return;
-  std::list<Entry>& entries = found->second;
+  const auto match = by_key_.find(queue);
+  if (match == by_key_.end()) return;
+  std::list<Entry>& entries = match->second;
   const auto next =
       std::ranges::find_if(entries, [&](const Entry& entry) { return !waits_.at(entry.wait).cancelled; });
   if (next == entries.end()) return;
   const WaitId id = next->wait;
-  turns_[waits_.at(id).client].push_back(found->first);
-  ++turns_by_queue_[found->first];
+  turns_[waits_.at(id).client].push_back(match->first);
+  ++turns_by_queue_[match->first];
   // The client may wait for the queue more than once.
   std::list<Entry> served;
   for (auto entry = next; entry != entries.end();) {
-    const auto here = entry++;
-    if (here->wait == id) served.splice(served.end(), entries, here);
+    const auto current = entry++;
+    if (current->wait == id) served.splice(served.end(), entries, current);
   }
-  if (entries.empty()) by_key_.erase(found);
+  if (entries.empty()) by_key_.erase(match);
   for (const Entry& entry : served) serve(entry);
 }
 
 void Waits::counted(std::string_view key, std::int64_t count) {
-  const auto found = blocked_.find(key);
-  if (found == blocked_.end()) return;
-  std::erase_if(found->second, [&](const Blocked& blocked) {
+  const auto match = blocked_.find(key);
+  if (match == blocked_.end()) return;
+  std::erase_if(match->second, [&](const Blocked& blocked) {
     if (blocked.world_size > count) return false;
     wake(blocked.wait);
     return true;
   });
-  if (found->second.empty()) blocked_.erase(found);
+  if (match->second.empty()) blocked_.erase(match);
 }
 
 void Waits::serve(const Entry& entry) {
   Wait& wait = waits_.at(entry.wait);
-  wait.keys[entry.place].served = true;
+  wait.keys[entry.index].served = true;
   if (--wait.missing == 0 && wait.complete && !wait.cancelled) wake(entry.wait);
 }
 

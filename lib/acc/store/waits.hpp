@@ -70,7 +70,7 @@ class Waits {
   /// One key of one wait, in the list of all waits for that key.
   struct Entry {
     WaitId wait = 0;
-    std::size_t place = 0;  // index in the wait's keys
+    std::size_t index = 0;  // in the wait's keys
   };
   using Entries = std::map<std::string, std::list<Entry>, std::less<>>;
   struct Key {
