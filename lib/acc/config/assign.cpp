@@ -112,12 +112,12 @@ void assign(ConfigValues& values, const std::vector<std::string>& assignments) {
 }
 
 Value find_value(const ConfigValues& values, std::string_view key) {
-  const ConfigValues all = with_defaults(values);
+  const ConfigValues effective = with_defaults(values);
   Target target = split_key(key);
   std::vector<Problem> problems;
   if (target_row(target, kind_of(values), "", problems) == nullptr) throw Error(ErrorKind::usage, problems);
-  const auto found = all.find(target.key);
-  if (found == all.end()) return nullptr;
+  const auto found = effective.find(target.key);
+  if (found == effective.end()) return nullptr;
   if (target.inner.empty()) return found->second;
   return found->second.is_object() ? found->second.value(target.inner, Value()) : Value();
 }

@@ -99,8 +99,8 @@ std::vector<std::string> tuple_parts(std::string_view text) {
 }
 
 Result truths_value(const SettingSpec& spec, const DocumentNode& node) {
-  const std::size_t wanted = default_value(spec).size();
-  const auto mismatch = [&] { return wrong(spec, fmt::format("a list of {} truth values", wanted), node); };
+  const std::size_t size = default_value(spec).size();
+  const auto mismatch = [&] { return wrong(spec, fmt::format("a list of {} truth values", size), node); };
   Value list = Value::array();
   if (node.kind == Kind::scalar) {
     for (const std::string& part : tuple_parts(node.text)) {
@@ -114,7 +114,7 @@ Result truths_value(const SettingSpec& spec, const DocumentNode& node) {
     if (!truth) return mismatch();
     list.push_back(*truth);
   }
-  if (list.size() != wanted) return mismatch();
+  if (list.size() != size) return mismatch();
   return list;
 }
 

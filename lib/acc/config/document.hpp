@@ -27,10 +27,10 @@ struct DocumentNode {  // NOLINT(bugprone-exception-escape): a null Value does n
   Value value = nullptr;
   std::string text = {};
   bool quoted = false;
-  Position at = {};
+  Position position = {};
   /// The key of this node in its mapping.
   std::string key = {};
-  Position key_at = {};
+  Position key_position = {};
   /// The items of a list or mapping, in the order of the file; a key may occur twice.
   std::vector<DocumentNode> items = {};
 

@@ -18,11 +18,11 @@ class Cursor {
   using pointer = const char*;
   using reference = const char&;
 
-  Cursor(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  Cursor(const char* current, const char** reached) : current_(current), reached_(reached) {}
 
-  reference operator*() const { return *at_; }
+  reference operator*() const { return *current_; }
   Cursor& operator++() {
-    *reached_ = ++at_;
+    *reached_ = ++current_;
     return *this;
   }
   Cursor operator++(int) {
@@ -30,10 +30,10 @@ class Cursor {
     ++*this;
     return old;
   }
-  bool operator==(const Cursor& other) const { return at_ == other.at_; }
+  bool operator==(const Cursor& other) const { return current_ == other.current_; }
 
  private:
-  const char* at_;
+  const char* current_;
   const char** reached_;
 };
 
@@ -56,7 +56,7 @@ class JsonEvents : public nlohmann::json_sax<Value> {
   }
   bool number_float(number_float_t value, const string_t& written) override { return add(value, written); }
   bool string(string_t& value) override {
-    builder_.add({.value = value, .text = value, .quoted = true, .at = string_start()});
+    builder_.add({.value = value, .text = value, .quoted = true, .position = string_start()});
     return true;
   }
   bool binary(binary_t&) override { return false; }
@@ -89,7 +89,7 @@ class JsonEvents : public nlohmann::json_sax<Value> {
       --start;
     while (start > text_.data() && std::string_view(" \t\r\n,:[{").find(start[-1]) == std::string_view::npos)
       --start;
-    builder_.add({.value = std::move(value), .text = std::move(text), .at = position_at(start)});
+    builder_.add({.value = std::move(value), .text = std::move(text), .position = position_at(start)});
     return true;
   }
 
@@ -117,10 +117,10 @@ class JsonEvents : public nlohmann::json_sax<Value> {
 
   // Tokens arrive in the order of the text, so each character is visited once.
   Position position_at(const char* target) {
-    for (; known_ < target; ++known_) {
-      if (*known_ != '\n') continue;
+    for (; visited_ < target; ++visited_) {
+      if (*visited_ != '\n') continue;
       ++line_;
-      line_start_ = known_ + 1;
+      line_start_ = visited_ + 1;
     }
     return {line_, static_cast<int>(target - line_start_) + 1};
   }
@@ -129,7 +129,7 @@ class JsonEvents : public nlohmann::json_sax<Value> {
   std::string file_;
   DocumentBuilder builder_;
   const char* reached_;
-  const char* known_ = text_.data();
+  const char* visited_ = text_.data();
   const char* line_start_ = text_.data();
   int line_ = 1;
 };

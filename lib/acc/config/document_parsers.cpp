@@ -21,11 +21,12 @@ std::optional<std::string> wrong_character(std::string_view text) {
 }
 
 void check_characters(std::string_view text, const std::string& file) {
-  Position at;
+  Position position;
   for (std::size_t i = 0; i < text.size(); i += utf8_length(text.substr(i))) {
-    if (const auto wrong = wrong_character(text.substr(i))) fail_at(file, at, *wrong, "is it a config file?");
-    at.column += 1;
-    if (text[i] == '\n') at = {at.line + 1, 1};
+    if (const auto wrong = wrong_character(text.substr(i)))
+      fail_at(file, position, *wrong, "is it a config file?");
+    position.column += 1;
+    if (text[i] == '\n') position = {position.line + 1, 1};
   }
 }
 
@@ -33,37 +34,37 @@ void check_characters(std::string_view text, const std::string& file) {
 // Brackets in quotes and comments are counted too: no config file has that many unclosed ones.
 void check_brackets(std::string_view text, const std::string& file) {
   int depth = 0;
-  Position at;
+  Position position;
   for (const char c : text) {
     if (c == '[' || c == '{') ++depth;
     if ((c == ']' || c == '}') && depth > 0) --depth;
-    if (depth > DocumentLimits::kDepth) fail_at(file, at, "is nested too deeply");
-    at.column += 1;
-    if (c == '\n') at = {at.line + 1, 1};
+    if (depth > DocumentLimits::kDepth) fail_at(file, position, "is nested too deeply");
+    position.column += 1;
+    if (c == '\n') position = {position.line + 1, 1};
   }
 }
 
 }  // namespace
 
-void fail_at(const std::string& file, Position at, const std::string& what, const std::string& hint) {
+void fail_at(const std::string& file, Position position, const std::string& what, const std::string& hint) {
   throw Error({.kind = ErrorKind::config,
                .what = what,
-               .where = fmt::format("{}:{}:{}", file, at.line, at.column),
+               .where = fmt::format("{}:{}:{}", file, position.line, position.column),
                .hint = hint});
 }
 
-void DocumentBuilder::count(std::size_t nodes, Position at) {
+void DocumentBuilder::count(std::size_t nodes, Position position) {
   nodes_ += nodes;
-  if (nodes_ > DocumentLimits::kNodes) fail_at(file_, at, "has too many values");
+  if (nodes_ > DocumentLimits::kNodes) fail_at(file_, position, "has too many values");
 }
 
 bool DocumentBuilder::expects_key() const {
   return !open_.empty() && open_.back().kind == DocumentNode::Kind::mapping && !keys_.back().waiting;
 }
 
-void DocumentBuilder::add_key(std::string key, Position at) {
-  count(1, at);
-  keys_.back() = {std::move(key), at, true};
+void DocumentBuilder::add_key(std::string key, Position position) {
+  count(1, position);
+  keys_.back() = {std::move(key), position, true};
 }
 
 const DocumentNode& DocumentBuilder::attach(DocumentNode node) {
@@ -74,22 +75,22 @@ const DocumentNode& DocumentBuilder::attach(DocumentNode node) {
   }
   if (open_.back().kind == DocumentNode::Kind::mapping) {
     node.key = std::move(keys_.back().text);
-    node.key_at = keys_.back().at;
+    node.key_position = keys_.back().position;
     keys_.back().waiting = false;
   }
   return open_.back().items.emplace_back(std::move(node));
 }
 
 void DocumentBuilder::add(DocumentNode node) {
-  count(1, node.at);
+  count(1, node.position);
   attach(std::move(node));
 }
 
-void DocumentBuilder::open(DocumentNode::Kind kind, Position at) {
-  count(1, at);
-  if (open_.size() >= DocumentLimits::kDepth) fail_at(file_, at, "is nested too deeply");
+void DocumentBuilder::open(DocumentNode::Kind kind, Position position) {
+  count(1, position);
+  if (open_.size() >= DocumentLimits::kDepth) fail_at(file_, position, "is nested too deeply");
   open_.emplace_back().kind = kind;
-  open_.back().at = at;
+  open_.back().position = position;
   keys_.emplace_back();
 }
 

@@ -13,7 +13,7 @@ DocumentNode parse_yaml(std::string_view text, const std::string& file);
 DocumentNode parse_json(std::string_view text, const std::string& file);
 
 /// Throws Error{config} at `file:line:column`.
-[[noreturn]] void fail_at(const std::string& file, Position at, const std::string& what,
+[[noreturn]] void fail_at(const std::string& file, Position position, const std::string& what,
                           const std::string& hint = "");
 
 /// Builds the tree from the events of either library, and enforces DocumentLimits.
@@ -24,14 +24,14 @@ class DocumentBuilder {
   /// Adds a scalar or the target of an alias to the innermost open node.
   void add(DocumentNode node);
   /// Opens a list or a mapping; close() adds it to its parent.
-  void open(DocumentNode::Kind kind, Position at);
+  void open(DocumentNode::Kind kind, Position position);
   /// Returns the closed node, now part of its parent. The reference is valid until the next call.
   const DocumentNode& close();
   /// Whether the next scalar is the key of a mapping.
   bool expects_key() const;
-  void add_key(std::string key, Position at);
+  void add_key(std::string key, Position position);
   /// Counts the nodes that an alias adds.
-  void count(std::size_t nodes, Position at);
+  void count(std::size_t nodes, Position position);
 
   bool has_root() const { return has_root_; }
   DocumentNode release_root() { return std::move(root_); }
@@ -47,7 +47,7 @@ class DocumentBuilder {
   /// The last key of each open mapping, until its value arrives.
   struct Key {
     std::string text = {};
-    Position at = {};
+    Position position = {};
     bool waiting = false;
   };
   std::vector<Key> keys_ = {};

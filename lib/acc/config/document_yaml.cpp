@@ -51,28 +51,30 @@ class YamlEvents : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add_scalar({.text = "null", .at = position_of(mark)}, anchor);
+    add_scalar({.text = "null", .position = position_of(mark)}, anchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
-    const Position at = position_of(mark);
+    const Position position = position_of(mark);
     const bool quoted = tag == "!" || is_standard(tag, {"str"});
     const bool plain = tag == "?" || tag.empty() || is_standard(tag, {"int", "float", "bool", "null"});
-    if (!quoted && !plain) fail_at(file_, at, fmt::format("the tag {} is not supported", tag));
-    add_scalar(
-        {.value = quoted ? Value(text) : read_plain_scalar(text), .text = text, .quoted = quoted, .at = at},
-        anchor);
+    if (!quoted && !plain) fail_at(file_, position, fmt::format("the tag {} is not supported", tag));
+    add_scalar({.value = quoted ? Value(text) : read_plain_scalar(text),
+                .text = text,
+                .quoted = quoted,
+                .position = position},
+               anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const Position at = position_of(mark);
+    const Position position = position_of(mark);
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) fail_at(file_, at, "the alias is inside the node that it refers to");
-    if (builder_.expects_key()) fail_at(file_, at, "an alias cannot be a key");
-    builder_.count(count_nodes(found->second), at);
+    if (found == anchors_.end()) fail_at(file_, position, "the alias is inside the node that it refers to");
+    if (builder_.expects_key()) fail_at(file_, position, "an alias cannot be a key");
+    builder_.count(count_nodes(found->second), position);
     DocumentNode node = found->second;
-    node.at = at;
+    node.position = position;
     builder_.add(std::move(node));
   }
 
@@ -90,7 +92,7 @@ class YamlEvents : public YAML::EventHandler {
  private:
   void add_scalar(DocumentNode node, YAML::anchor_t anchor) {
     if (builder_.expects_key()) {
-      builder_.add_key(std::move(node.text), node.at);
+      builder_.add_key(std::move(node.text), node.position);
       return;
     }
     if (anchor != 0) anchors_[anchor] = node;
@@ -98,11 +100,11 @@ class YamlEvents : public YAML::EventHandler {
   }
 
   void open(DocumentNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    const Position at = position_of(mark);
-    if (builder_.expects_key()) fail_at(file_, at, "a key must be text, not a list or a mapping");
+    const Position position = position_of(mark);
+    if (builder_.expects_key()) fail_at(file_, position, "a key must be text, not a list or a mapping");
     if (!tag.empty() && tag != "?" && !is_standard(tag, {"seq", "map"}))
-      fail_at(file_, at, fmt::format("the tag {} is not supported", tag));
-    builder_.open(kind, at);
+      fail_at(file_, position, fmt::format("the tag {} is not supported", tag));
+    builder_.open(kind, position);
     open_anchors_.push_back(anchor);
   }
 
@@ -112,7 +114,7 @@ class YamlEvents : public YAML::EventHandler {
     const DocumentNode& node = builder_.close();
     if (anchor == 0) return;
     // Each anchor stores a copy of its nodes, so they count again.
-    builder_.count(count_nodes(node), node.at);
+    builder_.count(count_nodes(node), node.position);
     anchors_[anchor] = node;
   }
 

@@ -55,12 +55,12 @@ Lines indented(const std::string& yaml, std::size_t indent) {
 // The closing quote of a text that starts at `from`. Inside, a quote is doubled, or follows a backslash.
 std::size_t end_of_quotes(const std::string& line, std::size_t from) {
   const char quote = line[from];
-  for (std::size_t at = from + 1; at < line.size(); ++at) {
-    if (quote == '"' && line[at] == '\\') {
-      ++at;
-    } else if (line[at] == quote) {
-      if (quote == '"' || at + 1 == line.size() || line[at + 1] != quote) return at;
-      ++at;
+  for (std::size_t i = from + 1; i < line.size(); ++i) {
+    if (quote == '"' && line[i] == '\\') {
+      ++i;
+    } else if (line[i] == quote) {
+      if (quote == '"' || i + 1 == line.size() || line[i + 1] != quote) return i;
+      ++i;
     }
   }
   return line.size();
@@ -99,7 +99,7 @@ class YamlEditor {
 
  private:
   static std::size_t line_of(const DocumentNode& item) {
-    return static_cast<std::size_t>(item.key_at.line - 1);
+    return static_cast<std::size_t>(item.key_position.line - 1);
   }
 
   static void append(Lines& out, const Lines& more) { out.insert(out.end(), more.begin(), more.end()); }
@@ -120,15 +120,16 @@ class YamlEditor {
     return next;
   }
 
-  Lines mapping(const DocumentNode& node, const Value& wanted, const std::string& section,
+  Lines mapping(const DocumentNode& node, const Value& target, const std::string& section,
                 std::size_t limit) {
     Lines out;
-    Value missing = wanted;
-    const auto indent = static_cast<std::size_t>(node.items.front().key_at.column - 1);
+    Value missing = target;
+    const auto indent = static_cast<std::size_t>(node.items.front().key_position.column - 1);
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const DocumentNode& item = node.items[i];
       const std::size_t next = i + 1 < node.items.size() ? line_of(node.items[i + 1]) : limit;
-      if (next <= line_of(item) || next > end_ || item.key_at.column != node.items.front().key_at.column)
+      if (next <= line_of(item) || next > end_ ||
+          item.key_position.column != node.items.front().key_position.column)
         throw NotEditable{};
       const std::size_t end = end_of(item, next);
       const SettingSpec* spec = row_of_(section, item.key);
@@ -143,25 +144,25 @@ class YamlEditor {
     return out;
   }
 
-  Lines edited(const DocumentNode& item, const SettingSpec* spec, const std::string& key, const Value& wanted,
+  Lines edited(const DocumentNode& item, const SettingSpec* spec, const std::string& key, const Value& target,
                std::size_t end) {
     const std::size_t first = line_of(item);
-    const auto indent = static_cast<std::size_t>(item.key_at.column - 1);
-    if (key == item.key && meaning(spec, item) == wanted &&
-        (item.kind == DocumentNode::Kind::mapping || is_read_alike(key, item, wanted)))
+    const auto indent = static_cast<std::size_t>(item.key_position.column - 1);
+    if (key == item.key && meaning(spec, item) == target &&
+        (item.kind == DocumentNode::Kind::mapping || is_read_alike(key, item, target)))
       return copy(first, end);
-    const bool is_section = item.kind == DocumentNode::Kind::mapping && wanted.is_object() &&
+    const bool is_section = item.kind == DocumentNode::Kind::mapping && target.is_object() &&
                             !item.items.empty() && line_of(item.items.front()) > first;
     if (is_section) {
       Lines out = copy(first, line_of(item.items.front()));
-      append(out, mapping(item, wanted, item.key, end));
+      append(out, mapping(item, target, item.key, end));
       return out;
     }
-    Lines out = indented(write_yaml(Value{{key, wanted}}), indent);
-    const bool one_line =
-        item.kind == DocumentNode::Kind::scalar && end == first + 1 && item.at.line == item.key_at.line;
+    Lines out = indented(write_yaml(Value{{key, target}}), indent);
+    const bool one_line = item.kind == DocumentNode::Kind::scalar && end == first + 1 &&
+                          item.position.line == item.key_position.line;
     if (one_line && out.size() == 1)
-      out.front() += comment_after(lines_[first], static_cast<std::size_t>(item.at.column - 1));
+      out.front() += comment_after(lines_[first], static_cast<std::size_t>(item.position.column - 1));
     return out;
   }
 
@@ -173,10 +174,10 @@ class YamlEditor {
 };
 
 // The wanted values in the order of the document, new keys last.
-nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, const std::string& section,
+nlohmann::ordered_json in_order(const DocumentNode& node, const Value& target, const std::string& section,
                                 const RowOf& row_of) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  Value missing = wanted;
+  Value missing = target;
   for (const DocumentNode& item : node.items) {
     const SettingSpec* spec = row_of(section, item.key);
     const std::string key(spec == nullptr ? item.key : file_key(*spec));
@@ -196,24 +197,24 @@ bool has_comment(std::string_view text) {
   });
 }
 
-std::string edited_text(std::string_view text, const Value& wanted, const RowOf& row_of,
+std::string edited_text(std::string_view text, const Value& target, const RowOf& row_of,
                         const std::filesystem::path& file) {
   const DocumentNode root = parse_document(text, file);
-  if (root.kind != DocumentNode::Kind::mapping || root.items.empty() || wanted.empty()) throw NotEditable{};
-  if (file.extension() != ".json") return YamlEditor(text, row_of).edit(root, wanted);
+  if (root.kind != DocumentNode::Kind::mapping || root.items.empty() || target.empty()) throw NotEditable{};
+  if (file.extension() != ".json") return YamlEditor(text, row_of).edit(root, target);
   constexpr bool kAscii = true;
-  return in_order(root, wanted, "", row_of).dump(2, ' ', kAscii) + "\n";
+  return in_order(root, target, "", row_of).dump(2, ' ', kAscii) + "\n";
 }
 
 }  // namespace
 
 std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file) {
-  const Value wanted = written_values(values);
-  require_utf8(wanted, "config");
+  const Value target = written_values(values);
+  require_utf8(target, "config");
   try {
-    std::string edited = edited_text(text, wanted, rows_of(wanted), file);
-    if (written_values(parse_config(edited, file).values) == wanted) return edited;
+    std::string edited = edited_text(text, target, rows_of(target), file);
+    if (written_values(parse_config(edited, file).values) == target) return edited;
   } catch (const NotEditable&) {
   } catch (const Error&) {
     // The edited text is not valid: write the file anew.
@@ -221,16 +222,16 @@ std::string edited_config(std::string_view text, const ConfigValues& values,
   return format_config(values, file);
 }
 
-std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+std::string edited_document(std::string_view text, const Value& target, const std::filesystem::path& file,
                             const RowOf& row_of) {
   try {
-    std::string edited = edited_text(text, wanted, row_of, file);
-    if (to_value(parse_document(edited, file)) == wanted) return edited;
+    std::string edited = edited_text(text, target, row_of, file);
+    if (to_value(parse_document(edited, file)) == target) return edited;
   } catch (const NotEditable&) {
   } catch (const Error&) {
     // The edited text is not valid: write the file anew.
   }
-  return file.extension() == ".json" ? wanted.dump(2) + "\n" : write_yaml(wanted);
+  return file.extension() == ".json" ? target.dump(2) + "\n" : write_yaml(target);
 }
 
 bool edit_config(const ConfigValues& values, const std::filesystem::path& file) {

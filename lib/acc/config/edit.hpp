@@ -22,7 +22,7 @@ std::string edited_config(std::string_view text, const ConfigValues& values,
 using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
 
 /// The same for any mapping. A key that `row_of` maps is renamed and keeps its position and comment.
-std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+std::string edited_document(std::string_view text, const Value& target, const std::filesystem::path& file,
                             const RowOf& row_of);
 
 /// Edits a config file atomically, or creates it. False: it could not be edited by lines, and was written

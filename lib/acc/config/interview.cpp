@@ -178,8 +178,8 @@ std::optional<std::string> Interview::accept(Choice choice) {
     if (auto reason = question.refuse(answers_, choice.value)) return reason;
   }
   history_.push_back({answers_, next_, choice.label});
-  answers_.given[std::string(question.name)] = choice.value;
-  for (auto& [key, value] : choice.also) write(key, std::move(value), false);
+  answers_.by_question[std::string(question.name)] = choice.value;
+  for (auto& [key, value] : choice.other_values) write(key, std::move(value), false);
   const bool again = choice.value == true && !question.back_to.empty();
   if (!question.key.empty()) write(question.key, std::move(choice.value), question.appends);
   advance(again ? question.back_to : std::string_view());
@@ -199,18 +199,19 @@ void Interview::write(std::string_view key, Value value, bool append) {
 }
 
 void Interview::advance(std::string_view back_to) {
-  const auto all = questions();
+  const auto sequence = questions();
   if (!back_to.empty()) {
-    next_ = static_cast<std::size_t>(std::ranges::find(all, back_to, &Question::name) - all.begin());
+    next_ =
+        static_cast<std::size_t>(std::ranges::find(sequence, back_to, &Question::name) - sequence.begin());
     return;
   }
   const auto applies = [&](const Question& question) {
-    if (question.of && *question.of != answers_.kind()) return false;
-    return question.asked == nullptr || question.asked(answers_);
+    if (question.file_kind && *question.file_kind != answers_.kind()) return false;
+    return question.condition == nullptr || question.condition(answers_);
   };
   do {
     ++next_;
-  } while (next_ < all.size() && !applies(all[next_]));
+  } while (next_ < sequence.size() && !applies(sequence[next_]));
 }
 
 namespace {
@@ -245,7 +246,7 @@ AnswerSheet read_answers(const std::filesystem::path& file) {
   if (root.kind != DocumentNode::Kind::mapping) fail(file.string(), "has no `question: answer` lines");
   AnswerSheet sheet;
   for (const DocumentNode& item : root.items) {
-    const std::string where = fmt::format("{}:{}", file.string(), item.key_at.line);
+    const std::string where = fmt::format("{}:{}", file.string(), item.key_position.line);
     if (sheet.positions.contains(item.key)) fail(where, fmt::format("'{}' is answered already", item.key));
     sheet.answers[item.key] = answers_in(item, where);
     sheet.positions[item.key] = where;
@@ -262,12 +263,12 @@ void answer_all(Interview& interview, const AnswerSheet& sheet) {
     return is_unused ? found : sheet.answers.end();
   };
   while (const Question* question = interview.current()) {
-    auto found = find_unused(question->name);
-    if (found == sheet.answers.end()) found = find_unused(question->key);
+    auto answer = find_unused(question->name);
+    if (answer == sheet.answers.end()) answer = find_unused(question->key);
     std::string line;
     std::string where;
-    if (found != sheet.answers.end()) {
-      const auto& [name, answers] = *found;
+    if (answer != sheet.answers.end()) {
+      const auto& [name, answers] = *answer;
       std::size_t& begun = used[name];
       line = question->appends ? answers[begun] : join(answers, ",");
       begun = question->appends ? begun + 1 : answers.size();
@@ -281,12 +282,12 @@ void answer_all(Interview& interview, const AnswerSheet& sheet) {
   }
   for (const auto& [name, answers] : sheet.answers) {
     if (used[name] == answers.size()) continue;
-    const std::vector<std::string> known = names_and_keys();
-    const bool is_question = std::ranges::find(known, name) != known.end();
+    const std::vector<std::string> names = names_and_keys();
+    const bool is_question = std::ranges::find(names, name) != names.end();
     fail(sheet.positions.at(name),
          is_question ? fmt::format("'{}' was not asked: earlier answers rule it out", name)
                      : fmt::format("unknown question '{}'", name),
-         is_question ? "" : did_you_mean(name, known));
+         is_question ? "" : did_you_mean(name, names));
   }
 }
 

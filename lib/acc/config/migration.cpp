@@ -61,12 +61,14 @@ void translate_fp16(DocumentNode& mapping) {
 
 // `dynamo_backend: X` at top level replaces the section, as in accelerate.
 void translate_dynamo(DocumentNode& mapping) {
-  DocumentNode* found = find(mapping, "dynamo_backend");
-  if (found == nullptr || found->kind != Kind::scalar) return;
-  DocumentNode section{
-      .kind = Kind::mapping, .at = found->at, .key = "dynamo_config", .key_at = found->key_at};
-  const bool off = found->is_null() || found->value == false || to_lower(found->text) == "no";
-  if (!off) section.items.push_back(*found);
+  DocumentNode* backend = find(mapping, "dynamo_backend");
+  if (backend == nullptr || backend->kind != Kind::scalar) return;
+  DocumentNode section{.kind = Kind::mapping,
+                       .position = backend->position,
+                       .key = "dynamo_config",
+                       .key_position = backend->key_position};
+  const bool off = backend->is_null() || backend->value == false || to_lower(backend->text) == "no";
+  if (!off) section.items.push_back(*backend);
   erase(mapping, "dynamo_config");
   *find(mapping, "dynamo_backend") = std::move(section);
 }
@@ -84,7 +86,7 @@ std::vector<FormerKey> translate_former_keys(DocumentNode& mapping) {
     DocumentNode* holder = key.section.empty() ? &mapping : find(mapping, key.section);
     const DocumentNode* found = holder == nullptr ? nullptr : find(*holder, key.name);
     if (found == nullptr) continue;
-    dropped.push_back({std::string(key.name), found->key_at, std::string(key.instead)});
+    dropped.push_back({std::string(key.name), found->key_position, std::string(key.instead)});
     erase(*holder, key.name);
   }
   return dropped;
@@ -112,7 +114,7 @@ Value convert_section(const DocumentNode& section, std::vector<std::string>& not
     const std::string name(spec == nullptr ? item.key : spec->name);
     if (std::ranges::find(kVersion1Only, name) != kVersion1Only.end()) {
       notes.push_back(fmt::format("{} in line {} is left out: version 2 has no such setting", item.key,
-                                  item.key_at.line));
+                                  item.key_position.line));
     } else if (name == "fsdp_sharding_strategy" || name == "fsdp_reshard_after_forward") {
       result["fsdp_reshard_after_forward"] = reshards(to_value(item));
     } else if (name != "fsdp_version") {
@@ -121,7 +123,7 @@ Value convert_section(const DocumentNode& section, std::vector<std::string>& not
         notes.push_back(
             fmt::format("fsdp_state_dict_type in line {} must be SHARDED_STATE_DICT or FULL_STATE_DICT in "
                         "version 2",
-                        item.key_at.line));
+                        item.key_position.line));
     }
   }
   result["fsdp_version"] = 2;

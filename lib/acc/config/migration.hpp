@@ -13,7 +13,7 @@ namespace acc::launcher {
 /// A key that no longer has an effect, its position, and the reason.
 struct FormerKey {
   std::string name = {};
-  Position at = {};
+  Position position = {};
   std::string instead = {};
 
   bool operator==(const FormerKey&) const = default;

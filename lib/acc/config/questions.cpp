@@ -4,13 +4,13 @@
 namespace acc::launcher {
 
 bool Answers::is(std::string_view question, const Value& answer) const {
-  const auto found = given.find(question);
-  return found != given.end() && found->second == answer;
+  const auto found = by_question.find(question);
+  return found != by_question.end() && found->second == answer;
 }
 
 std::int64_t Answers::number(std::string_view question) const {
-  const auto found = given.find(question);
-  return found != given.end() && found->second.is_number() ? found->second.get<std::int64_t>() : 0;
+  const auto found = by_question.find(question);
+  return found != by_question.end() && found->second.is_number() ? found->second.get<std::int64_t>() : 0;
 }
 
 ConfigKind Answers::kind() const {

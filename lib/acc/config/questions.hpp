@@ -21,7 +21,7 @@ struct Choice {
   std::string label = {};
   Value value = {};
   /// Other keys that this choice sets.
-  ConfigValues also = {};
+  ConfigValues other_values = {};
 };
 
 /// The answers so far.
@@ -30,7 +30,7 @@ class Answers {
   /// The number of visible GPUs.
   int gpus = 0;
   /// Answers by the name of their question.
-  ConfigValues given = {};
+  ConfigValues by_question = {};
   /// The values of the config file.
   ConfigValues values = {};
 
@@ -68,7 +68,7 @@ struct Question {
   bool appends = false;
   std::vector<Choice> choices = {};
   /// Whether the question is asked, given the earlier answers.
-  bool (*asked)(const Answers&) = nullptr;
+  bool (*condition)(const Answers&) = nullptr;
   std::vector<Choice> (*choices_for)(const Answers&) = nullptr;
   std::string (*default_answer_for)(const Answers&) = nullptr;
   /// The reason if this answer contradicts earlier ones; the question is then asked again.
@@ -76,7 +76,7 @@ struct Question {
   /// The question to return to after a yes.
   std::string_view back_to = {};
   /// The kind of config file that the question belongs to; absent: both.
-  std::optional<ConfigKind> of = ConfigKind::cluster;
+  std::optional<ConfigKind> file_kind = ConfigKind::cluster;
 };
 
 /// All questions, in the order of accelerate 1.15.

@@ -65,17 +65,17 @@ class Reader {
     problems.push_back({.what = fmt::format("and {} more like these", more), .where = config_.path.string()});
   }
 
-  std::string where(Position at) const {
-    return fmt::format("{}:{}:{}", config_.path.string(), at.line, at.column);
+  std::string where(Position position) const {
+    return fmt::format("{}:{}:{}", config_.path.string(), position.line, position.column);
   }
 
-  void report(Position at, std::string what, std::string hint = "") {
-    problems_.push_back({.what = std::move(what), .where = where(at), .hint = std::move(hint)});
+  void report(Position position, std::string what, std::string hint = "") {
+    problems_.push_back({.what = std::move(what), .where = where(position), .hint = std::move(hint)});
   }
 
   void note_former(const FormerKey& key) {
     config_.notes.push_back({.what = fmt::format("{} has no effect any more: {}", key.name, key.instead),
-                             .where = where(key.at)});
+                             .where = where(key.position)});
   }
 
   void require(std::initializer_list<std::string_view> keys) {
@@ -100,8 +100,8 @@ class Reader {
 
   void note_duplicate(const DocumentNode& item, const DocumentNode& before) {
     config_.notes.push_back({.what = fmt::format("the key '{}' is in line {} already; this one is used",
-                                                 shorten(item.key), before.key_at.line),
-                             .where = where(item.key_at)});
+                                                 shorten(item.key), before.key_position.line),
+                             .where = where(item.key_position)});
   }
 
   void keep(const DocumentNode& item, Value value) {
@@ -111,7 +111,7 @@ class Reader {
   }
 
   void record(const std::string& name, const DocumentNode& item) {
-    config_.positions[name] = item.key_at.line;
+    config_.positions[name] = item.key_position.line;
     config_.order.push_back(name);
   }
 
@@ -122,7 +122,7 @@ class Reader {
       const std::string hint = hint_for(item.key, keys_, problems_);
       // A misspelt distributed_type is not reported as missing too.
       names_type_ = names_type_ || (!item.is_null() && hint.find("'distributed_type'") != std::string::npos);
-      report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), hint);
+      report(item.key_position, fmt::format("unknown key '{}'", shorten(item.key)), hint);
       return;
     }
     if (auto value = value_of(*spec, item)) keep(item, std::move(*value));
@@ -133,7 +133,7 @@ class Reader {
     auto value = convert(spec, item);
     const auto* mismatch = std::get_if<Mismatch>(&value);
     if (mismatch == nullptr) return std::get<Value>(std::move(value));
-    report(item.at, mismatch->what, mismatch->hint);
+    report(item.position, mismatch->what, mismatch->hint);
     return std::nullopt;
   }
 
@@ -154,9 +154,9 @@ class Reader {
       auto value = value_of(*spec, item);
       if (!value || value->is_null()) continue;
       const std::string key(file_key(*spec));
-      const auto [first, added] = lines.try_emplace(key, item.key_at.line);
+      const auto [first, added] = lines.try_emplace(key, item.key_position.line);
       if (!added && values[key] != *value) {
-        report(item.key_at, fmt::format("{} has another value in line {}", key, first->second));
+        report(item.key_position, fmt::format("{} has another value in line {}", key, first->second));
       }
       values[key] = std::move(*value);
       record(fmt::format("{}.{}", section.key, key), item);
@@ -167,7 +167,7 @@ class Reader {
   void note_unknown(const DocumentNode& item, const std::string& section,
                     const std::vector<std::string>& keys) {
     Problem note = {.what = fmt::format("'{}' is not a key of {}", shorten(item.key), section),
-                    .where = where(item.key_at),
+                    .where = where(item.key_position),
                     .hint = hint_for(item.key, keys, report_.misspelt)};
     (note.hint.empty() ? config_.notes : report_.misspelt).push_back(std::move(note));
   }

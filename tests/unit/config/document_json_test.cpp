@@ -29,17 +29,17 @@ TEST_CASE("document_json: values, their places and those of their keys", "[confi
 })",
                                        "c");
   REQUIRE(root.items.size() == 4);
-  CHECK(root.items[0].key_at == Position{2, 3});
-  CHECK(root.items[0].at == Position{2, 8});
+  CHECK(root.items[0].key_position == Position{2, 3});
+  CHECK(root.items[0].position == Position{2, 8});
   CHECK(root.items[0].value == true);
   CHECK(root.items[1].key == "b\"");
-  CHECK(root.items[1].key_at == Position{2, 14});
-  CHECK(root.items[1].at == Position{2, 21});
+  CHECK(root.items[1].key_position == Position{2, 14});
+  CHECK(root.items[1].position == Position{2, 21});
   CHECK(root.items[1].value == "x\\");
   CHECK(root.items[1].quoted);
-  CHECK(root.items[2].at == Position{3, 8});
-  CHECK(root.items[2].items.at(0).at == Position{3, 10});
-  CHECK(root.items[2].items.at(1).at == Position{3, 13});
+  CHECK(root.items[2].position == Position{3, 8});
+  CHECK(root.items[2].items.at(0).position == Position{3, 10});
+  CHECK(root.items[2].items.at(1).position == Position{3, 13});
   CHECK(root.items[2].items.at(1).value == -2500.0);
   CHECK(root.items[3].items.at(0).is_null());
 }

@@ -32,12 +32,12 @@ TEST_CASE("document_yaml: scalars keep their text and position", "[config]") {
   CHECK(a.value == false);
   CHECK(a.text == "NO");
   CHECK_FALSE(a.quoted);
-  CHECK(a.at == Position{1, 4});
-  CHECK(a.key_at == Position{1, 1});
+  CHECK(a.position == Position{1, 4});
+  CHECK(a.key_position == Position{1, 1});
   const DocumentNode& one = root.items[1].items.at(0);
   CHECK(one.value == "1");
   CHECK(one.quoted);
-  CHECK(one.at == Position{3, 3});
+  CHECK(one.position == Position{3, 3});
 }
 
 TEST_CASE("document_yaml: aliases and merged mappings are resolved", "[config]") {

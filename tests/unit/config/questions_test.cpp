@@ -16,7 +16,7 @@ using acc::launcher::questions;
 namespace {
 
 acc::launcher::ConfigKind kind_of(const Question& question) {
-  return question.of.value_or(acc::launcher::ConfigKind::cluster);
+  return question.file_kind.value_or(acc::launcher::ConfigKind::cluster);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ TEST_CASE("questions: every key that is written is one of the schema's", "[confi
     const acc::launcher::SettingSpec* spec =
         acc::launcher::find_file_key(question.key.substr(0, dot), kind_of(question));
     REQUIRE(spec != nullptr);
-    if (!question.of)
+    if (!question.file_kind)
       CHECK(acc::launcher::find_file_key(question.key.substr(0, dot), acc::launcher::ConfigKind::sagemaker) ==
             spec);
     CHECK((spec->type == acc::launcher::ValueType::section) == (dot != std::string_view::npos));
@@ -80,7 +80,7 @@ TEST_CASE("questions: answers tell the type of training they add up to", "[confi
   answers.values["distributed_type"] = "MULTI_CPU";
   CHECK(answers.is_multi());
   CHECK_FALSE(answers.is_multi_accelerator());
-  answers.given["x"] = 3;
+  answers.by_question["x"] = 3;
   CHECK(answers.number("x") == 3);
   CHECK(answers.number("y") == 0);
   CHECK(answers.is("x", 3));

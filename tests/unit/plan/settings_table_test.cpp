@@ -275,7 +275,7 @@ TEST_CASE("table: what a question writes is of the row's type, and among its wor
     const std::size_t dot = question.key.find('.');
     const SettingSpec* spec =
         dot == std::string_view::npos
-            ? acc::launcher::find_file_key(question.key, question.of.value_or(ConfigKind::cluster))
+            ? acc::launcher::find_file_key(question.key, question.file_kind.value_or(ConfigKind::cluster))
             : acc::launcher::find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
     REQUIRE(spec != nullptr);
     const bool offers_numbers = std::ranges::all_of(
