@@ -31,7 +31,7 @@ class MetadataReader {
  public:
   DcpMetadata read(std::string_view pickle) {
     const PickleValue& metadata = reader_.read(pickle);
-    read_places(member(metadata, "storage_data"));
+    read_storages(member(metadata, "storage_data"));
     read_paths(member(metadata, "planner_data"));
     DcpMetadata result;
     for (const auto& [key, item] : dict(member(metadata, "state_dict_metadata"))) {
@@ -39,7 +39,7 @@ class MetadataReader {
       if (item->text.ends_with(".TensorStorageMetadata")) {
         result.tensors[name] = read_tensor(name, *item);
       } else if (item->text.ends_with(".BytesStorageMetadata")) {
-        result.objects[name] = {.path = path_of(name), .place = place_of(name, {})};
+        result.objects[name] = {.path = path_of(name), .storage = storage_of(name, {})};
       } else {
         refuse(fmt::format("'{}' is neither a tensor nor bytes", name));
       }
@@ -85,20 +85,20 @@ class MetadataReader {
     return result;
   }
 
-  void read_places(const PickleValue& storage) {
+  void read_storages(const PickleValue& storage) {
     for (const auto& [index, info] : dict(storage)) {
       // Tensors alone have offsets.
       const PickleValue* offset = find(*index, "offset");
-      const DcpPlace place{.file = text(member(*info, "relative_path")),
-                           .begin = number(member(*info, "offset")),
-                           .length = number(member(*info, "length"))};
+      const DcpStorageInfo location{.file = text(member(*info, "relative_path")),
+                                    .begin = number(member(*info, "offset")),
+                                    .length = number(member(*info, "length"))};
       // Must be a file name, not a path out of the folder.
-      if (place.file.find('/') != std::string::npos) refuse("it names a file elsewhere");
+      if (location.file.find('/') != std::string::npos) refuse("it names a file elsewhere");
       const PickleValue* transforms = find(*info, "transform_descriptors");
       if (transforms != nullptr && transforms->type != Type::none)
         refuse("it holds compressed values, which acc cannot read");
       const Sizes at = offset == nullptr || offset->type == Type::none ? Sizes() : sizes(*offset);
-      places_[{text(member(*index, "fqn")), at}] = place;
+      storages_[{text(member(*index, "fqn")), at}] = location;
     }
   }
 
@@ -121,10 +121,10 @@ class MetadataReader {
     return path == paths_.end() ? DcpPath{name} : path->second;
   }
 
-  const DcpPlace& place_of(const std::string& name, const Sizes& offsets) const {
-    const auto place = places_.find({name, offsets});
-    if (place == places_.end()) refuse(fmt::format("a part of '{}' is in no file", name));
-    return place->second;
+  const DcpStorageInfo& storage_of(const std::string& name, const Sizes& offsets) const {
+    const auto storage = storages_.find({name, offsets});
+    if (storage == storages_.end()) refuse(fmt::format("a part of '{}' is in no file", name));
+    return storage->second;
   }
 
   DcpTensor read_tensor(const std::string& name, const PickleValue& from) const {
@@ -139,7 +139,7 @@ class MetadataReader {
     tensor.dtype = dtype;
     for (const PickleValue* chunk : member(from, "chunks").items) {
       const DcpBox box{.offsets = sizes(member(*chunk, "offsets")), .sizes = sizes(member(*chunk, "sizes"))};
-      tensor.chunks.push_back({.box = box, .place = place_of(name, box.offsets)});
+      tensor.chunks.push_back({.box = box, .storage = storage_of(name, box.offsets)});
     }
     check(name, tensor);
     return tensor;
@@ -148,18 +148,18 @@ class MetadataReader {
   // Every number is checked before any is used.
   static void check(const std::string& name, const DcpTensor& tensor) {
     dcp_elements(tensor.shape);
-    for (const auto& [box, place] : tensor.chunks) {
+    for (const auto& [box, storage] : tensor.chunks) {
       bool fits = box.offsets.size() == tensor.shape.size() && box.sizes.size() == tensor.shape.size();
       for (std::size_t i = 0; fits && i < box.sizes.size(); ++i)
         fits = box.offsets[i] <= tensor.shape[i] && box.sizes[i] <= tensor.shape[i] - box.offsets[i];
       if (!fits) refuse(fmt::format("a part of '{}' lies outside of it", name));
-      if (dcp_elements(box.sizes) > place.length / tensor.dtype->bytes)
+      if (dcp_elements(box.sizes) > storage.length / tensor.dtype->bytes)
         refuse(fmt::format("a part of '{}' is larger than its place", name));
     }
   }
 
   PickleReader reader_ = PickleReader::of_any_class();
-  std::map<std::pair<std::string, Sizes>, DcpPlace> places_ = {};
+  std::map<std::pair<std::string, Sizes>, DcpStorageInfo> storages_ = {};
   std::map<std::string, DcpPath> paths_ = {};
 };
 
@@ -173,7 +173,7 @@ class MetadataWriter {
     put("planner_data");
     put_paths(metadata);
     put("storage_data");
-    put_places(metadata);
+    put_storages(metadata);
     put("storage_meta");
     out_.none();
     put("version");
@@ -300,19 +300,19 @@ class MetadataWriter {
     out_.tuple_of_marked();
   }
 
-  void put_places(const DcpMetadata& metadata) {
+  void put_storages(const DcpMetadata& metadata) {
     begin_dict();
     for (const auto& [name, tensor] : metadata.tensors) {
       for (std::size_t i = 0; i < tensor.chunks.size(); ++i)
-        put_place(name, {{tensor.chunks[i].box.offsets, i}}, tensor.chunks[i].place);
+        put_storage(name, {{tensor.chunks[i].box.offsets, i}}, tensor.chunks[i].storage);
     }
-    for (const auto& [name, object] : metadata.objects) put_place(name, {}, object.place);
+    for (const auto& [name, object] : metadata.objects) put_storage(name, {}, object.storage);
     out_.fill_dict();
   }
 
   // `chunk` is the offsets and the index of a chunk.
-  void put_place(const std::string& name, const std::optional<std::pair<Sizes, std::size_t>>& chunk,
-                 const DcpPlace& place) {
+  void put_storage(const std::string& name, const std::optional<std::pair<Sizes, std::size_t>>& chunk,
+                   const DcpStorageInfo& storage) {
     begin_object(kMetadataModule, "MetadataIndex");
     put("fqn");
     put(name);
@@ -325,11 +325,11 @@ class MetadataWriter {
     end_object();
     begin_object(kStorageModule, "_StorageInfo");
     put("relative_path");
-    put(place.file);
+    put(storage.file);
     put("offset");
-    out_.integer(static_cast<std::int64_t>(place.begin));
+    out_.integer(static_cast<std::int64_t>(storage.begin));
     put("length");
-    out_.integer(static_cast<std::int64_t>(place.length));
+    out_.integer(static_cast<std::int64_t>(storage.length));
     end_object();
   }
 

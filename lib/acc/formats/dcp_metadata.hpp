@@ -23,12 +23,12 @@ using DcpPath = std::vector<std::variant<std::string, std::int64_t>>;
 std::string dcp_name(const DcpPath& path);
 
 /// Where a value is stored: a file of torch.save within a file of the checkpoint's folder.
-struct DcpPlace {
+struct DcpStorageInfo {
   std::string file = {};
   std::uint64_t begin = 0;
   std::uint64_t length = 0;
 
-  bool operator==(const DcpPlace&) const = default;
+  bool operator==(const DcpStorageInfo&) const = default;
 };
 
 /// A box of a tensor's elements: from `offsets`, `sizes` elements in each dimension.
@@ -39,10 +39,10 @@ struct DcpBox {
   bool operator==(const DcpBox&) const = default;
 };
 
-/// A part of a tensor, and its place.
+/// A part of a tensor, and where it is stored.
 struct DcpChunk {
   DcpBox box = {};
-  DcpPlace place = {};
+  DcpStorageInfo storage = {};
 
   bool operator==(const DcpChunk&) const = default;
 };
@@ -60,7 +60,7 @@ struct DcpTensor {
 /// Any other value in a sharded checkpoint.
 struct DcpObject {
   DcpPath path = {};
-  DcpPlace place = {};
+  DcpStorageInfo storage = {};
 
   bool operator==(const DcpObject&) const = default;
 };
@@ -77,7 +77,7 @@ struct DcpMetadata {
 std::uint64_t dcp_elements(const std::vector<std::int64_t>& sizes);
 
 /// Reads the pickle of a `.metadata` file, or of a part of it. Executes nothing in it. Throws Error{config}
-/// if it is something else or damaged, a part of a tensor lies outside of it, a place is outside of the
+/// if it is something else or damaged, a part of a tensor lies outside of it, its storage is outside of the
 /// folder, or a value is compressed or of a type that acc does not support.
 DcpMetadata parse_dcp_metadata(std::string_view pickle);
 

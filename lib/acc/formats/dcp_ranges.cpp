@@ -36,12 +36,12 @@ class RangeDivision {
   }
 
  private:
-  // The elements [begin, end), counted from element `first` of the tensor, of the slice at the indices `at`.
-  void add(std::vector<std::int64_t> at, std::uint64_t begin, std::uint64_t end, std::uint64_t first) {
+  // The elements [begin, end), counted from element `first` of the tensor, of the slice at `indices`.
+  void add(std::vector<std::int64_t> indices, std::uint64_t begin, std::uint64_t end, std::uint64_t first) {
     if (begin >= end) return;
-    const std::uint64_t stride = strides_[at.size()];
+    const std::uint64_t stride = strides_[indices.size()];
     const auto add_part = [&](std::uint64_t row, std::uint64_t from, std::uint64_t to) {
-      std::vector<std::int64_t> deeper = at;
+      std::vector<std::int64_t> deeper = indices;
       deeper.push_back(static_cast<std::int64_t>(row));
       add(std::move(deeper), from, to, first + row * stride);
     };
@@ -51,18 +51,19 @@ class RangeDivision {
       if (row == last) return add_part(row, begin % stride, end % stride);
       add_part(row++, begin % stride, stride);
     }
-    if (row < last) add_rows(at, row, last - row, first + row * stride);
+    if (row < last) add_rows(indices, row, last - row, first + row * stride);
     if (end % stride != 0) add_part(last, 0, end % stride);
   }
 
-  void add_rows(const std::vector<std::int64_t>& at, std::uint64_t row, std::uint64_t rows,
+  void add_rows(const std::vector<std::int64_t>& indices, std::uint64_t row, std::uint64_t rows,
                 std::uint64_t begin) {
-    DcpRangeBox box{.box = {.offsets = at, .sizes = std::vector<std::int64_t>(at.size(), 1)}, .begin = begin};
+    DcpRangeBox box{.box = {.offsets = indices, .sizes = std::vector<std::int64_t>(indices.size(), 1)},
+                    .begin = begin};
     box.box.offsets.push_back(static_cast<std::int64_t>(row));
     box.box.sizes.push_back(static_cast<std::int64_t>(rows));
     box.box.offsets.resize(shape_.size(), 0);
-    box.box.sizes.insert(box.box.sizes.end(), shape_.begin() + static_cast<std::ptrdiff_t>(at.size()) + 1,
-                         shape_.end());
+    box.box.sizes.insert(box.box.sizes.end(),
+                         shape_.begin() + static_cast<std::ptrdiff_t>(indices.size()) + 1, shape_.end());
     boxes_.push_back(std::move(box));
   }
 
@@ -120,19 +121,20 @@ std::uint64_t dcp_index(const std::vector<std::int64_t>& shape, const std::vecto
 void read_dcp_range(const std::filesystem::path& folder, const DcpTensor& tensor, std::uint64_t begin,
                     std::uint64_t end, char* to) {
   const Strides strides = strides_of(tensor.shape);
-  for (const auto& [box, place] : tensor.chunks) {
+  for (const auto& [box, storage] : tensor.chunks) {
     if (dcp_elements(box.sizes) == 0) continue;
     // The elements of the box are between its first and its last corner.
     const std::uint64_t first = dcp_index(tensor.shape, box.offsets);
     std::vector<std::int64_t> corner = box.offsets;
     for (std::size_t i = 0; i < corner.size(); ++i) corner[i] += box.sizes[i] - 1;
     if (first >= end || dcp_index(tensor.shape, corner) < begin) continue;
-    const std::filesystem::path path = folder / place.file;
+    const std::filesystem::path path = folder / storage.file;
     const MappedFile mapped(path);
     const std::string_view bytes(mapped.data(), mapped.size());
     try {
-      if (place.begin > bytes.size() || place.length > bytes.size() - place.begin) refuse("is truncated");
-      const TorchFile file(bytes.substr(place.begin, place.length));
+      if (storage.begin > bytes.size() || storage.length > bytes.size() - storage.begin)
+        refuse("is truncated");
+      const TorchFile file(bytes.substr(storage.begin, storage.length));
       const auto part = file.tensor(file.root());
       if (!part || part->sizes != box.sizes || part->dtype != tensor.dtype)
         refuse(fmt::format("is damaged: a part of '{}' is another tensor", dcp_name(tensor.path)));

@@ -92,11 +92,11 @@ TorchFile::TorchFile(std::string_view bytes) {
 }
 
 const std::string_view* TorchFile::find(std::string_view name) const {
-  const auto found = entries_.find(std::string(prefix_) + std::string(name));
-  if (found == entries_.end()) return nullptr;
-  if (found->second.data() == nullptr)
-    refuse("holds the compressed or encrypted file '" + std::string(found->first.substr(0, 100)) + "'");
-  return &found->second;
+  const auto entry = entries_.find(std::string(prefix_) + std::string(name));
+  if (entry == entries_.end()) return nullptr;
+  if (entry->second.data() == nullptr)
+    refuse("holds the compressed or encrypted file '" + std::string(entry->first.substr(0, 100)) + "'");
+  return &entry->second;
 }
 
 std::optional<StoredTensor> TorchFile::tensor(const PickleValue& value) const {
@@ -107,32 +107,32 @@ std::optional<StoredTensor> TorchFile::tensor(const PickleValue& value) const {
 
 StoredTensor TorchFile::rebuild(const std::string& function, const PickleValue* arguments, int depth) const {
   if (arguments == nullptr || arguments->items.empty() || depth > kMaxDepth) refuse_tensor();
-  const auto& given = arguments->items;
-  if (function == "torch._utils._rebuild_tensor_v2" && given.size() >= 6)
-    return view(given, nullptr, given.size() > 6 ? given[6] : nullptr);
-  if (function == "torch._utils._rebuild_tensor_v3" && given.size() >= 7)
-    return view(given, dtype_of(given[6]->text), given.size() > 7 ? given[7] : nullptr);
-  if (function.starts_with("torch._utils._rebuild_parameter") && given[0]->type == Type::object)
-    return rebuild(given[0]->text, given[0]->arguments, depth + 1);
+  const auto& items = arguments->items;
+  if (function == "torch._utils._rebuild_tensor_v2" && items.size() >= 6)
+    return view(items, nullptr, items.size() > 6 ? items[6] : nullptr);
+  if (function == "torch._utils._rebuild_tensor_v3" && items.size() >= 7)
+    return view(items, dtype_of(items[6]->text), items.size() > 7 ? items[7] : nullptr);
+  if (function.starts_with("torch._utils._rebuild_parameter") && items[0]->type == Type::object)
+    return rebuild(items[0]->text, items[0]->arguments, depth + 1);
   // A tensor with attributes of its own: (function, class, arguments, state).
-  if (function == "torch._tensor._rebuild_from_type_v2" && given.size() >= 3)
-    return rebuild(given[0]->text, given[2], depth + 1);
+  if (function == "torch._tensor._rebuild_from_type_v2" && items.size() >= 3)
+    return rebuild(items[0]->text, items[2], depth + 1);
   refuse("holds a tensor of a kind that acc does not support (" + function.substr(0, 100) + ")");
 }
 
 // The arguments are storage, offset, sizes, strides, ...
-StoredTensor TorchFile::view(const std::vector<const PickleValue*>& given, const TorchDtype* dtype,
+StoredTensor TorchFile::view(const std::vector<const PickleValue*>& items, const TorchDtype* dtype,
                              const PickleValue* metadata) const {
   if (metadata != nullptr && !metadata->pairs.empty())
     refuse("holds a conjugated or negated view of a tensor");
-  const PickleValue* id = given[0]->type == Type::persistent ? given[0]->arguments : nullptr;
+  const PickleValue* id = items[0]->type == Type::persistent ? items[0]->arguments : nullptr;
   if (id == nullptr || id->items.size() < 5 || id->items[2]->type != Type::text) refuse_tensor();
   const std::string_view* storage = find("data/" + id->items[2]->text);
   if (storage == nullptr) refuse_tensor();
   StoredTensor tensor{.dtype = dtype != nullptr ? dtype : dtype_of(id->items[1]->text),
-                      .sizes = whole_numbers(*given[2]),
-                      .strides = whole_numbers(*given[3])};
-  const std::uint64_t begin = product(whole_number(*given[1]), tensor.dtype->bytes);
+                      .sizes = whole_numbers(*items[2]),
+                      .strides = whole_numbers(*items[3])};
+  const std::uint64_t begin = product(whole_number(*items[1]), tensor.dtype->bytes);
   const std::uint64_t size = product(span_of(tensor.sizes, tensor.strides), tensor.dtype->bytes);
   if (sum(begin, size) > storage->size()) refuse_tensor();
   tensor.bytes = storage->substr(begin, size);

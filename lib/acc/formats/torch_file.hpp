@@ -73,7 +73,7 @@ class TorchFile {
  private:
   const std::string_view* find(std::string_view name) const;
   StoredTensor rebuild(const std::string& function, const PickleValue* arguments, int depth) const;
-  StoredTensor view(const std::vector<const PickleValue*>& given, const TorchDtype* dtype,
+  StoredTensor view(const std::vector<const PickleValue*>& items, const TorchDtype* dtype,
                     const PickleValue* metadata) const;
 
   ZipEntries entries_ = {};

@@ -115,10 +115,10 @@ std::pair<std::string_view, std::string_view> take_entry(std::string_view& direc
 }  // namespace
 
 ZipEntries read_zip(std::string_view archive) {
-  const Directory place = find_directory(archive);
-  std::string_view directory = part(archive, place.begin, place.size);
+  const Directory location = find_directory(archive);
+  std::string_view directory = part(archive, location.begin, location.size);
   ZipEntries entries;
-  for (std::uint64_t i = 0; i < place.count; ++i) entries.insert(take_entry(directory, archive));
+  for (std::uint64_t i = 0; i < location.count; ++i) entries.insert(take_entry(directory, archive));
   return entries;
 }
 

@@ -63,9 +63,9 @@ std::vector<CheckpointFile> read_all(const std::vector<fs::path>& paths) {
 }
 
 std::vector<CheckpointFile> read_indexed(const fs::path& index) {
-  const auto wanted = read_index(index);
+  const auto index_entries = read_index(index);
   std::set<std::string> names;
-  for (const auto& [tensor, file] : wanted) names.insert(file);
+  for (const auto& [tensor, file] : index_entries) names.insert(file);
   std::vector<fs::path> paths;
   for (const std::string& name : names) {
     paths.push_back(index.parent_path() / name);
@@ -73,12 +73,12 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
       refuse_file(index, fmt::format("the file {} is missing", name), "download it again");
   }
   std::vector<CheckpointFile> files = read_all(paths);
-  std::set<std::pair<std::string, std::string>> there;
+  std::set<std::pair<std::string, std::string>> present;
   for (const CheckpointFile& file : files)
     for (const TensorInfo& tensor : file.header.tensors)
-      there.emplace(tensor.name, file.path.filename().string());
-  for (const auto& item : wanted)
-    if (!there.contains(item))
+      present.emplace(tensor.name, file.path.filename().string());
+  for (const auto& item : index_entries)
+    if (!present.contains(item))
       refuse_file(index, fmt::format("the tensor '{}' is not in {}", item.first, item.second));
   return files;
 }

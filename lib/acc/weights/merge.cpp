@@ -121,12 +121,12 @@ void write_merged(const std::vector<CheckpointFile>& from, const std::vector<Mer
                   const fs::path& folder, const ReplacementCheck& source) {
   Descriptor in;
   std::size_t opened = from.size();
-  const ReadTensor read = [&](const MergedFile::Source& place, const TensorInfo& tensor,
+  const ReadTensor read = [&](const MergedFile::Source& origin, const TensorInfo& tensor,
                               const WriteBytes& write) {
-    const fs::path& path = from[place.file].path;
-    if (place.file != opened) in = open_to_read(path);
-    opened = place.file;
-    copy_bytes(in, place.offset, tensor.end - tensor.begin, path, write);
+    const fs::path& path = from[origin.file].path;
+    if (origin.file != opened) in = open_to_read(path);
+    opened = origin.file;
+    copy_bytes(in, origin.offset, tensor.end - tensor.begin, path, write);
   };
   write_files(files, folder, read, source);
 }

@@ -63,12 +63,12 @@ class Family {
   // Two of them can be multiplied.
   std::int64_t size(const char* key, std::int64_t max = std::numeric_limits<std::int32_t>::max()) const {
     if (!has(key)) refuse(fmt::format("has no {}", key));
-    const Json& found = config_.at(key);
-    const bool fits = found.is_number_integer() && found >= 1 && found <= max;
+    const Json& number = config_.at(key);
+    const bool fits = number.is_number_integer() && number >= 1 && number <= max;
     if (!fits)
       refuse(fmt::format("'{}' is {}, not a whole number from 1 to {}", key,
-                         found.dump(-1, ' ', false, kReplace), max));
-    return found.get<std::int64_t>();
+                         number.dump(-1, ' ', false, kReplace), max));
+    return number.get<std::int64_t>();
   }
   std::int64_t size_or(const char* key, std::int64_t default_value) const {
     return has(key) ? size(key) : default_value;

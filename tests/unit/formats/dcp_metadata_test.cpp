@@ -33,7 +33,7 @@ DcpMetadata sample() {
                                                        .dtype = dtype("bfloat16"),
                                                        .chunks = {{{}, {"__0_0.distcp", 2000, 1577}}}};
   metadata.objects["optimizer.param_groups.0.lr"] = {
-      .path = {"optimizer", "param_groups", std::int64_t{0}, "lr"}, .place = {"__0_0.distcp", 4000, 1261}};
+      .path = {"optimizer", "param_groups", std::int64_t{0}, "lr"}, .storage = {"__0_0.distcp", 4000, 1261}};
   return metadata;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("dcp metadata: Python's is read, and written so that it says the same"
   CHECK(columns.shape == std::vector<std::int64_t>{3, 4});
   REQUIRE(columns.chunks.size() == 2);
   CHECK(columns.chunks[1].box == acc::DcpBox{{0, 2}, {3, 2}});
-  CHECK(columns.chunks[1].place.file == "__1_0.distcp");
+  CHECK(columns.chunks[1].storage.file == "__1_0.distcp");
   CHECK(acc::parse_dcp_metadata(acc::format_dcp_metadata(read)) == read);
 }
 
@@ -78,10 +78,10 @@ TEST_CASE("dcp metadata: what cannot be true is an error", "[formats]") {
           matrix(metadata).chunks[1].box.offsets = {3, 0};
         }).ends_with("a part of 'optimizer.state.0.weight.exp_avg' lies outside of it"));
   CHECK(error_after([](DcpMetadata& metadata) {
-          matrix(metadata).chunks[1].place.file = "../x";
+          matrix(metadata).chunks[1].storage.file = "../x";
         }).ends_with("it names a file elsewhere"));
   CHECK(error_after([](DcpMetadata& metadata) {
-          for (acc::DcpChunk& chunk : matrix(metadata).chunks) chunk.place.length = 8;
+          for (acc::DcpChunk& chunk : matrix(metadata).chunks) chunk.storage.length = 8;
         }).ends_with("a part of 'optimizer.state.0.weight.exp_avg' is larger than its place"));
   CHECK(error_after([](DcpMetadata& metadata) {
           matrix(metadata).shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};

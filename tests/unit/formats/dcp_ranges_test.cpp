@@ -92,10 +92,10 @@ TEST_CASE("dcp ranges: a truncated file, and one with another tensor, are named"
     });
   };
   CHECK(error() == "no error");
-  const std::string file = (folder.path() / tensor.chunks[0].place.file).string();
-  std::swap(tensor.chunks[0].place, tensor.chunks[1].place);
+  const std::string file = (folder.path() / tensor.chunks[0].storage.file).string();
+  std::swap(tensor.chunks[0].storage, tensor.chunks[1].storage);
   CHECK(error().ends_with(": is damaged: a part of 'model.rows.weight' is another tensor"));
-  std::swap(tensor.chunks[0].place, tensor.chunks[1].place);
+  std::swap(tensor.chunks[0].storage, tensor.chunks[1].storage);
   fs::resize_file(file, 100);
   CHECK(error() == file + ": is truncated");
 }

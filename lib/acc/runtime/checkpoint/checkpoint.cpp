@@ -109,14 +109,14 @@ const PtValue& field(const PtValue& state, const char* name, const fs::path& fil
 // When n processes saved and m load, each loads the gradients of every m-th saved process, scaled by m / n:
 // the mean over all processes stays the same.
 void plan_gradients(const fs::path& folder, const CheckpointContent& content, int process, Loads& loads) {
-  fs::path known = folder / detail::gradients_file(process);
-  if (!fs::exists(known)) known = folder / detail::gradients_file(0);
-  if (!fs::exists(known)) return;
+  fs::path file = folder / detail::gradients_file(process);
+  if (!fs::exists(file)) file = folder / detail::gradients_file(0);
+  if (!fs::exists(file)) return;
   const int saved =
-      static_cast<int>(field(read_pt_file(known), detail::kNumProcesses, known).number().value_or(0));
+      static_cast<int>(field(read_pt_file(file), detail::kNumProcesses, file).number().value_or(0));
   if (saved < 1)
     throw Error(
-        {.kind = ErrorKind::config, .what = "has an invalid number of processes", .where = known.string()});
+        {.kind = ErrorKind::config, .what = "has an invalid number of processes", .where = file.string()});
   std::vector<PtValue> parts;
   for (int part = process; part < saved; part += content.num_processes) {
     const fs::path file = folder / detail::gradients_file(part);
@@ -133,7 +133,7 @@ struct CheckpointLoads {
   PtValue random_states = {};
   fs::path random_file = {};
   // Whether the random states are those of this process.
-  bool own = false;
+  bool own_random_states = false;
 };
 
 CheckpointLoads plan_loads(const fs::path& folder, const CheckpointContent& content, int process,
@@ -157,8 +157,8 @@ CheckpointLoads plan_loads(const fs::path& folder, const CheckpointContent& cont
   plan_registered(complete, content.registered, planned.loads);
   plan_buckets(complete, content.gradient_buckets, planned.loads);
   plan_gradients(complete, content, process, planned.loads);
-  planned.own = fs::exists(complete / detail::random_states_file(process));
-  planned.random_file = complete / detail::random_states_file(planned.own ? process : 0);
+  planned.own_random_states = fs::exists(complete / detail::random_states_file(process));
+  planned.random_file = complete / detail::random_states_file(planned.own_random_states ? process : 0);
   if (fs::exists(planned.random_file)) planned.random_states = read_pt_file(planned.random_file);
   return planned;
 }
@@ -182,7 +182,7 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
 
   for (const auto& load : planned.loads) load();
   const PtValue& states = planned.random_states;
-  if (planned.own) return detail::load_random_states(states, planned.random_file.string());
+  if (planned.own_random_states) return detail::load_random_states(states, planned.random_file.string());
   const PtValue* step = states.find("step");
   return step != nullptr && step->number() ? std::optional(static_cast<std::int64_t>(*step->number()))
                                            : std::nullopt;

@@ -81,13 +81,13 @@ fs::path numbered_checkpoint(const fs::path& folder, std::int64_t number) {
 }
 
 fs::path folder_to_save(const fs::path& folder, std::int64_t number) {
-  const fs::path place = numbered_checkpoint(folder, number);
-  if (fs::exists(place)) {
+  const fs::path target = numbered_checkpoint(folder, number);
+  if (fs::exists(target)) {
     throw Error({.what = "already exists",
-                 .where = place.string(),
+                 .where = target.string(),
                  .hint = "load_state() continues after it; a new training needs another project_dir"});
   }
-  return place;
+  return target;
 }
 
 std::int64_t next_number(const fs::path& folder) {
@@ -114,14 +114,14 @@ void remove_leftovers(const fs::path& folder) {
 }  // namespace detail
 
 std::vector<NumberedCheckpoint> list_checkpoints(const fs::path& folder, std::string_view prefix) {
-  std::vector<NumberedCheckpoint> found;
-  if (!fs::is_directory(folder)) return found;
+  std::vector<NumberedCheckpoint> checkpoints;
+  if (!fs::is_directory(folder)) return checkpoints;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto number = number_of(entry.path().filename().string(), prefix);
-    if (number && entry.is_directory()) found.push_back({*number, entry.path()});
+    if (number && entry.is_directory()) checkpoints.push_back({*number, entry.path()});
   }
-  std::ranges::sort(found, {}, &NumberedCheckpoint::number);
-  return found;
+  std::ranges::sort(checkpoints, {}, &NumberedCheckpoint::number);
+  return checkpoints;
 }
 
 fs::path newest_checkpoint(const fs::path& folder) {

@@ -55,9 +55,9 @@ std::uint64_t end_of(const TensorRange& range) {
 }
 
 const TorchDtype& dtype_of(const TensorRange& range) {
-  const auto found = std::ranges::find(detail::kScalarTypes, range.elements.scalar_type());
-  if (found != detail::kScalarTypes.end())
-    return kTorchDtypes.at(static_cast<std::size_t>(found - detail::kScalarTypes.begin()));
+  const auto match = std::ranges::find(detail::kScalarTypes, range.elements.scalar_type());
+  if (match != detail::kScalarTypes.end())
+    return kTorchDtypes.at(static_cast<std::size_t>(match - detail::kScalarTypes.begin()));
   throw Error({.what = fmt::format("{} cannot be saved", c10::toString(range.elements.scalar_type())),
                .where = fmt::format("tensor '{}'", dcp_name(path_of(range)))});
 }
@@ -76,7 +76,7 @@ void require_same(const std::string& name, const DcpTensor& one, const DcpTensor
       {.what = "has different shapes or types in its ranges", .where = fmt::format("tensor '{}'", name)});
 }
 
-// The values of one process, and their places in its file.
+// The values of one process, and where its file has them.
 class ShardFile {
  public:
   explicit ShardFile(int process) : name_(shard_file(process)) {}
@@ -93,7 +93,7 @@ class ShardFile {
       const auto first = static_cast<std::int64_t>(begin) - range.begin;
       const auto count = static_cast<std::int64_t>(dcp_elements(box.sizes));
       tensor.chunks.push_back(
-          {.box = box, .place = append(elements.narrow(0, first, count).view(box.sizes), name)});
+          {.box = box, .storage = append(elements.narrow(0, first, count).view(box.sizes), name)});
     }
   }
 
@@ -113,7 +113,7 @@ class ShardFile {
       const auto& list = *value.get_if<PtList>();
       for (std::size_t i = 0; i < list.size(); ++i) add(longer(path, static_cast<std::int64_t>(i)), list[i]);
     } else {
-      metadata_.objects[name] = {.path = path, .place = append(value, name)};
+      metadata_.objects[name] = {.path = path, .storage = append(value, name)};
     }
   }
 
@@ -129,12 +129,12 @@ class ShardFile {
     return path;
   }
 
-  DcpPlace append(const PtValue& value, const std::string& where) {
+  DcpStorageInfo append(const PtValue& value, const std::string& where) {
     const detail::PtArchive& archive = archives_.emplace_back(value, where);
     if (size_ % kAlignment != 0) append_bytes({kZeros.data(), kAlignment - size_ % kAlignment});
-    const DcpPlace place{.file = name_, .begin = size_, .length = archive.size()};
+    const DcpStorageInfo storage{.file = name_, .begin = size_, .length = archive.size()};
     for (const std::string_view part : archive.parts()) append_bytes(part);
-    return place;
+    return storage;
   }
   void append_bytes(std::string_view bytes) {
     parts_.push_back(bytes);
@@ -163,55 +163,55 @@ bool is_covered_once(const DcpTensor& tensor) {
 }
 
 DcpMetadata merge(const std::vector<std::string>& pickles) {
-  DcpMetadata all;
+  DcpMetadata merged;
   for (const std::string& pickle : pickles) {
-    DcpMetadata own = parse_dcp_metadata(pickle);
-    all.objects.merge(own.objects);
-    for (auto& [name, tensor] : own.tensors) {
-      const auto [known, added] = all.tensors.try_emplace(name, tensor);
+    DcpMetadata part = parse_dcp_metadata(pickle);
+    merged.objects.merge(part.objects);
+    for (auto& [name, tensor] : part.tensors) {
+      const auto [entry, added] = merged.tensors.try_emplace(name, tensor);
       if (added) continue;
-      require_same(name, known->second, tensor);
-      std::ranges::move(tensor.chunks, std::back_inserter(known->second.chunks));
+      require_same(name, entry->second, tensor);
+      std::ranges::move(tensor.chunks, std::back_inserter(entry->second.chunks));
     }
   }
-  for (const auto& [name, tensor] : all.tensors) {
+  for (const auto& [name, tensor] : merged.tensors) {
     if (is_covered_once(tensor)) continue;
     throw Error({.what = "the ranges of all processes do not cover it once",
                  .where = fmt::format("tensor '{}'", name)});
   }
-  return all;
+  return merged;
 }
 
 // A file that another machine wrote to a disk of its own would be missing.
 void require_files(const fs::path& folder, const DcpMetadata& metadata) {
   for (const auto& [name, tensor] : metadata.tensors) {
     for (const DcpChunk& chunk : tensor.chunks) {
-      if (fs::exists(folder / chunk.place.file)) continue;
+      if (fs::exists(folder / chunk.storage.file)) continue;
       throw Error({.kind = ErrorKind::system,
-                   .what = fmt::format("{} is missing, which another process wrote", chunk.place.file),
+                   .what = fmt::format("{} is missing, which another process wrote", chunk.storage.file),
                    .where = folder.string(),
                    .hint = "save to a folder that all machines share"});
     }
   }
 }
 
-// Puts a value to its place in nested dicts and lists, which grow.
-void insert(PtValue& into, std::span<const DcpPath::value_type> path, PtValue value) {
+// Inserts a value at its path in nested dicts and lists, which grow.
+void insert(PtValue& node, std::span<const DcpPath::value_type> path, PtValue value) {
   if (path.empty()) {
-    into = std::move(value);
+    node = std::move(value);
   } else if (const auto* index = std::get_if<std::int64_t>(&path.front())) {
-    if (into.get_if<PtList>() == nullptr) into = PtList();
-    auto& list = std::get<PtList>(into.content);
-    const auto place = static_cast<std::size_t>(*index);
-    if (place >= list.size()) list.resize(place + 1);
-    insert(list[place], path.subspan(1), std::move(value));
+    if (node.get_if<PtList>() == nullptr) node = PtList();
+    auto& list = std::get<PtList>(node.content);
+    const auto position = static_cast<std::size_t>(*index);
+    if (position >= list.size()) list.resize(position + 1);
+    insert(list[position], path.subspan(1), std::move(value));
   } else {
-    if (into.get_if<PtDict>() == nullptr) into = PtDict();
-    auto& dict = std::get<PtDict>(into.content);
+    if (node.get_if<PtDict>() == nullptr) node = PtDict();
+    auto& dict = std::get<PtDict>(node.content);
     const auto& key = std::get<std::string>(path.front());
-    const auto known = std::ranges::find_if(
+    const auto match = std::ranges::find_if(
         dict, [&](const PtEntry& entry) { return *entry.key.get_if<std::string>() == key; });
-    PtEntry& entry = known != dict.end() ? *known : dict.emplace_back(PtEntry{.key = key});
+    PtEntry& entry = match != dict.end() ? *match : dict.emplace_back(PtEntry{.key = key});
     insert(entry.value, path.subspan(1), std::move(value));
   }
 }
@@ -256,12 +256,12 @@ void load_sharded_once(const fs::path& folder, const std::vector<TensorRange>& r
   for (const TensorRange& range : ranges) {
     detail::require_inside(range);
     const std::string name = dcp_name(path_of(range));
-    const auto found = metadata.tensors.find(name);
-    if (found == metadata.tensors.end()) {
+    const auto saved = metadata.tensors.find(name);
+    if (saved == metadata.tensors.end()) {
       problems.push_back({fmt::format("has no tensor '{}'", name), folder.string(), ""});
-    } else if (found->second.shape != range.shape) {
+    } else if (saved->second.shape != range.shape) {
       problems.push_back({fmt::format("tensor '{}' is [{}], not [{}]", name,
-                                      fmt::join(found->second.shape, ", "), fmt::join(range.shape, ", ")),
+                                      fmt::join(saved->second.shape, ", "), fmt::join(range.shape, ", ")),
                           folder.string(), ""});
     }
   }
@@ -280,7 +280,7 @@ PtDict read_sharded_objects_once(const fs::path& folder) {
                    .what = fmt::format("'{}' is in a longer list than the checkpoint has values", name),
                    .where = (complete / kDcpMetadataFile).string()});
     }
-    const auto& [file, begin, length] = object.place;
+    const auto& [file, begin, length] = object.storage;
     insert(objects, object.path, detail::read_pt_archive(complete / file, begin, length));
   }
   return std::get<PtDict>(objects.content);

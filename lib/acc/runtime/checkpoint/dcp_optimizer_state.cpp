@@ -33,12 +33,12 @@ std::vector<std::string> state_path(const std::string& parameter, const std::str
 }
 
 // Adds the range of one field of the state of an optimizer's parameter.
-void add_field(const std::string& field, const at::Tensor& value, const ParameterRange& of,
+void add_field(const std::string& field, const at::Tensor& value, const ParameterRange& range,
                std::vector<TensorRange>& ranges) {
-  const std::vector<std::string> path = state_path(of.name, field);
+  const std::vector<std::string> path = state_path(range.name, field);
   if (field != kStep) {
-    ranges.push_back({.path = path, .shape = of.shape, .begin = of.begin, .elements = value.flatten()});
-  } else if (of.begin == 0) {
+    ranges.push_back({.path = path, .shape = range.shape, .begin = range.begin, .elements = value.flatten()});
+  } else if (range.begin == 0) {
     ranges.push_back(whole_range(path, value));
   }
 }
@@ -70,12 +70,12 @@ class ShardedStateReader {
   PtValue read() {
     PtList groups = read_groups();
     PtDict state;
-    std::vector<at::Tensor> own;
+    std::vector<at::Tensor> parameters;
     for (const auto& group : optimizer_.param_groups())
-      own.insert(own.end(), group.params().begin(), group.params().end());
-    for (std::size_t i = 0; i < own.size(); ++i) {
+      parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto& range = parameters_.ranges.at(i);
-      PtDict fields = range ? make_fields(*range, own[i].sizes()) : PtDict();
+      PtDict fields = range ? make_fields(*range, parameters[i].sizes()) : PtDict();
       if (!fields.empty()) state.push_back({static_cast<std::int64_t>(i), std::move(fields)});
     }
     load_sharded(folder_, ranges_);
@@ -85,11 +85,11 @@ class ShardedStateReader {
  private:
   [[noreturn]] void refuse(const std::string& what) const { refuse_file(folder_, what); }
 
-  // The parameter groups, with numbers for this process's parameters in place of the names.
+  // The parameter groups, with numbers for this process's parameters instead of names.
   PtList read_groups() const {
     const PtDict objects = read_sharded_objects(folder_);
-    const PtValue all(objects);
-    const PtValue* optimizer = all.find(kOptimizer);
+    const PtValue content(objects);
+    const PtValue* optimizer = content.find(kOptimizer);
     const PtValue* groups = optimizer != nullptr ? optimizer->find(kGroups) : nullptr;
     const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
     if (list == nullptr) refuse("is not the state of an optimizer: it has no param_groups");
@@ -102,7 +102,7 @@ class ShardedStateReader {
     for (std::size_t i = 0; i < result.size(); ++i) {
       require_names(i, result[i], parameters_.names[i], folder_.string());
       PtList numbers;
-      for (std::size_t left = optimizer_.param_groups()[i].params().size(); left > 0; --left)
+      for (std::size_t remaining = optimizer_.param_groups()[i].params().size(); remaining > 0; --remaining)
         numbers.emplace_back(number++);
       replace_params(result[i], std::move(numbers));
     }
@@ -139,9 +139,9 @@ class ShardedStateReader {
 ShardedState dcp_optimizer_state(const torch::optim::Optimizer& optimizer,
                                  const ShardedParameters& parameters,
                                  const std::vector<double>& initial_rates) {
-  PtValue own = optimizer_state(optimizer);
+  PtValue state = optimizer_state(optimizer);
   ShardedState result;
-  for (const PtEntry& entry : *own.find(kState)->get_if<PtDict>()) {
+  for (const PtEntry& entry : *state.find(kState)->get_if<PtDict>()) {
     const auto number = static_cast<std::size_t>(*entry.key.get_if<std::int64_t>());
     for (const PtEntry& field : *entry.value.get_if<PtDict>()) {
       const auto& range = parameters.ranges.at(number);
@@ -150,7 +150,7 @@ ShardedState dcp_optimizer_state(const torch::optim::Optimizer& optimizer,
         add_field(*field.key.get_if<std::string>(), *value, *range, result.ranges);
     }
   }
-  PtList groups = groups_in(own);
+  PtList groups = groups_in(state);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     replace_params(groups[i], {parameters.names.at(i).begin(), parameters.names.at(i).end()});
     if (i < initial_rates.size())

@@ -125,8 +125,8 @@ void FolderReplacement::abandon() noexcept {
 }
 
 fs::path complete_folder(const fs::path& target) {
-  const fs::path place = resolved_path(target);
-  if (!fs::exists(place) && fs::exists(beside(place, kOld))) return beside(place, kOld);
+  const fs::path resolved = resolved_path(target);
+  if (!fs::exists(resolved) && fs::exists(beside(resolved, kOld))) return beside(resolved, kOld);
   return target;
 }
 
@@ -134,15 +134,15 @@ void remove_folder(const fs::path& folder) {
   fs::path path = absolute_path(folder);
   if (!path.has_filename()) path = path.parent_path();
   // What a link points to belongs to others.
-  const fs::path place = resolved_path(path.parent_path()) / path.filename();
-  const fs::path gone = beside(place, kGone);
+  const fs::path resolved = resolved_path(path.parent_path()) / path.filename();
+  const fs::path discarded = beside(resolved, kGone);
   std::error_code error;
-  fs::remove_all(gone, error);  // left by a process that was killed
-  if (::rename(place.c_str(), gone.c_str()) != 0) {
+  fs::remove_all(discarded, error);  // left by a process that was killed
+  if (::rename(resolved.c_str(), discarded.c_str()) != 0) {
     if (errno == ENOENT) return;
     throw_errno(folder, "cannot be removed", errno);
   }
-  fs::remove_all(gone, error);
+  fs::remove_all(discarded, error);
   if (error) throw_errno(folder, "cannot be removed", error.value());
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 // The fields of parameters, in the order of the optimizer.
 using Fields = nlohmann::ordered_json;
-using Place = std::pair<const Unit*, std::size_t>;  // a piece of a unit
+using PieceKey = std::pair<const Unit*, std::size_t>;  // a piece of a unit
 
 // The index of each tensor of an optimizer, as in its state.
 std::unordered_map<const c10::TensorImpl*, std::int64_t> indices_of(
@@ -91,9 +91,9 @@ Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
 }
 
 // Those of all processes.
-std::map<Place, Fields> agreed_fields(const ShardedOptimizer& optimizer, const PtValue& local) {
-  std::map<Place, Fields> all;
-  if (optimizer.modules().empty()) return all;
+std::map<PieceKey, Fields> agreed_fields(const ShardedOptimizer& optimizer, const PtValue& local) {
+  std::map<PieceKey, Fields> agreed;
+  if (optimizer.modules().empty()) return agreed;
   ProcessGroup& group = optimizer.modules().front()->group();
   for (const std::string& text : gather_texts({fields_here(optimizer, local).dump()}, &group)) {
     const Fields of_process = Fields::parse(text);
@@ -101,16 +101,16 @@ std::map<Place, Fields> agreed_fields(const ShardedOptimizer& optimizer, const P
       const auto& units = optimizer.modules()[m]->units();
       for (std::size_t u = 0; u < units.size(); ++u) {
         for (std::size_t p = 0; p < units[u]->pieces().size(); ++p) {
-          const auto found = of_process.find(fmt::format("{}.{}.{}", m, u, p));
-          if (found != of_process.end()) all.try_emplace({units[u].get(), p}, *found);
+          const auto entry = of_process.find(fmt::format("{}.{}.{}", m, u, p));
+          if (entry != of_process.end()) agreed.try_emplace({units[u].get(), p}, *entry);
         }
       }
     }
   }
-  return all;
+  return agreed;
 }
 
-std::vector<std::string> spread_names(const Unit& unit, const std::map<Place, Fields>& fields) {
+std::vector<std::string> spread_names(const Unit& unit, const std::map<PieceKey, Fields>& fields) {
   std::vector<std::string> names;
   for (std::size_t p = 0; p < unit.pieces().size(); ++p) {
     const auto found = fields.find({&unit, p});
@@ -127,7 +127,7 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
   const at::NoGradGuard no_grad;
   const PtValue local = optimizer_state(optimizer.native());
   const PtValue* states = local.find("state");
-  const std::map<Place, Fields> fields = agreed_fields(optimizer, local);
+  const std::map<PieceKey, Fields> fields = agreed_fields(optimizer, local);
   const std::vector<LocalPart> parts = parts_of(optimizer);
   // The gathered fields of each unit, by name.
   std::map<const Unit*, std::map<std::string, at::Tensor>> gathered;
@@ -156,16 +156,16 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
     PtList numbers;
     for (const auto& [unit, piece, tensor] : optimizer.groups()[g]) {
       PtDict of_parameter;
-      const auto found = unit != nullptr ? fields.find({unit, piece}) : fields.end();
+      const auto entry = unit != nullptr ? fields.find({unit, piece}) : fields.end();
       if (unit == nullptr) {
-        const PtValue* own = states->find(indices.at(tensor.unsafeGetTensorImpl()));
-        if (own != nullptr) of_parameter = *own->get_if<PtDict>();
-      } else if (found != fields.end()) {
-        const Piece& place = unit->pieces()[piece];
-        for (const auto& [name, value] : found->second.items()) {
+        const PtValue* state = states->find(indices.at(tensor.unsafeGetTensorImpl()));
+        if (state != nullptr) of_parameter = *state->get_if<PtDict>();
+      } else if (entry != fields.end()) {
+        const Piece& slice = unit->pieces()[piece];
+        for (const auto& [name, value] : entry->second.items()) {
           if (value.is_null()) {
             const at::Tensor& flat = gathered.at(unit).at(name);
-            of_parameter.push_back({name, flat.narrow(0, place.offset, place.numel).view(place.shape)});
+            of_parameter.push_back({name, flat.narrow(0, slice.offset, slice.numel).view(slice.shape)});
           } else {
             of_parameter.push_back({name, steps_tensor(value.get<double>())});
           }
@@ -199,29 +199,29 @@ class ShardReader {
   }
 
  private:
-  void add(std::string of, const std::string& what) {
-    problems_.push_back({std::move(of) + " " + what, where_, ""});
+  void add(std::string subject, const std::string& what) {
+    problems_.push_back({std::move(subject) + " " + what, where_, ""});
   }
 
-  void note_states(std::size_t group, const PtValue& given) {
-    const PtValue* params = given.find("params");
+  void note_states(std::size_t group, const PtValue& saved) {
+    const PtValue* params = saved.find("params");
     const auto* numbers = params != nullptr ? params->get_if<PtList>() : nullptr;
-    const auto& own = optimizer_.groups()[group];
-    if (numbers == nullptr || numbers->size() != own.size()) {
+    const auto& parameters = optimizer_.groups()[group];
+    if (numbers == nullptr || numbers->size() != parameters.size()) {
       add(fmt::format("parameter group {}", group),
           fmt::format("has {} parameters, the optimizer's has {}", numbers != nullptr ? numbers->size() : 0,
-                      own.size()));
+                      parameters.size()));
       return;
     }
-    for (std::size_t i = 0; i < own.size(); ++i) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto* number = (*numbers)[i].get_if<std::int64_t>();
       const PtValue* state = number != nullptr ? states_->find(*number) : nullptr;
       if (state == nullptr || state->get_if<PtDict>() == nullptr) continue;
-      if (own[i].unit == nullptr) {
-        whole_[own[i].tensor.unsafeGetTensorImpl()] = state;
+      if (parameters[i].unit == nullptr) {
+        whole_[parameters[i].tensor.unsafeGetTensorImpl()] = state;
         continue;
       }
-      const Piece& piece = own[i].unit->pieces()[own[i].piece];
+      const Piece& piece = parameters[i].unit->pieces()[parameters[i].piece];
       for (const PtEntry& entry : *state->get_if<PtDict>()) {
         if (!is_spread(entry) || entry.value.get_if<at::Tensor>()->sizes() == c10::IntArrayRef(piece.shape))
           continue;
@@ -230,7 +230,7 @@ class ShardReader {
                         fmt::join(entry.value.get_if<at::Tensor>()->sizes(), ", "),
                         fmt::join(piece.shape, ", ")));
       }
-      pieces_[{own[i].unit, own[i].piece}] = state;
+      pieces_[{parameters[i].unit, parameters[i].piece}] = state;
     }
   }
 
@@ -270,7 +270,7 @@ class ShardReader {
   const PtValue& full_;
   const std::string& where_;
   const PtValue* states_ = nullptr;
-  std::map<Place, const PtValue*> pieces_ = {};
+  std::map<PieceKey, const PtValue*> pieces_ = {};
   std::map<const c10::TensorImpl*, const PtValue*> whole_ = {};
   std::vector<Problem> problems_ = {};
 };

@@ -34,28 +34,28 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
 }
 
 // A file stores a tied weight once, under one of its names.
-bool tied_to_given(const at::Tensor& tensor, const NamedTensors& wanted, const NamedTensors& given) {
-  return std::ranges::any_of(wanted, [&](const auto& other) {
-    return given.contains(other.first) && same_memory(other.second, tensor);
+bool tied_in_state(const at::Tensor& tensor, const NamedTensors& model, const NamedTensors& state) {
+  return std::ranges::any_of(model, [&](const auto& other) {
+    return state.contains(other.first) && same_memory(other.second, tensor);
   });
 }
 
-std::vector<Problem> problems_of(const IncompatibleKeys& keys, const NamedTensors& given,
+std::vector<Problem> problems_of(const IncompatibleKeys& keys, const NamedTensors& state,
                                  const std::string& where) {
   std::vector<Problem> problems;
   for (const std::string& name : keys.missing_keys)
-    problems.push_back({fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(given))});
+    problems.push_back({fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(state))});
   for (const std::string& name : keys.unexpected_keys)
     problems.push_back({fmt::format("has a tensor '{}' that the model lacks", name), where, ""});
   return problems;
 }
 
-std::vector<Problem> compare_shapes(const NamedTensors& wanted, const NamedTensors& given,
+std::vector<Problem> compare_shapes(const NamedTensors& model, const NamedTensors& state,
                                     const std::string& where) {
   std::vector<Problem> problems;
-  for (const auto& [name, tensor] : wanted) {
-    const auto found = given.find(name);
-    if (found == given.end() || found->second.sizes() == tensor.sizes()) continue;
+  for (const auto& [name, tensor] : model) {
+    const auto found = state.find(name);
+    if (found == state.end() || found->second.sizes() == tensor.sizes()) continue;
     problems.push_back({fmt::format("tensor '{}' is [{}], the model's is [{}]", name,
                                     fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")),
                         where, ""});
@@ -72,20 +72,20 @@ bool same_values(const at::Tensor& a, const at::Tensor& b) {
 }
 
 // The values that the model would get depend on the order of the names, in PyTorch too.
-std::vector<Problem> compare_ties(const NamedTensors& wanted, const NamedTensors& given,
+std::vector<Problem> compare_ties(const NamedTensors& model, const NamedTensors& state,
                                   const std::string& where) {
   std::vector<Problem> problems;
   std::multimap<const c10::StorageImpl*, std::string> names;
-  for (const auto& [name, tensor] : wanted) {
-    const auto found = given.find(name);
-    if (found == given.end() || found->second.is_meta()) continue;
+  for (const auto& [name, tensor] : model) {
+    const auto found = state.find(name);
+    if (found == state.end() || found->second.is_meta()) continue;
     const auto value_of = [&, type = tensor.scalar_type()](const std::string& one) {
-      return given.at(one).to(type);
+      return state.at(one).to(type);
     };
     const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
     const auto in_storage = names.equal_range(storage);
     for (auto other = in_storage.first; other != in_storage.second; ++other) {
-      if (!same_memory(wanted.at(other->second), tensor) ||
+      if (!same_memory(model.at(other->second), tensor) ||
           same_values(value_of(other->second), value_of(name)))
         continue;
       problems.push_back({fmt::format("tensors '{}' and '{}' differ, and the model has one weight for both",
@@ -116,28 +116,28 @@ NamedTensors without_prefix(const NamedTensors& tensors) {
   return result;
 }
 
-NamedTensors as_named_in(const NamedTensors& own, NamedTensors state) {
-  return !state.empty() && all_prefixed(state) && !all_prefixed(own) ? without_prefix(state) : state;
+NamedTensors as_named_in(const NamedTensors& model, NamedTensors state) {
+  return !state.empty() && all_prefixed(state) && !all_prefixed(model) ? without_prefix(state) : state;
 }
 
-IncompatibleKeys compare(const NamedTensors& wanted, const NamedTensors& given) {
+IncompatibleKeys compare(const NamedTensors& model, const NamedTensors& state) {
   IncompatibleKeys keys;
-  for (const auto& [name, tensor] : wanted) {
-    if (!given.contains(name) && !tied_to_given(tensor, wanted, given)) keys.missing_keys.push_back(name);
+  for (const auto& [name, tensor] : model) {
+    if (!state.contains(name) && !tied_in_state(tensor, model, state)) keys.missing_keys.push_back(name);
   }
-  for (const auto& [name, tensor] : given) {
-    if (!wanted.contains(name)) keys.unexpected_keys.push_back(name);
+  for (const auto& [name, tensor] : state) {
+    if (!model.contains(name)) keys.unexpected_keys.push_back(name);
   }
   return keys;
 }
 
-// See detail::require_fitting; `own` is the module's state.
-IncompatibleKeys fitting_keys(const NamedTensors& own, const NamedTensors& state,
+// See detail::require_fitting; `model` is the module's state.
+IncompatibleKeys fitting_keys(const NamedTensors& model, const NamedTensors& state,
                               const std::filesystem::path& where, bool strict) {
-  IncompatibleKeys keys = compare(own, state);
-  std::vector<Problem> problems = compare_shapes(own, state, where.string());
+  IncompatibleKeys keys = compare(model, state);
+  std::vector<Problem> problems = compare_shapes(model, state, where.string());
   if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
-  if (problems.empty()) problems = compare_ties(own, state, where.string());
+  if (problems.empty()) problems = compare_ties(model, state, where.string());
   if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
   return keys;
 }
@@ -175,12 +175,12 @@ OrderedTensors with_full_values(OrderedTensors tensors, bool keep) {
     Unit* unit = unit_of(tensor);
     if (unit == nullptr) continue;
     const Piece& piece = unit->pieces()[unit->piece_at(tensor.storage_offset())];
-    const auto [known, is_new] = values.try_emplace(unit);
+    const auto [entry, is_new] = values.try_emplace(unit);
     if (is_new) {
       at::Tensor flat = unit->collect(unit->shard());
-      if (keep) known->second = std::move(flat);
+      if (keep) entry->second = std::move(flat);
     }
-    tensor = keep ? known->second.narrow(0, piece.offset, piece.numel).view(piece.shape) : at::Tensor();
+    tensor = keep ? entry->second.narrow(0, piece.offset, piece.numel).view(piece.shape) : at::Tensor();
   }
   std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
   return tensors;
@@ -206,12 +206,12 @@ IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTen
 
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
                                       const std::filesystem::path& where, bool strict) {
-  NamedTensors own = state_of(module);
-  state = as_named_in(own, std::move(state));
-  for (const std::string& name : fitting_keys(own, state, where, strict).unexpected_keys) state.erase(name);
-  return [own = std::move(own), state = std::move(state)]() mutable {
+  NamedTensors model = state_of(module);
+  state = as_named_in(model, std::move(state));
+  for (const std::string& name : fitting_keys(model, state, where, strict).unexpected_keys) state.erase(name);
+  return [model = std::move(model), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : state) assign(own.at(name), tensor);
+    for (const auto& [name, tensor] : state) assign(model.at(name), tensor);
   };
 }
 

@@ -77,14 +77,15 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& index
 
 NamedTensors read_shards_once(const fs::path& index) {
   NamedTensors tensors;
-  for (const auto& [name, wanted] : read_index(index)) {
+  for (const auto& [name, tensor_names] : read_index(index)) {
     const fs::path file = index.parent_path() / name;
     if (!fs::exists(file)) refuse_file(index, fmt::format("the file {} is missing", name));
-    const NamedTensors found = read_file_of_weights(file);
-    for (const std::string& tensor : wanted) {
-      const auto one = found.find(tensor);
-      if (one == found.end()) refuse_file(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
-      tensors.insert(*one);
+    const NamedTensors file_tensors = read_file_of_weights(file);
+    for (const std::string& tensor : tensor_names) {
+      const auto match = file_tensors.find(tensor);
+      if (match == file_tensors.end())
+        refuse_file(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
+      tensors.insert(*match);
     }
   }
   return tensors;

@@ -246,8 +246,8 @@ class StateReader {
 
   void read_group(std::size_t index, const PtValue& group) {
     const std::string name = fmt::format("parameter group {}", index);
-    const auto& own = optimizer_.param_groups()[index];
-    auto options = own.options().clone();
+    const auto& target = optimizer_.param_groups()[index];
+    auto options = target.options().clone();
     std::vector<std::string> wrong;
     visit_fields(static_cast<typename Kind::Options&>(*options), ReadFields{group, nullptr, 0, wrong});
     check_switches(group, wrong);
@@ -257,13 +257,13 @@ class StateReader {
     const PtValue* params = group.find("params");
     const auto* numbers = params != nullptr ? params->get_if<PtList>() : nullptr;
     const std::size_t count = numbers != nullptr ? numbers->size() : 0;
-    if (count != own.params().size()) {
-      add(name, fmt::format("has {} parameters, the optimizer's has {}", count, own.params().size()));
+    if (count != target.params().size()) {
+      add(name, fmt::format("has {} parameters, the optimizer's has {}", count, target.params().size()));
       return;
     }
     std::int64_t elements = 0;
-    for (const at::Tensor& parameter : own.params()) elements += parameter.numel();
-    for (std::size_t i = 0; i < count; ++i) read_parameter((*numbers)[i], own.params()[i], elements);
+    for (const at::Tensor& parameter : target.params()) elements += parameter.numel();
+    for (std::size_t i = 0; i < count; ++i) read_parameter((*numbers)[i], target.params()[i], elements);
   }
 
   static void check_switches(const PtValue& group, std::vector<std::string>& wrong) {

@@ -35,60 +35,60 @@ bool has_names(const PtList& groups) {
 
 }  // namespace
 
-std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
-                                                      std::size_t optimizer) {
-  std::vector<std::vector<at::Tensor>> given;
+std::vector<std::vector<at::Tensor>> original_parameters(const CheckpointContent& content,
+                                                         std::size_t optimizer) {
+  std::vector<std::vector<at::Tensor>> groups;
   if (const auto sharded = content.sharded(optimizer)) {
     for (const auto& group : sharded->groups()) {
-      given.emplace_back();
+      groups.emplace_back();
       for (const auto& [unit, piece, tensor] : group)
-        given.back().push_back(unit != nullptr ? unit->pieces()[piece].parameter : tensor);
+        groups.back().push_back(unit != nullptr ? unit->pieces()[piece].parameter : tensor);
     }
   } else {
-    for (const auto& group : content.optimizers[optimizer]->param_groups()) given.push_back(group.params());
+    for (const auto& group : content.optimizers[optimizer]->param_groups()) groups.push_back(group.params());
   }
-  return given;
+  return groups;
 }
 
 ParameterNames names_in_model(const CheckpointContent& content, std::size_t optimizer) {
-  std::unordered_map<const c10::TensorImpl*, std::pair<const torch::nn::Module*, std::string>> known;
+  std::unordered_map<const c10::TensorImpl*, std::pair<const torch::nn::Module*, std::string>> entries;
   for (const torch::nn::Module* model : content.models)
     for (const auto& item : model->named_parameters())
-      known.try_emplace(item.value().unsafeGetTensorImpl(), model, item.key());
+      entries.try_emplace(item.value().unsafeGetTensorImpl(), model, item.key());
   ParameterNames names;
   const torch::nn::Module* model = nullptr;
-  for (const auto& group : given_parameters(content, optimizer)) {
+  for (const auto& group : original_parameters(content, optimizer)) {
     for (const at::Tensor& parameter : group) {
-      const auto found = known.find(parameter.unsafeGetTensorImpl());
-      if (found == known.end() || (model != nullptr && model != found->second.first)) {
+      const auto match = entries.find(parameter.unsafeGetTensorImpl());
+      if (match == entries.end() || (model != nullptr && model != match->second.first)) {
         throw Error({.what = "its parameters are not those of one prepared model, so they have no names in a "
                              "checkpoint",
                      .where = fmt::format("optimizer {}", optimizer),
                      .hint = "give each model an optimizer of its own; StateDictType::full needs no names"});
       }
-      model = found->second.first;
-      names.emplace(found->first, found->second.second);
+      model = match->second.first;
+      names.emplace(match->first, match->second.second);
     }
   }
   return names;
 }
 
-void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& wanted,
+void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& expected,
                    const std::string& where) {
-  std::set<std::string> left(wanted.begin(), wanted.end());
+  std::set<std::string> missing(expected.begin(), expected.end());
   const PtList* names = list_in(saved, "params");
   if (names == nullptr)
     refuse_names(where, fmt::format("parameter group {} has no names of parameters", group));
   for (const PtValue& name : *names) {
     const auto* text = name.get_if<std::string>();
-    if (text == nullptr || left.erase(*text) == 0) {
+    if (text == nullptr || missing.erase(*text) == 0) {
       refuse_names(where, fmt::format("parameter group {} has '{}', which the optimizer's has not", group,
                                       text != nullptr ? *text : "a number"));
     }
   }
-  if (!left.empty())
-    refuse_names(where,
-                 fmt::format("parameter group {} lacks '{}', which the optimizer has", group, *left.begin()));
+  if (!missing.empty())
+    refuse_names(where, fmt::format("parameter group {} lacks '{}', which the optimizer has", group,
+                                    *missing.begin()));
 }
 
 PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, PtValue state,
@@ -97,18 +97,18 @@ PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, Pt
   const PtValue* saved = state.find("state");
   if (groups == nullptr || saved == nullptr || !has_names(*groups)) return state;
   const ParameterNames names = names_in_model(content, optimizer);
-  const std::vector<std::vector<at::Tensor>> given = given_parameters(content, optimizer);
-  if (groups->size() != given.size())
+  const std::vector<std::vector<at::Tensor>> parameters = original_parameters(content, optimizer);
+  if (groups->size() != parameters.size())
     refuse_names(where,
-                 fmt::format("has {} parameter groups, the optimizer {}", groups->size(), given.size()));
+                 fmt::format("has {} parameter groups, the optimizer {}", groups->size(), parameters.size()));
 
   PtDict numbered;
   PtList numbered_groups = *groups;
   std::int64_t next = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<std::string> of_group;
     PtList numbers;
-    for (const at::Tensor& parameter : given[i]) {
+    for (const at::Tensor& parameter : parameters[i]) {
       of_group.push_back(names.at(parameter.unsafeGetTensorImpl()));
       if (const PtValue* fields = saved->find(of_group.back())) numbered.push_back({next, *fields});
       numbers.emplace_back(next++);

@@ -13,10 +13,10 @@
 
 namespace acc::detail {
 
-/// What an optimizer of a checkpoint was given, group by group: parameters of modules, also those that are
-/// sharded.
-std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
-                                                      std::size_t optimizer);
+/// The parameters that the program gave to an optimizer of a checkpoint, group by group: those of modules,
+/// also where they are sharded.
+std::vector<std::vector<at::Tensor>> original_parameters(const CheckpointContent& content,
+                                                         std::size_t optimizer);
 
 /// The names of parameters in their model.
 using ParameterNames = std::unordered_map<const c10::TensorImpl*, std::string>;
@@ -25,9 +25,9 @@ using ParameterNames = std::unordered_map<const c10::TensorImpl*, std::string>;
 /// model.
 ParameterNames names_in_model(const CheckpointContent& content, std::size_t optimizer);
 
-/// Throws Error{config} unless the saved parameter group number `group` has the names `wanted`, in any order.
-/// `where` is where it was saved.
-void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& wanted,
+/// Throws Error{config} unless the saved parameter group number `group` has the `expected` names, in any
+/// order. `where` is where it was saved.
+void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& expected,
                    const std::string& where);
 
 /// A state with names of parameters, as Python's FSDP saves it in full, with their numbers instead, as

@@ -109,31 +109,31 @@ void plan_model(torch::nn::Module& model, const PtValue& state, Loads& loads) {
 }
 
 void add(const at::Tensor& parameter, const at::Tensor& gradient, double scale) {
-  const at::Tensor own =
+  const at::Tensor converted =
       gradient.to(parameter.device(), parameter.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
-  const at::Tensor scaled = scale == 1 ? own : own.mul_(scale);
-  at::Tensor& place = parameter.mutable_grad();
-  if (place.defined()) {
-    place.add_(scaled);
+  const at::Tensor scaled = scale == 1 ? converted : converted.mul_(scale);
+  at::Tensor& target = parameter.mutable_grad();
+  if (target.defined()) {
+    target.add_(scaled);
   } else {
-    place = scaled;
+    target = scaled;
   }
 }
 
 }  // namespace
 
 PtValue gradients_of(const std::vector<torch::nn::Module*>& models) {
-  PtList all;
+  PtList result;
   for (const torch::nn::Module* model : models) {
     PtDict gradients;
-    std::unordered_set<const c10::TensorImpl*> seen;
+    std::unordered_set<const c10::TensorImpl*> visited;
     for (const auto& item : model->named_parameters()) {
-      const bool tied = !seen.insert(item.value().unsafeGetTensorImpl()).second;
+      const bool tied = !visited.insert(item.value().unsafeGetTensorImpl()).second;
       if (item.value().grad().defined() && !tied) gradients.push_back({item.key(), item.value().grad()});
     }
-    all.emplace_back(std::move(gradients));
+    result.emplace_back(std::move(gradients));
   }
-  return all;
+  return result;
 }
 
 std::function<void()> plan_gradients_load(const std::vector<torch::nn::Module*>& models,

@@ -26,22 +26,23 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
     }
   };
   if (!processes.group) return or_clean_up(function);
-  std::exception_ptr own;
+  std::exception_ptr local_error;
   std::string text;
   try {
     function();
   } catch (const std::exception& error) {
-    own = std::current_exception();
+    local_error = std::current_exception();
     text = error.what();
     if (text.empty()) text = "failed";
   }
   const std::vector<std::string> texts =
       or_clean_up([&] { return gather_texts({text}, processes.group.get()); });
-  const auto failed = std::ranges::find_if(texts, [](const std::string& of) { return !of.empty(); });
+  const auto failed =
+      std::ranges::find_if(texts, [](const std::string& message) { return !message.empty(); });
   if (failed == texts.end()) return;
   clean_up();
   gather_texts({""}, processes.group.get());
-  if (own) std::rethrow_exception(own);
+  if (local_error) std::rethrow_exception(local_error);
   throw Error({.kind = ErrorKind::system,
                .what = *failed,
                .where = fmt::format("process {}", failed - texts.begin())});
@@ -50,7 +51,7 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
 std::function<bool(bool)> on_any(const SavingProcesses& processes) {
   return [group = processes.group](bool here) {
     const std::vector<std::string> texts = gather_texts({here ? "yes" : ""}, group.get());
-    return std::ranges::any_of(texts, [](const std::string& text) { return !text.empty(); });
+    return std::ranges::any_of(texts, [](const std::string& message) { return !message.empty(); });
   };
 }
 

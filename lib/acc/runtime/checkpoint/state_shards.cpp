@@ -71,19 +71,20 @@ ShardedParameters sharded_parameters(const CheckpointContent& content, std::size
                                        .numel = part.overlap.length});
   }
   ShardedParameters parameters;
-  for (const auto& group : given_parameters(content, optimizer)) {
+  for (const auto& group : original_parameters(content, optimizer)) {
     auto& of_group = parameters.names.emplace_back();
     for (const at::Tensor& parameter : group) of_group.push_back(names.at(parameter.unsafeGetTensorImpl()));
   }
   for (const auto& group : content.optimizers[optimizer]->param_groups()) {
-    for (const at::Tensor& own : group.params()) {
+    for (const at::Tensor& parameter : group.params()) {
       auto& range = parameters.ranges.emplace_back();
-      const auto found = parts.find(own.unsafeGetTensorImpl());
-      if (found != parts.end()) {
-        range = found->second;
+      const auto match = parts.find(parameter.unsafeGetTensorImpl());
+      if (match != parts.end()) {
+        range = match->second;
       } else if (whole) {
-        range = ParameterRange{
-            .name = names.at(own.unsafeGetTensorImpl()), .shape = own.sizes().vec(), .numel = own.numel()};
+        range = ParameterRange{.name = names.at(parameter.unsafeGetTensorImpl()),
+                               .shape = parameter.sizes().vec(),
+                               .numel = parameter.numel()};
       }
     }
   }
@@ -112,17 +113,17 @@ struct LoadedShard {
 }  // namespace
 
 std::vector<CheckpointShards> shards_of(const CheckpointContent& content, bool is_main) {
-  std::vector<CheckpointShards> all;
+  std::vector<CheckpointShards> shards;
   for (std::size_t i = 0; i < content.models.size(); ++i)
-    all.push_back({sharded_model_folder(i), model_state(*content.models[i], is_main)});
+    shards.push_back({sharded_model_folder(i), model_state(*content.models[i], is_main)});
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
     const std::vector<double> rates =
         i < content.initial_rates.size() ? content.initial_rates[i] : std::vector<double>();
-    all.push_back(
+    shards.push_back(
         {sharded_optimizer_folder(i),
          dcp_optimizer_state(*content.optimizers[i], sharded_parameters(content, i, is_main), rates)});
   }
-  return all;
+  return shards;
 }
 
 PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& folder, bool strict) {
@@ -131,7 +132,7 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& 
   std::vector<LoadedShard> shards;
   OrderedTensors whole;
   std::vector<TensorRange> ranges;
-  std::set<std::pair<const Unit*, std::size_t>> seen;  // a tied weight has several names
+  std::set<std::pair<const Unit*, std::size_t>> visited;  // a tied weight has several names
   for (const auto& [name, tensor] : ordered_state_of(module)) {
     if (!saved.contains(name)) continue;
     Unit* unit = unit_of(tensor);
@@ -141,7 +142,7 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& 
       continue;
     }
     const std::size_t piece = unit->piece_at(tensor.storage_offset());
-    if (!seen.emplace(unit, piece).second) continue;
+    if (!visited.emplace(unit, piece).second) continue;
     auto shard = std::ranges::find(shards, unit, &LoadedShard::unit);
     if (shard == shards.end())
       shard = shards.insert(shard, {.unit = unit, .values = unit->shard().to(at::kCPU).clone()});
@@ -188,9 +189,9 @@ fs::path model_shards_in(const fs::path& checkpoint, std::size_t model) {
   return is_in_shards(shards, model_file_in(checkpoint, model)) ? shards : fs::path();
 }
 
-fs::path folder_of_model_shards(const fs::path& place, std::size_t model) {
-  if (fs::path within = model_shards_in(place, model); !within.empty()) return within;
-  return fs::exists(place / kDcpMetadataFile) ? place : fs::path();
+fs::path folder_of_model_shards(const fs::path& path, std::size_t model) {
+  if (fs::path shards = model_shards_in(path, model); !shards.empty()) return shards;
+  return fs::exists(path / kDcpMetadataFile) ? path : fs::path();
 }
 
 }  // namespace acc::detail

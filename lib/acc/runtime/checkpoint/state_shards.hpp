@@ -48,8 +48,8 @@ bool is_in_shards(const std::filesystem::path& shards, const std::filesystem::pa
 /// The folder of a model in shards in a checkpoint; empty if it has none. Throws what is_in_shards throws.
 std::filesystem::path model_shards_in(const std::filesystem::path& checkpoint, std::size_t model);
 
-/// The folder of a model in shards at `place`, which is that of a checkpoint, or the model's own; empty if
+/// The folder of a model in shards at `path`, which is that of a checkpoint, or the model's own; empty if
 /// there is none. Throws what is_in_shards throws.
-std::filesystem::path folder_of_model_shards(const std::filesystem::path& place, std::size_t model);
+std::filesystem::path folder_of_model_shards(const std::filesystem::path& path, std::size_t model);
 
 }  // namespace acc::detail

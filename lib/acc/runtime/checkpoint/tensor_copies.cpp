@@ -31,7 +31,7 @@ void TensorCopies::finish() {
   for (const auto& [type, index] : devices_)
     c10::impl::VirtualGuardImpl(type).getStream({type, index}).synchronize();
   devices_.clear();
-  kept_.resize(next_);
+  buffers_.resize(next_);
 }
 
 void TensorCopies::replace(at::Tensor& tensor) {
@@ -46,8 +46,8 @@ void TensorCopies::replace(at::Tensor& tensor) {
 }
 
 const at::Tensor& TensorCopies::memory_for(const at::Tensor& tensor) {
-  if (next_ == kept_.size()) kept_.emplace_back();
-  at::Tensor& memory = kept_[next_++];
+  if (next_ == buffers_.size()) buffers_.emplace_back();
+  at::Tensor& memory = buffers_[next_++];
   const bool pinned = !tensor.is_cpu();
   const bool fits = memory.defined() && memory.scalar_type() == tensor.scalar_type() &&
                     memory.sizes() == tensor.sizes() && memory.is_pinned() == pinned;

@@ -40,7 +40,7 @@ class TensorCopies {
     at::Tensor copy = {};
   };
 
-  std::vector<at::Tensor> kept_ = {};
+  std::vector<at::Tensor> buffers_ = {};
   std::size_t next_ = 0;
   // What finish() copies, and the devices whose copies have begun.
   std::vector<Copy> on_cpu_ = {};
