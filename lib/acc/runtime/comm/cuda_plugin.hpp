@@ -25,9 +25,9 @@ struct CudaTable {
   /// The version of LibTorch with which it was compiled.
   const char* torch_version = "";
 
-  /// The number of devices that this process may use. If it is 0, `why` is set to LibTorch's reason. The
+  /// The number of devices that this process may use. If it is 0, `reason` is set to LibTorch's reason. The
   /// first call initializes the driver.
-  int (*count_devices)(std::string& why) = nullptr;
+  int (*count_devices)(std::string& reason) = nullptr;
 
   /// Sets this thread's device. From then on allocations that fail are watched.
   void (*set_device)(c10::DeviceIndex device) = nullptr;

@@ -52,28 +52,28 @@ void add_rank(std::vector<RanksAt>& groups, int rank, std::string text) {
 // "; rank 2 is in forward; ranks 4, 5 are in backward"
 std::string groups_text(const std::vector<RanksAt>& groups) {
   std::string text;
-  for (const auto& [place, ranks] : groups)
-    text += fmt::format("; {} {} {}", name_ranks(ranks), ranks.size() == 1 ? "is" : "are", place);
+  for (const auto& [phase, ranks] : groups)
+    text += fmt::format("; {} {} {}", name_ranks(ranks), ranks.size() == 1 ? "is" : "are", phase);
   return text;
 }
 
 // "; rank 2 is in forward, 3 calls behind"
-std::string places_text(const PeerReport& peers) {
+std::string phases_text(const PeerReport& peers) {
   std::vector<RanksAt> groups;
-  for (const auto& [rank, calls_behind, place] : peers.late)
-    add_rank(groups, rank, fmt::format("{}, {} behind", place, pluralize(calls_behind, "call")));
+  for (const auto& [rank, calls_behind, phase] : peers.late)
+    add_rank(groups, rank, fmt::format("{}, {} behind", phase, pluralize(calls_behind, "call")));
   return groups_text(groups);
 }
 
 // "; rank 2 is in comparison of parameters, since 'head.weight' was frozen": those that are somewhere else
 // than this one.
-std::string other_places_text(const CollectiveContext& context) {
+std::string other_phases_text(const CollectiveContext& context) {
   if (!context.peers) return "";
-  const std::map<int, std::string>& places = context.peers->places;
-  const auto own = places.find(context.rank);
+  const std::map<int, std::string>& phases = context.peers->phases;
+  const auto local_phase = phases.find(context.rank);
   std::vector<RanksAt> groups;
-  for (const auto& [rank, place] : places) {
-    if (own == places.end() || place != own->second) add_rank(groups, rank, place);
+  for (const auto& [rank, phase] : phases) {
+    if (local_phase == phases.end() || phase != local_phase->second) add_rank(groups, rank, phase);
   }
   return groups_text(groups);
 }
@@ -90,10 +90,10 @@ std::string lost_text(std::string_view text, const CollectiveContext& context) {
   // one.
   if (peers.absent.empty() && !peers.late.empty()) {
     return fmt::format("another process gave up waiting for {}{}", name_ranks(late_ranks(peers)),
-                       places_text(peers));
+                       phases_text(peers));
   }
-  if (const std::string places = other_places_text(context); peers.absent.empty() && !places.empty())
-    return fmt::format("{} gave up{}", other_process(context), places);
+  if (const std::string phases = other_phases_text(context); peers.absent.empty() && !phases.empty())
+    return fmt::format("{} gave up{}", other_process(context), phases);
   return fmt::format("{} ended or {} lost: {}",
                      peers.absent.empty() ? other_process(context) : name_ranks(peers.absent),
                      peers.absent.size() > 1 ? "were" : "was", first_line(text));
@@ -106,7 +106,7 @@ std::string timeout_text(const CollectiveContext& context) {
   std::ranges::sort(ranks);
   return fmt::format(
       "no answer from {} within {}{}", ranks.empty() ? other_process(context) : name_ranks(ranks),
-      seconds_text(context.timeout), ranks.empty() ? other_places_text(context) : places_text(peers));
+      seconds_text(context.timeout), ranks.empty() ? other_phases_text(context) : phases_text(peers));
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::string first_line(std::string_view text) {
 std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context) {
   const std::string where = fmt::format("rank {}, {}", context.rank, context.doing);
   if (text.find(kDifferentCalls) != std::string_view::npos) {
-    return Error({.what = first_line(text) + other_places_text(context),
+    return Error({.what = first_line(text) + other_phases_text(context),
                   .where = where,
                   .hint = "every process must make the same calls in the same order"});
   }

@@ -20,13 +20,13 @@ struct PeerReport {
     /// How many collectives it is behind this process.
     std::uint64_t calls_behind = 0;
     /// Where it is, such as `in forward`.
-    std::string place = {};
+    std::string phase = {};
   };
   /// The ranks that do not answer.
   std::vector<int> absent = {};
   std::vector<Late> late = {};
   /// Where each rank is that answered.
-  std::map<int, std::string> places = {};
+  std::map<int, std::string> phases = {};
 };
 
 /// The collective operation in which LibTorch threw an exception.

@@ -103,9 +103,9 @@ std::shared_ptr<FlatTransfer::Flight> send_and_receive(ProcessGroup& group, c10d
   // Begins with the next rank, so that not all send to the first one first.
   for (int step = 1; step < group.size(); ++step) {
     const int from = (group.rank() + group.size() - step) % group.size();
-    std::vector<at::Tensor> place{incoming(from)};
-    flight->received.push_back(gloo.recv(place, from, tag));
-    flight->memory.push_back(place[0]);
+    std::vector<at::Tensor> target{incoming(from)};
+    flight->received.push_back(gloo.recv(target, from, tag));
+    flight->memory.push_back(target[0]);
   }
   for (int step = 1; step < group.size(); ++step) {
     const int to = (group.rank() + step) % group.size();
@@ -118,21 +118,22 @@ std::shared_ptr<FlatTransfer::Flight> send_and_receive(ProcessGroup& group, c10d
 
 }  // namespace
 
-FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own, int tag) {
+FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own_part,
+                              int tag) {
   const at::NoGradGuard no_grad;
   if (uses_nccl(group, flat)) {
-    return transfer_of(all_gather(group.native(), flat, own), {flat, own});
+    return transfer_of(all_gather(group.native(), flat, own_part), {flat, own_part});
   }
-  const std::int64_t length = own.numel();
-  const auto place_of = [&](int rank) { return flat.narrow(0, rank * length, length); };
+  const std::int64_t length = own_part.numel();
+  const auto part_of = [&](int rank) { return flat.narrow(0, rank * length, length); };
   const auto backend = group.native().getBackend(c10::DeviceType::CPU);
   if (!shares_memory_with_all(*backend))
-    return FlatTransfer(send_and_receive(group, *backend, tag, [&](int) { return own; }, place_of));
-  std::vector<at::Tensor> inputs{own};
+    return FlatTransfer(send_and_receive(group, *backend, tag, [&](int) { return own_part; }, part_of));
+  std::vector<at::Tensor> inputs{own_part};
   std::vector<std::vector<at::Tensor>> outputs(1);
   for (int rank = 0; rank < group.size(); ++rank)
-    outputs[0].push_back(rank == group.rank() ? own : place_of(rank));
-  return transfer_of(backend->allgather(outputs, inputs), {flat, own});
+    outputs[0].push_back(rank == group.rank() ? own_part : part_of(rank));
+  return transfer_of(backend->allgather(outputs, inputs), {flat, own_part});
 }
 
 FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag) {

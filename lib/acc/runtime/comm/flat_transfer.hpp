@@ -54,10 +54,11 @@ class FlatReduction {
   bool is_summed_ = false;
 };
 
-/// Starts to fill `flat` with the parts of all processes. `own`, a contiguous tensor, is this process's part,
-/// which is in `flat` already. All processes begin their transfers in the same order; over Gloo, those with
-/// the same `tag`.
-FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own, int tag);
+/// Starts to fill `flat` with the parts of all processes. `own_part`, a contiguous tensor, is this process's
+/// part, which is in `flat` already. All processes begin their transfers in the same order; over Gloo, those
+/// with the same `tag`.
+FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own_part,
+                              int tag);
 
 /// Starts to give each process the mean of its part of the `flat`s of all. Parts travel in the type of `flat`
 /// and are added in float32.

@@ -122,11 +122,10 @@ bool is_over_within(c10d::Work& work, std::chrono::milliseconds time) {
 
 }  // namespace
 
-bool others_are_elsewhere(const PeerPosition& own, const std::map<int, PeerPosition>& others, int size) {
-  const std::string kind = own.place.substr(0, own.place.find(','));
-  return others.size() == static_cast<std::size_t>(size) &&
-         std::ranges::any_of(others, [&](const auto& other) {
-           return other.second.calls >= own.calls && !other.second.place.starts_with(kind);
+bool others_are_elsewhere(const PeerPosition& self, const std::map<int, PeerPosition>& peers, int size) {
+  const std::string kind = self.phase.substr(0, self.phase.find(','));
+  return peers.size() == static_cast<std::size_t>(size) && std::ranges::any_of(peers, [&](const auto& other) {
+           return other.second.calls >= self.calls && !other.second.phase.starts_with(kind);
          });
 }
 
@@ -155,9 +154,9 @@ PeerCheck::~PeerCheck() {
   thread_.join();
 }
 
-void PeerCheck::set_place(std::string place) {
+void PeerCheck::set_phase(std::string phase) {
   const std::scoped_lock lock(mutex_);
-  place_ = std::move(place);
+  phase_ = std::move(phase);
 }
 
 const std::optional<PeerReport>& PeerCheck::report() {
@@ -173,7 +172,7 @@ const std::optional<PeerReport>& PeerCheck::report() {
 
 PeerPosition PeerCheck::own_position() {
   const std::scoped_lock lock(mutex_);
-  return {.calls = calls_(), .place = place_};
+  return {.calls = calls_(), .phase = phase_};
 }
 
 void PeerCheck::answer_when_asked() try {
@@ -192,8 +191,8 @@ void PeerCheck::answer_when_asked() try {
 
 // "17 in backward"
 void PeerCheck::answer(const std::string& key) {
-  const auto [calls, place] = own_position();
-  store_->set(key, fmt::format("{} {}", calls, place));
+  const auto [calls, phase] = own_position();
+  store_->set(key, fmt::format("{} {}", calls, phase));
 }
 
 std::map<int, PeerPosition> PeerCheck::wait_for_answers(const std::function<std::string(int rank)>& key) {
@@ -216,7 +215,7 @@ std::map<int, PeerPosition> PeerCheck::wait_for_answers(const std::function<std:
     const std::size_t blank = text.find(' ');
     const auto calls = parse_integer(text.substr(0, blank));
     if (calls && blank != std::string::npos)
-      positions[ranks[i]] = {.calls = static_cast<std::uint64_t>(*calls), .place = text.substr(blank + 1)};
+      positions[ranks[i]] = {.calls = static_cast<std::uint64_t>(*calls), .phase = text.substr(blank + 1)};
   }
   return positions;
 }
@@ -241,15 +240,15 @@ std::optional<PeerReport> PeerCheck::ask() try {
   const std::map<int, PeerPosition> positions = wait_for_answers([](int rank) { return answer_key(rank); });
   PeerReport peers;
   for (int rank = 0; rank < size_; ++rank) {
-    const auto found = positions.find(rank);
-    if (found == positions.end()) {
+    const auto answer = positions.find(rank);
+    if (answer == positions.end()) {
       peers.absent.push_back(rank);
       continue;
     }
-    const auto& [calls, place] = found->second;
-    peers.places[rank] = place;
+    const auto& [calls, phase] = answer->second;
+    peers.phases[rank] = phase;
     if (calls < own_calls)
-      peers.late.push_back({.rank = rank, .calls_behind = own_calls - calls, .place = place});
+      peers.late.push_back({.rank = rank, .calls_behind = own_calls - calls, .phase = phase});
   }
   return peers;
 } catch (const std::exception&) {

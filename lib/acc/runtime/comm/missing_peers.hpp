@@ -80,13 +80,13 @@ class JoinWatch {
 /// Where a process is.
 struct PeerPosition {
   std::uint64_t calls = 0;  ///< The number of collectives that it has begun.
-  std::string place = {};   ///< Such as `in forward`.
+  std::string phase = {};   ///< Such as `in forward`.
 };
 
-/// Whether one of `size` processes has gone past the comparison in which this one, at `own`, waits: it has
+/// Whether one of `size` processes has gone past the comparison in which this one, at `self`, waits: it has
 /// begun as many collectives, and is not in a comparison of this kind. Only if all have answered: one that
 /// has not may be suspended, and keep this process waiting though another has got its part.
-bool others_are_elsewhere(const PeerPosition& own, const std::map<int, PeerPosition>& others, int size);
+bool others_are_elsewhere(const PeerPosition& self, const std::map<int, PeerPosition>& peers, int size);
 
 /// Returns when the comparison is over or has failed. Throws DifferentCalls when it is not over after three
 /// seconds, or 6, 12, ... (the others may be late), and `others_are_elsewhere` says so. Time in which this
@@ -112,7 +112,7 @@ class PeerCheck {
   PeerCheck& operator=(const PeerCheck&) = delete;
 
   /// Sets where this process is, such as `in backward`.
-  void set_place(std::string place);
+  void set_phase(std::string phase);
 
   /// Asks all processes and waits until they answer or have ended, a few seconds at most. Returns nothing if
   /// the store is gone. Later calls return the first result, since processes that notice a lost one end as
@@ -137,7 +137,7 @@ class PeerCheck {
   std::mutex mutex_;
   std::condition_variable ended_;
   bool ends_ = false;
-  std::string place_ = "after joining";
+  std::string phase_ = "after joining";
   std::int64_t answered_ = 0;
   std::optional<std::optional<PeerReport>> result_ = {};
   std::thread thread_;

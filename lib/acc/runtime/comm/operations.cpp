@@ -155,16 +155,16 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
   own[0] = static_cast<std::int64_t>(call.operation);
   own[1] = call.argument;
   own[2] = static_cast<std::int64_t>(fingerprint(call.structure));
-  const at::Tensor all = group.all_gather(numbers);
+  const at::Tensor gathered = group.all_gather(numbers);
   const std::string where = name_of(call);
-  require_same(all, 0, 2, [&](std::int64_t rank) {
+  require_same(gathered, 0, 2, [&](std::int64_t rank) {
     return Error(
         {.what = fmt::format("the processes do not make the same calls: rank 0 calls {}, rank {} calls {}",
-                             call_text(numbers_of(all, 0)), rank, call_text(numbers_of(all, rank))),
+                             call_text(numbers_of(gathered, 0)), rank, call_text(numbers_of(gathered, rank))),
          .where = where,
          .hint = "every process must make the same calls in the same order"});
   });
-  if (all.select(1, 2).eq(own[2]).all().item<bool>()) return all;
+  if (gathered.select(1, 2).eq(own[2]).all().item<bool>()) return gathered;
   // Exchanges the structures only now that a difference is known.
   const at::Tensor lengths =
       group.all_gather(at::full({1}, static_cast<std::int64_t>(call.structure.size()), at::kLong));
@@ -176,14 +176,14 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
     return shortened({static_cast<const char*>(texts[rank].const_data_ptr()),
                       static_cast<std::size_t>(lengths[rank].item<std::int64_t>())});
   };
-  require_same(all, 2, 1, [&](std::int64_t rank) {
+  require_same(gathered, 2, 1, [&](std::int64_t rank) {
     return Error(
         {.what = fmt::format("every process must give the same structure, but rank 0 gives {} and rank "
                              "{} gives {}",
                              structure(0), rank, structure(rank)),
          .where = where});
   });
-  return all;
+  return gathered;
 }
 
 // The same for an operation on a tensor. Throws also when the first `count` numbers of the forms differ;
@@ -198,21 +198,21 @@ at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64
   } else {
     write_form(tensor, own, name_of(call));
   }
-  const at::Tensor all = exchange(call, numbers, group);
+  const at::Tensor gathered = exchange(call, numbers, group);
   for (int rank = 0; rank < group.size(); ++rank) {
-    const std::int64_t* const form = numbers_of(all, rank) + kCallSize;
+    const std::int64_t* const form = numbers_of(gathered, rank) + kCallSize;
     if (form[0] != kUnsendable) continue;
     throw Error({.what = fmt::format("rank {} gives {}, which cannot be sent", rank,
                                      obstacle_text(static_cast<Obstacle>(form[1]))),
                  .where = name_of(call)});
   }
-  const auto form = [&](std::int64_t rank) { return form_text(numbers_of(all, rank) + kCallSize); };
-  require_same(all, kCallSize, count, [&](std::int64_t rank) {
+  const auto form = [&](std::int64_t rank) { return form_text(numbers_of(gathered, rank) + kCallSize); };
+  require_same(gathered, kCallSize, count, [&](std::int64_t rank) {
     return Error({.what = fmt::format("every process must give {}, but rank 0 gives {} and rank {} gives {}",
                                       must_give, form(0), rank, form(rank)),
                   .where = name_of(call)});
   });
-  return all;
+  return gathered;
 }
 
 void require_same_form(const Call& call, const at::Tensor& tensor, ProcessGroup& group) {
@@ -321,12 +321,12 @@ at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* gr
 at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group,
                       const std::string& structure) {
   if (group == nullptr) return tensor.detach();
-  const at::Tensor all =
+  const at::Tensor gathered =
       exchange_forms({.operation = Call::Operation::pad, .argument = options.dim, .structure = structure},
                      tensor, kFormSizes, "the same type and number of dimensions", *group);
   const std::int64_t dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
   if (dim < 0 || dim >= tensor.dim()) return tensor.detach();
-  const std::int64_t size = all.select(1, kCallSize + kFormSizes + dim).max().item<std::int64_t>();
+  const std::int64_t size = gathered.select(1, kCallSize + kFormSizes + dim).max().item<std::int64_t>();
   if (size == tensor.size(dim)) return tensor.detach();
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dim)] = size;
@@ -345,10 +345,10 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
   if (group == nullptr && failure) std::rethrow_exception(failure);
   if (group == nullptr) return texts;
   // Three collectives: the number of texts of each process, their lengths, and all bytes.
-  std::string own;
+  std::string own_bytes;
   std::vector<std::int64_t> own_lengths;
   for (const std::string& text : texts) {
-    own += text;
+    own_bytes += text;
     own_lengths.push_back(static_cast<std::int64_t>(text.size()));
   }
   const at::Tensor counts =
@@ -357,17 +357,17 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
   std::ranges::copy(own_lengths, lengths.mutable_data_ptr<std::int64_t>());
   lengths = group->all_gather(lengths);
   const std::int64_t largest = lengths.numel() == 0 ? 0 : lengths.sum(1).max().item<std::int64_t>();
-  const at::Tensor bytes = group->all_gather(bytes_of(own, largest));
-  std::vector<std::string> all;
+  const at::Tensor bytes = group->all_gather(bytes_of(own_bytes, largest));
+  std::vector<std::string> result;
   for (int rank = 0; rank < group->size(); ++rank) {
     std::int64_t begin = 0;
     for (std::int64_t i = 0; i < counts[rank].item<std::int64_t>(); ++i) {
       const std::int64_t length = lengths[rank][i].item<std::int64_t>();
-      all.push_back(text_of(bytes[rank].narrow(0, begin, length), length));
+      result.push_back(text_of(bytes[rank].narrow(0, begin, length), length));
       begin += length;
     }
   }
-  return all;
+  return result;
 }
 
 std::string broadcast_text(std::string_view text, int from, ProcessGroup* group,
@@ -384,11 +384,11 @@ std::string broadcast_text(std::string_view text, int from, ProcessGroup* group,
 }
 
 Part part_of_process(std::size_t length, std::size_t index, std::size_t count, bool apply_padding) {
-  const std::size_t each = length / count;
+  const std::size_t min_length = length / count;
   const std::size_t extra = length % count;
-  Part part{.begin = index * each + std::min(index, extra)};
-  part.end = part.begin + each + (index < extra ? 1 : 0);
-  if (apply_padding) part.padding = each + (extra > 0 ? 1 : 0) - (part.end - part.begin);
+  Part part{.begin = index * min_length + std::min(index, extra)};
+  part.end = part.begin + min_length + (index < extra ? 1 : 0);
+  if (apply_padding) part.padding = min_length + (extra > 0 ? 1 : 0) - (part.end - part.begin);
   return part;
 }
 
@@ -400,12 +400,12 @@ void require_same_length(std::size_t first, std::size_t other) {
 }
 
 at::Tensor take_part(const at::Tensor& tensor, const Part& part) {
-  const at::Tensor taken =
+  const at::Tensor slice =
       tensor.slice(0, static_cast<std::int64_t>(part.begin), static_cast<std::int64_t>(part.end));
-  if (part.padding == 0) return taken;
+  if (part.padding == 0) return slice;
   std::vector<std::int64_t> repeats(static_cast<std::size_t>(tensor.dim()), 1);
   repeats[0] = static_cast<std::int64_t>(part.padding);
-  return at::cat({taken, tensor.slice(0, -1).repeat(repeats)});
+  return at::cat({slice, tensor.slice(0, -1).repeat(repeats)});
 }
 
 }  // namespace acc::detail

@@ -136,10 +136,12 @@ Values take_part(Values values, const Part& part);
 at::Tensor take_part(const at::Tensor& tensor, const Part& part);
 template <class T>
 std::vector<T> take_part(const std::vector<T>& list, const Part& part) {
-  const auto at = [&](std::size_t place) { return list.begin() + static_cast<std::ptrdiff_t>(place); };
-  std::vector<T> taken(at(part.begin), at(part.end));
-  if (part.padding > 0) taken.insert(taken.end(), part.padding, list.back());
-  return taken;
+  const auto iterator_at = [&](std::size_t index) {
+    return list.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  std::vector<T> slice(iterator_at(part.begin), iterator_at(part.end));
+  if (part.padding > 0) slice.insert(slice.end(), part.padding, list.back());
+  return slice;
 }
 template <class Key, class Value>
 std::map<Key, Value> take_part(std::map<Key, Value> values, const Part& part) {

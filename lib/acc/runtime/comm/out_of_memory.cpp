@@ -16,13 +16,13 @@ std::string size_text(std::uint64_t bytes) {
 
 Error explain_out_of_memory(const OutOfMemory& failure) {
   // Blocks that the allocator keeps, but in pieces too small for what was wanted.
-  const bool fragmented = failure.reserved - failure.allocated >= failure.wanted;
+  const bool fragmented = failure.reserved - failure.allocated >= failure.requested;
   return Error(
       {.kind = ErrorKind::system,
        .what = fmt::format(
            "out of memory: {} wanted; the device has {} free of {}; LibTorch's allocator has {} "
            "allocated of {} reserved, and its largest free block has {}",
-           size_text(failure.wanted), size_text(failure.free), size_text(failure.total),
+           size_text(failure.requested), size_text(failure.free), size_text(failure.total),
            size_text(failure.allocated), size_text(failure.reserved), size_text(failure.largest_free_block)),
        .where = fmt::format("cuda:{}", static_cast<int>(failure.device)),
        .hint = fragmented

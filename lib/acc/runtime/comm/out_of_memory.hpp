@@ -12,7 +12,7 @@ namespace acc::detail {
 /// The memory of a device, in bytes, when an allocation failed.
 struct OutOfMemory {
   c10::DeviceIndex device = 0;
-  std::uint64_t wanted = 0;              ///< By the allocation.
+  std::uint64_t requested = 0;           ///< By the allocation.
   std::uint64_t free = 0;                ///< On the device, whoever uses the rest.
   std::uint64_t total = 0;               ///< Of the device, or of what this process may use of it.
   std::uint64_t allocated = 0;           ///< By this process's tensors.

@@ -222,8 +222,8 @@ struct ProcessGroup::Impl {
            !detail::shares_memory_with_all(*group->getBackend(c10::DeviceType::CPU));
   }
 
-  void set_place(std::string_view where, std::string_view doing) const {
-    if (peer_check) peer_check->set_place(fmt::format("{} {}", where, doing));
+  void set_phase(std::string_view where, std::string_view doing) const {
+    if (peer_check) peer_check->set_phase(fmt::format("{} {}", where, doing));
   }
 
   static std::vector<int> lost_ranks(const detail::CollectiveContext& context) {
@@ -231,7 +231,7 @@ struct ProcessGroup::Impl {
   }
 
   void with_explained_errors(std::string_view doing, const std::function<void()>& function) const {
-    set_place("in", doing);
+    set_phase("in", doing);
     try {
       function();
     } catch (const std::exception& error) {
@@ -259,7 +259,7 @@ struct ProcessGroup::Impl {
       write_error_file(explained.what(), FailureRole::consequence, lost_ranks(context));
       throw explained;
     }
-    set_place("after", doing);
+    set_phase("after", doing);
   }
 
   // What NCCL's watchdog, which ends the process, has found out about the others: over NCCL no call waits for
@@ -310,7 +310,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   ignore_broken_pipes();
   impl_->timeout = timeout;
   impl_->device = device;
-  const CpuBackend wanted = cpu_backend ? *cpu_backend : cpu_backend_of(Environment::of_process());
+  const CpuBackend backend = cpu_backend ? *cpu_backend : cpu_backend_of(Environment::of_process());
   try {
     const QuietLog quiet;
     const std::string keys = next_group_keys();
@@ -318,7 +318,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
       constexpr std::chrono::seconds kConnectTimeout{1};
       return open_store(worker, kConnectTimeout, keys, StoreRole::observer);
     });
-    impl_->group = join(worker, timeout, device, cuda_backend, wanted, keys);
+    impl_->group = join(worker, timeout, device, cuda_backend, backend, keys);
     impl_->peer_check = open_peer_check(worker, timeout, device, keys, impl_->group);
     if (has_nccl(*impl_->group, device)) {
       detail::explain_uncaught_exceptions(
@@ -374,13 +374,13 @@ void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {
   }
   const at::ScalarType type = tensor.scalar_type();
   const at::ScalarType summed = op == ReduceOp::mean ? type_of_sums(type) : type;
-  std::vector<at::Tensor> one{plain(tensor).to(summed, /*non_blocking=*/false, /*copy=*/true)};
+  std::vector<at::Tensor> tensors{plain(tensor).to(summed, /*non_blocking=*/false, /*copy=*/true)};
   c10d::AllreduceOptions options;
   options.reduceOp = op == ReduceOp::max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
-  impl_->together("all_reduce", [&] { impl_->group->allreduce(one, options)->wait(); });
+  impl_->together("all_reduce", [&] { impl_->group->allreduce(tensors, options)->wait(); });
   if (op == ReduceOp::mean)
-    one[0] = one[0].div(size()).to(at::isIntegralType(type, true) ? at::kFloat : type);
-  tensor = one[0];
+    tensors[0] = tensors[0].div(size()).to(at::isIntegralType(type, true) ? at::kFloat : type);
+  tensor = tensors[0];
 }
 
 at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {

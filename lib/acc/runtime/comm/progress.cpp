@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<ProgressPage*> own_page = nullptr;
 
-// A thread that ends leaves its place to the next.
+// A thread that ends leaves its slot to the next.
 struct Thread {
   ~Thread();
 };
@@ -82,8 +82,8 @@ ProgressPage* open_page() {
   return own_page = new ProgressPage(Environment::of_process().get("ACC_PROGRESS"));  // NOLINT
 }
 
-// Gives this thread the place of one that counts, if it is free, or if this one trains and that one does not.
-void take_place(ProgressPage& page, bool trains) {
+// Gives this thread the slot of one that counts, if it is free, or if this one trains and that one does not.
+void claim_slot(ProgressPage& page, bool trains) {
   const Thread* other = nullptr;
   if (writer.compare_exchange_strong(other, &self) || other == &self) {
     if (trains) writer_trains = true;
@@ -94,7 +94,7 @@ void take_place(ProgressPage& page, bool trains) {
   }
 }
 
-// Not in a fork, nor after another thread has taken the place.
+// Not in a fork, nor after another thread has taken the slot.
 bool may_write(const ProgressPage* page) {
   return page != nullptr && page == own_page && writer == &self;
 }
@@ -104,7 +104,7 @@ ProgressPage* page_to_write(bool trains) noexcept try {
   ProgressPage* page = own_page.load(std::memory_order_acquire);
   if (page == nullptr) page = open_page();
   if (!page->is_open()) return nullptr;
-  take_place(*page, trains);
+  claim_slot(*page, trains);
   return may_write(page) ? page : nullptr;
 } catch (const std::exception&) {
   return nullptr;

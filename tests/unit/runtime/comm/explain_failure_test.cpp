@@ -54,7 +54,7 @@ TEST_CASE("collective_failure: what NCCL's watchdog says is a lost peer or a tim
       "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE) ran "
       "for 10075 milliseconds before timing out.";
   CHECK(what(timed_out, context) == "no answer from rank 1 within 5 s");
-  context.peers = acc::detail::PeerReport{.places = {{3, "after all_reduce"}, {5, "after broadcast"}}};
+  context.peers = acc::detail::PeerReport{.phases = {{3, "after all_reduce"}, {5, "after broadcast"}}};
   CHECK(what(timed_out, context) == "no answer from another process within 5 s; rank 5 is after broadcast");
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("collective_failure: a call after the watchdog's abort names the lost 
   context.peers = acc::detail::PeerReport{.absent = {1}};
   CHECK(what("NCCL communicator was aborted on rank 3.", context) ==
         "rank 1 ended or was lost: NCCL communicator was aborted on rank 3.");
-  context.peers = acc::detail::PeerReport{.places = {{3, "after all_reduce"}, {5, "after broadcast"}}};
+  context.peers = acc::detail::PeerReport{.phases = {{3, "after all_reduce"}, {5, "after broadcast"}}};
   CHECK(what("NCCL communicator was aborted on rank 3.", context) ==
         "another process gave up; rank 5 is after broadcast");
 }
@@ -79,7 +79,7 @@ TEST_CASE("collective_failure: with two processes the other one is named as lost
 TEST_CASE("collective_failure: a process that does not answer is named as lost", "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
   context.peers = acc::detail::PeerReport{.absent = {1, 6},
-                                          .late = {{.rank = 2, .calls_behind = 1, .place = "in forward"}}};
+                                          .late = {{.rank = 2, .calls_behind = 1, .phase = "in forward"}}};
   CHECK(what(kClosed, context) ==
         "ranks 1, 6 ended or were lost: Connection closed by peer [127.0.0.1]:32876");
   CHECK(what("Timed out waiting", context) ==
@@ -90,12 +90,12 @@ TEST_CASE("collective_failure: in a job of thousands the line stays one that a p
   acc::detail::CollectiveContext context = kContext;
   context.size = 2048;
   acc::detail::PeerReport peers;
-  for (int rank = 0; rank < 2048; ++rank) peers.places[rank] = rank == 3 ? "in forward" : "in backward";
+  for (int rank = 0; rank < 2048; ++rank) peers.phases[rank] = rank == 3 ? "in forward" : "in backward";
   context.peers = peers;
   const std::string first = "ranks 0-2, 4-2047";
   CHECK(what(kClosed, context) == "another process gave up; " + first + " are in backward");
   for (int rank = 0; rank < 2048; ++rank) {
-    if (rank != 3) context.peers->late.push_back({.rank = rank, .calls_behind = 1, .place = "in backward"});
+    if (rank != 3) context.peers->late.push_back({.rank = rank, .calls_behind = 1, .phase = "in backward"});
   }
   CHECK(what("Timed out waiting", context) ==
         "no answer from " + first + " within 5 s; " + first + " are in backward, 1 call behind");
@@ -108,7 +108,7 @@ TEST_CASE("collective_failure: a late process is named, also when another gave u
           "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
   context.peers = acc::detail::PeerReport{.absent = {},
-                                          .late = {{.rank = 2, .calls_behind = 3, .place = "after forward"}}};
+                                          .late = {{.rank = 2, .calls_behind = 3, .phase = "after forward"}}};
   CHECK(what("Timed out waiting", context) ==
         "no answer from rank 2 within 5 s; rank 2 is after forward, 3 calls behind");
   CHECK(what(kClosed, context) ==
@@ -120,7 +120,7 @@ TEST_CASE("collective_failure: different calls are told with the places of the r
   acc::detail::CollectiveContext context = kContext;
   const std::string compares = "in comparison of parameters, since 'head.weight' was frozen";
   context.peers = acc::detail::PeerReport{
-      .absent = {}, .late = {}, .places = {{1, compares}, {2, "in backward"}, {3, "in backward"}}};
+      .absent = {}, .late = {}, .phases = {{1, compares}, {2, "in backward"}, {3, "in backward"}}};
   CHECK(what("the processes do not make the same calls: rank 3 calls a, rank 1 calls b", context) ==
         "the processes do not make the same calls: rank 3 calls a, rank 1 calls b; rank 1 is " + compares);
   CHECK(what(kClosed, context) == "another process gave up; rank 1 is " + compares);

@@ -86,13 +86,13 @@ TEST_CASE("join_watch: it names the ranks that have not joined, or the store tha
 
 TEST_CASE("comparison: the others are elsewhere when one that could have gone past it has", "[runtime]") {
   using acc::detail::others_are_elsewhere;
-  const acc::detail::PeerPosition own{.calls = 5, .place = "in comparison of parameters, since x was frozen"};
-  const acc::detail::PeerPosition same{.calls = 5, .place = "in comparison of parameters, since y changed"};
+  const acc::detail::PeerPosition own{.calls = 5, .phase = "in comparison of parameters, since x was frozen"};
+  const acc::detail::PeerPosition same{.calls = 5, .phase = "in comparison of parameters, since y changed"};
   CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, same}}, 2));
-  CHECK(others_are_elsewhere(own, {{0, own}, {1, {.calls = 5, .place = "in backward"}}}, 2));
-  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 4, .place = "in forward"}}}, 2));
+  CHECK(others_are_elsewhere(own, {{0, own}, {1, {.calls = 5, .phase = "in backward"}}}, 2));
+  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 4, .phase = "in forward"}}}, 2));
   // Rank 2 does not answer: it may be suspended, with a part of the comparison that rank 1 has got already.
-  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 6, .place = "in backward"}}}, 3));
+  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 6, .phase = "in backward"}}}, 3));
 }
 
 TEST_CASE("comparison: others elsewhere are believed only when it still is not over afterwards",
@@ -148,7 +148,7 @@ TEST_CASE("peer_check: what all have answered is one question to the store", "[r
   const acc::detail::PeerReport report = check.report().value();
   CHECK(report.absent == std::vector<int>{7});
   CHECK(report.late.size() == kSize - 2);
-  CHECK(report.late.front().place == "in backward");
+  CHECK(report.late.front().phase == "in backward");
   CHECK(store->gets == 1);
   CHECK(store->checks < 10);  // the thread's own
 }
@@ -160,7 +160,7 @@ TEST_CASE("peer_check: a rank that does not answer in time is absent", "[runtime
   acc::detail::PeerCheck check(store, 0, 3, [] { return 5; });
   const acc::detail::PeerReport report = check.report().value();
   CHECK(report.absent == std::vector<int>{1});
-  CHECK(report.places.at(2) == "in backward");
+  CHECK(report.phases.at(2) == "in backward");
 }
 
 }  // namespace missing_peers_test

@@ -11,7 +11,7 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 acc::detail::OutOfMemory full_device() {
   return {.device = 1,
-          .wanted = 8 * kGiB,
+          .requested = 8 * kGiB,
           .free = 7 * kGiB + kGiB / 4,
           .total = 80 * kGiB,
           .allocated = 72 * kGiB,

@@ -252,7 +252,7 @@ class CpuBackend : public Gloo {
       for (const at::Tensor& tensor : {inputs[rank], outputs[rank]})
         TORCH_CHECK(tensor.nbytes() == collective.bytes && is_in_memory(tensor),
                     "all_to_all: all tensors must have one size");
-      collective.given.push_back(data_of(inputs[rank]));
+      collective.sources.push_back(data_of(inputs[rank]));
       collective.gathered.push_back(data_of(outputs[rank]));
     }
     const auto own = static_cast<std::size_t>(getRank());

@@ -157,17 +157,18 @@ Handover::Shared Handover::give(Descriptor memory, milliseconds timeout) {
   shared.processes[0] = std::move(own_process_);
   const std::vector<Descriptor> connections = accept_all(shared);
   socket_.reset();
-  std::vector<int> all{shared.memory.get()};
+  std::vector<int> descriptors{shared.memory.get()};
   for (std::size_t rank = 0; rank < connections.size(); ++rank) {
     if (!shared.processes[rank]) throw lost(static_cast<int>(rank));
-    all.push_back(shared.processes[rank].get());
+    descriptors.push_back(shared.processes[rank].get());
   }
   // One after the other: the kernel limits how many descriptors of a user are on their way.
   for (int rank = 1; rank < size_; ++rank) {
     const int connection = connections[static_cast<std::size_t>(rank)].get();
-    for (std::size_t begin = 0; begin < all.size(); begin += kMaxSentDescriptors) {
-      const std::size_t count = std::min(kMaxSentDescriptors, all.size() - begin);
-      if (!send_message(connection, "descriptors", std::span(all).subspan(begin, count))) throw lost(rank);
+    for (std::size_t begin = 0; begin < descriptors.size(); begin += kMaxSentDescriptors) {
+      const std::size_t count = std::min(kMaxSentDescriptors, descriptors.size() - begin);
+      if (!send_message(connection, "descriptors", std::span(descriptors).subspan(begin, count)))
+        throw lost(rank);
     }
     if (!receive_message(connection, timeout)) throw lost(rank);
   }
@@ -176,16 +177,16 @@ Handover::Shared Handover::give(Descriptor memory, milliseconds timeout) {
 
 Handover::Shared Handover::take(milliseconds timeout) {
   const auto expected = static_cast<std::size_t>(size_) + 1;
-  std::vector<Descriptor> all;
-  while (all.size() < expected) {
+  std::vector<Descriptor> descriptors;
+  while (descriptors.size() < expected) {
     std::optional<Message> message = receive_message(socket_.get(), timeout);
     if (!message || message->descriptors.empty()) throw lost(0);
-    std::ranges::move(message->descriptors, std::back_inserter(all));
+    std::ranges::move(message->descriptors, std::back_inserter(descriptors));
   }
   if (!send_message(socket_.get(), "taken")) throw lost(0);
-  Shared shared{.memory = std::move(all.front())};
-  all.erase(all.begin());
-  shared.processes = std::move(all);
+  Shared shared{.memory = std::move(descriptors.front())};
+  descriptors.erase(descriptors.begin());
+  shared.processes = std::move(descriptors);
   return shared;
 }
 

@@ -46,14 +46,14 @@ std::int64_t machine_number() {
 }
 
 // The machine number of each rank, or 0 where shared memory is not wanted.
-std::vector<std::int64_t> machine_numbers(c10d::Backend& gloo, bool wanted) {
+std::vector<std::int64_t> machine_numbers(c10d::Backend& gloo, bool enabled) {
   const auto size = static_cast<std::size_t>(gloo.getSize());
-  Tensors own{at::full({1}, wanted ? machine_number() : 0, at::kLong)};
-  std::vector<Tensors> all(1);
-  for (std::size_t rank = 0; rank < size; ++rank) all[0].push_back(at::empty({1}, at::kLong));
-  gloo.allgather(all, own)->wait();
+  Tensors contribution{at::full({1}, enabled ? machine_number() : 0, at::kLong)};
+  std::vector<Tensors> gathered(1);
+  for (std::size_t rank = 0; rank < size; ++rank) gathered[0].push_back(at::empty({1}, at::kLong));
+  gloo.allgather(gathered, contribution)->wait();
   std::vector<std::int64_t> numbers;
-  for (const at::Tensor& number : all[0]) numbers.push_back(number.item<std::int64_t>());
+  for (const at::Tensor& number : gathered[0]) numbers.push_back(number.item<std::int64_t>());
   return numbers;
 }
 
@@ -96,30 +96,30 @@ void announce(c10d::Store& store, int rank, const Handover& handover) {
 }
 
 std::optional<Machine> join_machine(c10d::Backend& gloo, c10d::Store& store, Handover& handover,
-                                    std::chrono::milliseconds timeout, bool wanted,
+                                    std::chrono::milliseconds timeout, bool enabled,
                                     const ConnectLeaders& connect_leaders) {
   const int rank = gloo.getRank();
   std::vector<std::string> keys;
   for (int other = 0; other < gloo.getSize(); ++other) keys.push_back(offer_key(other));
   if (!store.check(keys)) return std::nullopt;
-  const std::vector<std::int64_t> numbers = machine_numbers(gloo, wanted);
+  const std::vector<std::int64_t> numbers = machine_numbers(gloo, enabled);
   const auto machines = ranks_of_machines(numbers);
   if (std::ranges::count(numbers, 0) > 0 || machines.size() == numbers.size()) return std::nullopt;
 
-  const auto own = std::ranges::find_if(
+  const auto own_ranks = std::ranges::find_if(
       machines, [rank](const std::vector<int>& ranks) { return std::ranges::count(ranks, rank) > 0; });
-  const auto place = static_cast<int>(std::ranges::find(*own, rank) - own->begin());
-  const bool alone = own->size() == 1;
-  const bool connected = alone || handover.connect(place, static_cast<int>(own->size()),
-                                                   store.get_to_str(offer_key(own->front())));
+  const auto position = static_cast<int>(std::ranges::find(*own_ranks, rank) - own_ranks->begin());
+  const bool alone = own_ranks->size() == 1;
+  const bool connected = alone || handover.connect(position, static_cast<int>(own_ranks->size()),
+                                                   store.get_to_str(offer_key(own_ranks->front())));
   if (!all_agree(gloo, connected)) return std::nullopt;
-  Machine machine{.memory = alone ? nullptr : share_with(*own, place, handover, timeout),
+  Machine machine{.memory = alone ? nullptr : share_with(*own_ranks, position, handover, timeout),
                   .has_all_ranks = machines.size() == 1};
   if (!all_agree(gloo, alone || machine.memory)) return std::nullopt;
-  if (machines.size() > 1 && place == 0) {
+  if (machines.size() > 1 && position == 0) {
     machine.leader.reset(new MachineLeader(
         machine.memory,
-        connect_leaders(static_cast<int>(own - machines.begin()), static_cast<int>(machines.size()))));
+        connect_leaders(static_cast<int>(own_ranks - machines.begin()), static_cast<int>(machines.size()))));
   }
   return machine;
 }

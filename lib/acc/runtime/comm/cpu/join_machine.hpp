@@ -44,9 +44,9 @@ using ConnectLeaders = std::function<c10::intrusive_ptr<c10d::Backend>(int machi
 /// Finds the ranks of this machine, and shares memory with them. All ranks call it once they are connected
 /// through `gloo`. All that are C++ programs have announced themselves by then, so either all of them find
 /// all ranks, or none does, and Python's are not waited for. Empty on all of them if one is Python's, if
-/// `wanted` is false on one, if each has a machine of its own, or if memory cannot be shared somewhere.
+/// it is not `enabled` on one, if each has a machine of its own, or if memory cannot be shared somewhere.
 std::optional<Machine> join_machine(c10d::Backend& gloo, c10d::Store& store, Handover& handover,
-                                    std::chrono::milliseconds timeout, bool wanted,
+                                    std::chrono::milliseconds timeout, bool enabled,
                                     const ConnectLeaders& connect_leaders);
 
 }  // namespace acc::detail

@@ -92,7 +92,7 @@ std::string signature_text(std::uint64_t signature) {
 MemoryGroup::MemoryGroup(const Descriptor& memory, Ranks ranks)
     : segment_(memory, ranks.size),
       ranks_(std::move(ranks)),
-      own_(segment_.progress(ranks_.rank)),
+      own_progress_(segment_.progress(ranks_.rank)),
       own_bell_(segment_.bell(ranks_.rank)),
       max_spins_(ranks_.core_for_each ? kMaxSpins : 0),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
@@ -194,7 +194,7 @@ MemoryGroup::Part MemoryGroup::part_of_data(const Operation& operation, std::uin
 }
 
 // Where a chunk of an all_to_all has what rank `from` gives to rank `to`.
-std::byte* MemoryGroup::place_for(const Collective& what, int from, int to, std::uint64_t chunk) const {
+std::byte* MemoryGroup::exchange_slot(const Collective& what, int from, int to, std::uint64_t chunk) const {
   return segment_.slot(from, chunk) + window_of(what) * static_cast<std::size_t>(to < from ? to : to - 1);
 }
 
@@ -250,19 +250,19 @@ std::int32_t MemoryGroup::post_waits_for() const {
 }
 
 // A rank; kNobody if a step can be taken; kAnybody if the steps wait for different ranks.
-std::int32_t MemoryGroup::whom_it_waits_for() {
-  std::optional<std::int32_t> whom;
+std::int32_t MemoryGroup::awaited_rank() {
+  std::optional<std::int32_t> peer;
   const auto add = [&](std::int32_t rank) {
-    if (rank == RankBell::kNobody || whom == RankBell::kNobody) {
-      whom = RankBell::kNobody;
+    if (rank == RankBell::kNobody || peer == RankBell::kNobody) {
+      peer = RankBell::kNobody;
     } else {
-      whom = !whom || *whom == rank ? rank : RankBell::kAnybody;
+      peer = !peer || *peer == rank ? rank : RankBell::kAnybody;
     }
   };
   if (consumed_ < reduced_) add(consume_waits_for());
   if (reduced_ < posted_) add(reduce_waits_for());
   if (may_post()) add(post_waits_for());
-  return whom.value_or(RankBell::kAnybody);
+  return peer.value_or(RankBell::kAnybody);
 }
 
 // The step of the oldest chunk first: it makes room for others.
@@ -287,8 +287,8 @@ void MemoryGroup::post() {
   if (what.kind == Collective::Kind::all_to_all) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
-      std::memcpy(place_for(what, ranks_.rank, rank, posted_),
-                  what.given[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
+      std::memcpy(exchange_slot(what, ranks_.rank, rank, posted_),
+                  what.sources[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
     }
   } else if (what.kind != Collective::Kind::broadcast || what.root == ranks_.rank) {
     if (part.bytes > 0) std::memcpy(segment_.slot(ranks_.rank, posted_), what.data + part.offset, part.bytes);
@@ -328,15 +328,15 @@ void MemoryGroup::consume() {
     std::memcpy(what.data + part.offset, segment_.slot(what.root, consumed_), part.bytes);
   } else if (what.kind == Collective::Kind::all_gather) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
-      std::byte* const place = what.gathered[static_cast<std::size_t>(rank)];
-      if (place != nullptr && part.bytes > 0)
-        std::memcpy(place + part.offset, segment_.slot(rank, consumed_), part.bytes);
+      std::byte* const destination = what.gathered[static_cast<std::size_t>(rank)];
+      if (destination != nullptr && part.bytes > 0)
+        std::memcpy(destination + part.offset, segment_.slot(rank, consumed_), part.bytes);
     }
   } else if (what.kind == Collective::Kind::all_to_all) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
       std::memcpy(what.gathered[static_cast<std::size_t>(rank)] + part.offset,
-                  place_for(what, rank, ranks_.rank, consumed_), part.bytes);
+                  exchange_slot(what, rank, ranks_.rank, consumed_), part.bytes);
     }
   } else if (operation.in_parts) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
@@ -372,12 +372,12 @@ bool MemoryGroup::all_have_signature(const Operation& operation, std::uint64_t c
 
 // Publishes that this rank has done a step with one chunk more, and wakes who waits for that.
 void MemoryGroup::advance(Counter counter, std::uint64_t& own_count) {
-  (own_.*counter).store(++own_count, std::memory_order_release);
+  (own_progress_.*counter).store(++own_count, std::memory_order_release);
   // A rank that goes to sleep writes for whom it waits, and then reads the counters.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (int rank = 0; rank < ranks_.size; ++rank) {
-    const std::int32_t whom = segment_.bell(rank).waiting_for.load(std::memory_order_relaxed);
-    if (rank != ranks_.rank && (whom == ranks_.rank || whom == RankBell::kAnybody)) ring(rank);
+    const std::int32_t peer = segment_.bell(rank).waiting_for.load(std::memory_order_relaxed);
+    if (rank != ranks_.rank && (peer == ranks_.rank || peer == RankBell::kAnybody)) ring(rank);
   }
 }
 
@@ -389,10 +389,10 @@ void MemoryGroup::ring(int rank) {
 }
 
 // Takes all steps up to some condition, and waits for the others in between.
-template <class Until>
-void MemoryGroup::drive(Lock& lock, Clock::time_point give_up, Until until) {
+template <class Predicate>
+void MemoryGroup::drive(Lock& lock, Clock::time_point give_up, Predicate is_done) {
   driven_ = true;
-  for (int idle = 0; !until() && !failure_;) {
+  for (int idle = 0; !is_done() && !failure_;) {
     if (step()) {
       idle = 0;
       finish_operations(lock);
@@ -425,10 +425,10 @@ void MemoryGroup::drive(Lock& lock, Clock::time_point give_up, Until until) {
 
 void MemoryGroup::sleep(Lock& lock, Clock::time_point give_up) {
   const std::uint32_t rings = own_bell_.rings;
-  const std::int32_t whom = whom_it_waits_for();
-  own_bell_.waiting_for.store(whom);
+  const std::int32_t peer = awaited_rank();
+  own_bell_.waiting_for.store(peer);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (whom == RankBell::kNobody || whom_it_waits_for() != whom) {
+  if (peer == RankBell::kNobody || awaited_rank() != peer) {
     own_bell_.waiting_for.store(RankBell::kNobody);
     return;
   }
@@ -460,16 +460,16 @@ void MemoryGroup::look_for_lost_ranks(bool ask_kernel) {
     if (rank == ranks_.rank) continue;
     pollfd process = {
         .fd = ranks_.processes[static_cast<std::size_t>(rank)].get(), .events = POLLIN, .revents = 0};
-    const bool left = segment_.progress(rank).left != 0 || (ask_kernel && ::poll(&process, 1, 0) > 0);
+    const bool has_left = segment_.progress(rank).has_left != 0 || (ask_kernel && ::poll(&process, 1, 0) > 0);
     // It may have left after it did what this rank needs.
-    const bool needed = (consumed_ < reduced_ && consume_needs(rank)) ||
-                        (reduced_ < posted_ && reduce_needs(rank)) || (may_post() && post_needs(rank));
-    if (left && needed) return fail(fmt::format("Connection closed by peer: rank {}", name_of(rank)));
+    const bool is_needed = (consumed_ < reduced_ && consume_needs(rank)) ||
+                           (reduced_ < posted_ && reduce_needs(rank)) || (may_post() && post_needs(rank));
+    if (has_left && is_needed) return fail(fmt::format("Connection closed by peer: rank {}", name_of(rank)));
   }
   if (Clock::now() >= operations_.front().deadline) {
-    const std::int32_t whom = whom_it_waits_for();
+    const std::int32_t peer = awaited_rank();
     fail(fmt::format("Timed out waiting {} ms for {}", operations_.front().what.timeout.count(),
-                     whom < 0 ? "other ranks" : fmt::format("rank {}", name_of(whom))));
+                     peer < 0 ? "other ranks" : fmt::format("rank {}", name_of(peer))));
   }
 }
 
@@ -479,7 +479,7 @@ int MemoryGroup::name_of(int rank) const {
 
 void MemoryGroup::fail(const std::string& text) {
   failure_ = std::make_exception_ptr(MemoryFailure(text));
-  own_.left = 1;
+  own_progress_.has_left = 1;
   for (int rank = 0; rank < ranks_.size; ++rank) ring(rank);
 }
 

@@ -30,9 +30,9 @@ struct Collective {
   Kind kind = Kind::barrier;
   std::byte* data = nullptr;  ///< What this rank contributes; of broadcast and all_reduce also the result.
   std::size_t bytes = 0;  ///< Of `data`, the same on all ranks; all_to_all: of what each rank gives to each.
-  std::vector<std::byte*> given = {};  ///< all_to_all: what this rank gives to each other.
+  std::vector<std::byte*> sources = {};  ///< all_to_all: what this rank gives to each other rank.
   /// all_gather and all_to_all: where each rank's data goes. all_to_all leaves this rank's own alone, and
-  /// all_gather if that is null: it is in its place.
+  /// all_gather if that is null: it is there already.
   std::vector<std::byte*> gathered = {};
   int root = 0;                                  ///< broadcast: whose data.
   c10::ScalarType type = c10::ScalarType::Byte;  ///< all_reduce: of the elements.
@@ -125,7 +125,7 @@ class MemoryGroup {
   Operation& operation_of(std::uint64_t chunk);
   std::size_t window_of(const Collective& what) const;
   Part part_of_data(const Operation& operation, std::uint64_t chunk) const;
-  std::byte* place_for(const Collective& what, int from, int to, std::uint64_t chunk) const;
+  std::byte* exchange_slot(const Collective& what, int from, int to, std::uint64_t chunk) const;
   Part part_of_chunk(const Operation& operation, std::uint64_t chunk, int rank) const;
 
   bool may_post() const;
@@ -137,7 +137,7 @@ class MemoryGroup {
   std::int32_t post_waits_for() const;
   std::int32_t reduce_waits_for();
   std::int32_t consume_waits_for();
-  std::int32_t whom_it_waits_for();
+  std::int32_t awaited_rank();
   bool step();
   void post();
   void reduce();
@@ -146,8 +146,8 @@ class MemoryGroup {
   bool all_have_signature(const Operation& operation, std::uint64_t chunk);
   void advance(Counter counter, std::uint64_t& own_count);
 
-  template <class Until>
-  void drive(Lock& lock, Clock::time_point give_up, Until until);
+  template <class Predicate>
+  void drive(Lock& lock, Clock::time_point give_up, Predicate is_done);
   void sleep(Lock& lock, Clock::time_point give_up);
   // Called at least every kMaxSleep while an operation is in progress.
   void leave_out_suspension();
@@ -161,7 +161,7 @@ class MemoryGroup {
 
   Segment segment_;
   Ranks ranks_;
-  RankProgress& own_;
+  RankProgress& own_progress_;
   RankBell& own_bell_;
   int max_spins_;
   Descriptor timer_;

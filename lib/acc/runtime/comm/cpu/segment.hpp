@@ -16,7 +16,7 @@ struct alignas(128) RankProgress {
   std::atomic<std::uint64_t> posted;    ///< Chunks whose values are in the rank's slots.
   std::atomic<std::uint64_t> reduced;   ///< Chunks of which the rank's own part is reduced.
   std::atomic<std::uint64_t> consumed;  ///< Chunks that the rank needs no longer.
-  std::atomic<std::uint32_t> left;      ///< 1: the rank has left the group, or given up.
+  std::atomic<std::uint32_t> has_left;  ///< 1: the rank has left the group, or given up.
 };
 
 /// How a rank is woken.

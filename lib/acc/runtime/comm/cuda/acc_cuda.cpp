@@ -18,13 +18,13 @@
 namespace acc::detail {
 namespace {
 
-int count_devices(std::string& why) {
+int count_devices(std::string& reason) {
   try {
     return c10::cuda::device_count_ensure_non_zero();
   } catch (const c10::Error& error) {
-    why = error.what_without_backtrace();
+    reason = error.what_without_backtrace();
   } catch (const std::exception& error) {
-    why = error.what();
+    reason = error.what();
   }
   return 0;
 }
@@ -33,7 +33,7 @@ std::mutex failures;
 std::optional<OutOfMemory> last_failure;
 
 // LibTorch's allocator calls it, without its lock, just before it throws.
-void on_out_of_memory(std::int64_t device, std::size_t wanted, std::size_t total, std::size_t free) {
+void on_out_of_memory(std::int64_t device, std::size_t requested, std::size_t total, std::size_t free) {
   namespace allocator = c10::cuda::CUDACachingAllocator;
   constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const auto index = static_cast<c10::DeviceIndex>(device);
@@ -43,7 +43,7 @@ void on_out_of_memory(std::int64_t device, std::size_t wanted, std::size_t total
   allocator::cacheInfo(index, &largest);
   const std::scoped_lock lock(failures);
   last_failure = OutOfMemory{.device = index,
-                             .wanted = wanted,
+                             .requested = requested,
                              .free = free,
                              .total = total,
                              .allocated = static_cast<std::uint64_t>(stats.allocated_bytes[kAll].current),
