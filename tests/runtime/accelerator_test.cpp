@@ -23,6 +23,7 @@
 #include "acc/runtime/comm/objects.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/process/logger.hpp"
+#include "runtime/process.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/printed.hpp"
@@ -31,30 +32,16 @@
 namespace {
 
 using acc::test::error_of;
+using acc::test::here;
+using acc::test::job_state;
 using acc::test::printed_to;
-
-// One state for all cases: a process joins its job once.
-acc::PartialState& job() {
-  static acc::PartialState state(std::chrono::minutes(1));
-  return state;
-}
-
-int rank() {
-  return job().process_index();
-}
-int size() {
-  return job().num_processes();
-}
+using acc::test::rank;
+using acc::test::size;
 
 std::vector<int> count_to(int end) {
   std::vector<int> numbers;
   for (int i = 0; i < end; ++i) numbers.push_back(i);
   return numbers;
-}
-
-// On this process's device: the cases run over NCCL, too (tests/gpu).
-at::TensorOptions here(at::ScalarType type = at::kFloat) {
-  return at::TensorOptions(job().device()).dtype(type);
 }
 
 // An object that may refuse to be written.
@@ -81,44 +68,44 @@ TORCH_MODULE(Net);
 
 // A folder that the main process creates, the same on all processes.
 std::filesystem::path shared_folder() {
-  return job().broadcast_object(acc::test::temporary_folder().string());
+  return job_state().broadcast_object(acc::test::temporary_folder().string());
 }
 
 }  // namespace
 
 TEST_CASE("accelerator: each process knows its rank", "[ranks]") {
   REQUIRE(size() > 1);
-  CHECK(job().distributed());
-  CHECK(job().distributed_type() ==
-        (job().device().is_cpu() ? acc::DistributedType::multi_cpu : acc::DistributedType::multi_gpu));
-  CHECK(job().is_main_process() == (rank() == 0));
-  CHECK(job().is_last_process() == (rank() == size() - 1));
+  CHECK(job_state().distributed());
+  CHECK(job_state().distributed_type() ==
+        (job_state().device().is_cpu() ? acc::DistributedType::multi_cpu : acc::DistributedType::multi_gpu));
+  CHECK(job_state().is_main_process() == (rank() == 0));
+  CHECK(job_state().is_last_process() == (rank() == size() - 1));
 }
 
 TEST_CASE("accelerator: lists are split, padded and gathered", "[ranks]") {
   const std::vector<int> even = count_to(2 * size());
-  CHECK(job().split_between_processes(even) == std::vector<int>{2 * rank(), 2 * rank() + 1});
+  CHECK(job_state().split_between_processes(even) == std::vector<int>{2 * rank(), 2 * rank() + 1});
   const std::vector<int> uneven = count_to(2 * size() - 1);
-  const std::vector<int> padded = job().split_between_processes(uneven, true);
+  const std::vector<int> padded = job_state().split_between_processes(uneven, true);
   CHECK(padded.size() == 2);
-  std::vector<int> together = job().gather_object(padded);
+  std::vector<int> together = job_state().gather_object(padded);
   CHECK(together.back() == uneven.back());
   together.resize(uneven.size());
   CHECK(together == uneven);
-  CHECK(job().gather_object(job().split_between_processes(count_to(17))) == count_to(17));
-  CHECK(job().split_between_processes(count_to(17)).size() ==
+  CHECK(job_state().gather_object(job_state().split_between_processes(count_to(17))) == count_to(17));
+  CHECK(job_state().split_between_processes(count_to(17)).size() ==
         static_cast<std::size_t>(17 / size() + (rank() < 17 % size() ? 1 : 0)));
 }
 
 TEST_CASE("accelerator: tensors and tuples are split along their first dimension", "[ranks]") {
   const at::Tensor rows = at::arange(4 * size(), here(at::kLong)).reshape({2 * size(), 2});
-  CHECK(job().gather(job().split_between_processes(rows)).equal(rows));
+  CHECK(job_state().gather(job_state().split_between_processes(rows)).equal(rows));
   const at::Tensor uneven = rows.slice(0, 0, 2 * size() - 1);
-  const at::Tensor padded = job().gather(job().split_between_processes(uneven, true));
+  const at::Tensor padded = job_state().gather(job_state().split_between_processes(uneven, true));
   CHECK(padded.slice(0, 0, 2 * size() - 1).equal(uneven));
   CHECK(padded[-1].equal(uneven[-1]));
-  const auto [list, other, tensor] =
-      job().split_between_processes(std::tuple(count_to(8), std::vector<std::string>(8, "x"), at::arange(8)));
+  const auto [list, other, tensor] = job_state().split_between_processes(
+      std::tuple(count_to(8), std::vector<std::string>(8, "x"), at::arange(8)));
   CHECK(list.size() == other.size());
   CHECK(static_cast<std::int64_t>(list.size()) == tensor.size(0));
   CHECK(tensor[0].item<int>() == list[0]);
@@ -127,46 +114,46 @@ TEST_CASE("accelerator: tensors and tuples are split along their first dimension
 TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcast part by part", "[ranks]") {
   using Structure = std::map<std::string, std::tuple<at::Tensor, std::vector<at::Tensor>>>;
   const Structure own{{"a", {mine(), {mine(2), mine(3)}}}};
-  const auto all = std::get<1>(job().gather(own).at("a"));
+  const auto all = std::get<1>(job_state().gather(own).at("a"));
   CHECK(all.at(1).equal(at::arange(size(), here()) * 3));
   const double sum = size() * (size() - 1) / 2.0;
-  CHECK(std::get<0>(job().reduce(own).at("a")).item<double>() == sum);
-  CHECK(std::get<0>(job().reduce(own, acc::ReduceOp::none).at("a")).item<double>() == sum);
-  CHECK(std::get<0>(job().reduce(own, acc::ReduceOp::sum, 0.5).at("a")).item<double>() == sum / 2);
-  CHECK(std::get<0>(job().broadcast(own, size() - 1).at("a")).item<double>() == size() - 1);
+  CHECK(std::get<0>(job_state().reduce(own).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job_state().reduce(own, acc::ReduceOp::none).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job_state().reduce(own, acc::ReduceOp::sum, 0.5).at("a")).item<double>() == sum / 2);
+  CHECK(std::get<0>(job_state().broadcast(own, size() - 1).at("a")).item<double>() == size() - 1);
 }
 
 TEST_CASE("accelerator: tensors are padded to the largest size of a dimension", "[ranks]") {
   const at::Tensor own = at::full({rank() + 1, 2}, rank(), here(at::kLong));
-  const at::Tensor last = job().pad_across_processes(own, {.pad_index = -1});
+  const at::Tensor last = job_state().pad_across_processes(own, {.pad_index = -1});
   CHECK(last.sizes() == c10::IntArrayRef({size(), 2}));
   CHECK(last.slice(0, 0, rank() + 1).equal(own));
   CHECK(last.slice(0, rank() + 1).equal(at::full({size() - rank() - 1, 2}, -1, here(at::kLong))));
   const at::Tensor first =
-      job().pad_across_processes(own.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
+      job_state().pad_across_processes(own.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
   CHECK(first.slice(1, size() - rank() - 1).equal(own.t()));
-  CHECK(job().pad_across_processes(own, {.dim = 5}).equal(own));
-  CHECK(job().gather(last).size(0) == size() * size());
+  CHECK(job_state().pad_across_processes(own, {.dim = 5}).equal(own));
+  CHECK(job_state().gather(last).size(0) == size() * size());
 }
 
 TEST_CASE("accelerator: objects of any number and length are gathered, and one is broadcast", "[ranks]") {
   const std::vector<std::string> own(static_cast<std::size_t>(rank()),
                                      std::string(static_cast<std::size_t>(rank()), 'x'));
-  const std::vector<std::string> all = job().gather_object(own);
+  const std::vector<std::string> all = job_state().gather_object(own);
   CHECK(all.size() == static_cast<std::size_t>(size() * (size() - 1) / 2));
   CHECK(all.back() == std::string(static_cast<std::size_t>(size() - 1), 'x'));
-  CHECK(job().gather_object(std::vector<std::string>()).empty());
+  CHECK(job_state().gather_object(std::vector<std::string>()).empty());
   using Object = std::map<std::string, std::vector<double>>;
   const Object object{{"rank", {static_cast<double>(rank()), std::numeric_limits<double>::infinity()}}};
-  CHECK(job().broadcast_object(object, 1).at("rank") ==
+  CHECK(job_state().broadcast_object(object, 1).at("rank") ==
         std::vector<double>{1, std::numeric_limits<double>::infinity()});
 }
 
 TEST_CASE("accelerator: an object that one process cannot send is an error on all, and the job continues",
           "[ranks]") {
   const std::vector<Secret> own{{.is_kept = rank() == 1}};
-  for (const auto& send : {std::function<void()>([&] { job().gather_object(own); }),
-                           std::function<void()>([&] { job().broadcast_object(own.front(), 1); })}) {
+  for (const auto& send : {std::function<void()>([&] { job_state().gather_object(own); }),
+                           std::function<void()>([&] { job_state().broadcast_object(own.front(), 1); })}) {
     if (rank() == 1) {
       CHECK_THROWS_WITH(send(), "is kept");
     } else {
@@ -174,7 +161,7 @@ TEST_CASE("accelerator: an object that one process cannot send is an error on al
             std::string::npos);
     }
   }
-  CHECK(job().gather_object(std::vector<int>{rank()}).size() == static_cast<std::size_t>(size()));
+  CHECK(job_state().gather_object(std::vector<int>{rank()}).size() == static_cast<std::size_t>(size()));
 }
 
 TEST_CASE("accelerator: the main process finishes before the others begin", "[ranks][one_machine]") {
@@ -187,12 +174,12 @@ TEST_CASE("accelerator: the main process finishes before the others begin", "[ra
   };
   const bool local = GENERATE(false, true);
   if (local) {
-    job().local_main_process_first(function);
+    job_state().local_main_process_first(function);
   } else {
-    job().main_process_first(function);
+    job_state().main_process_first(function);
   }
-  const auto begins = job().gather(at::full({}, begin, at::kLong));
-  const auto ends = job().gather(at::full({}, end, at::kLong));
+  const auto begins = job_state().gather(at::full({}, begin, at::kLong));
+  const auto ends = job_state().gather(at::full({}, end, at::kLong));
   for (int other = 1; other < size(); ++other) {
     CHECK(ends[0].item<std::int64_t>() <= begins[other].item<std::int64_t>());
   }
@@ -201,11 +188,11 @@ TEST_CASE("accelerator: the main process finishes before the others begin", "[ra
 TEST_CASE("accelerator: functions for one process run only there", "[ranks][one_machine]") {
   std::string ran;
   const auto note = [&](const char* what) { return [&ran, what] { ran += what; }; };
-  job().on_main_process(note("main "));
-  job().on_local_main_process(note("local "));
-  job().on_last_process(note("last "));
-  job().on_process(1, note("one "));
-  job().on_local_process(1, note("local-one "));
+  job_state().on_main_process(note("main "));
+  job_state().on_local_main_process(note("local "));
+  job_state().on_last_process(note("last "));
+  job_state().on_process(1, note("one "));
+  job_state().on_local_process(1, note("local-one "));
   const std::string first = rank() == 0 ? "main local " : "";
   const std::string last = rank() == size() - 1 ? "last " : "";
   CHECK(ran == first + last + (rank() == 1 ? "one local-one " : ""));
@@ -213,8 +200,8 @@ TEST_CASE("accelerator: functions for one process run only there", "[ranks][one_
 
 TEST_CASE("accelerator: only the local main process prints, the logger writes where its options say",
           "[ranks][one_machine]") {
-  CHECK(printed_to(stdout, [] { job().print("once"); }) == (rank() == 0 ? "once\n" : ""));
-  const acc::Logger logger = acc::get_logger(job(), "test");
+  CHECK(printed_to(stdout, [] { job_state().print("once"); }) == (rank() == 0 ? "once\n" : ""));
+  const acc::Logger logger = acc::get_logger(job_state(), "test");
   CHECK(printed_to(stderr, [&] { logger.warning("main"); }) ==
         (rank() == 0 ? "WARNING:test:[RANK 0] main\n" : ""));
   const std::string own = "WARNING:test:[RANK " + std::to_string(rank()) + "] each\n";
@@ -310,7 +297,7 @@ TEST_CASE("accelerator: only the main process tracks, to the project's logging_d
   accelerator.log({{"rank", rank()}}, 1);
   accelerator.get_tracker("jsonl").log({{"rank", rank()}}, 2);
   accelerator.end_training();
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_directory()) files.push_back(entry.path().filename().string().substr(0, 6));
@@ -320,7 +307,7 @@ TEST_CASE("accelerator: only the main process tracks, to the project's logging_d
   const std::string lines = acc::read_file(folder / "net.jsonl");
   CHECK(std::ranges::count(lines, '\n') == 3);
   CHECK(lines.find("\"values\":{\"rank\":1}") == std::string::npos);
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
 }
 
 TEST_CASE("accelerator: an unknown tracker is an error on every process", "[ranks]") {
@@ -341,5 +328,5 @@ TEST_CASE("accelerator: end_training releases all objects and leaves the job", "
   CHECK(accelerator.step() == 0);
   CHECK(accelerator.prepared().optimizers.empty());
   CHECK(accelerator.process_group() == nullptr);
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
 }

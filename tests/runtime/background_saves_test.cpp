@@ -18,7 +18,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using acc::test::error_of;
+using acc::test::caught_error;
 using acc::test::job;
 using acc::test::rank;
 using acc::test::size;
@@ -137,7 +137,7 @@ TEST_CASE("background saves: the next call throws the error on all, and the old 
   acc::HookHandle hook = fail_on_last(accelerator);
   accelerator.save_state(folder, {.background = true});
   hook.remove();
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     if (next == "wait_for_save") accelerator.wait_for_save();
     if (next == "save_state") accelerator.save_state(folder);
     if (next == "load_state") accelerator.load_state(folder);
@@ -163,7 +163,7 @@ TEST_CASE("background saves: what on_saved throws on one process is the error on
   const auto upload = [] {
     if (rank() == 0) throw acc::Error({.what = "no room there", .where = "upload"});
   };
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     training.accelerator.save_state(folder, {.background = background, .on_saved = upload});
     training.accelerator.wait_for_save();
   });

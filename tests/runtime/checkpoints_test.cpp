@@ -20,6 +20,7 @@
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
+#include "runtime/process.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -27,6 +28,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using acc::test::flat;
 
 struct NetImpl : torch::nn::Module {
   NetImpl()
@@ -45,12 +47,6 @@ struct Counter {
   acc::PtValue state() const { return value; }
   void load_state(const acc::PtValue& state) { value = static_cast<std::int64_t>(state.number().value()); }
 };
-
-at::Tensor flat(const torch::nn::Module& module) {
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
-  return at::cat(parts);
-}
 
 // A new folder that the main process creates, the same on all processes.
 fs::path common_folder(const acc::Accelerator& accelerator) {

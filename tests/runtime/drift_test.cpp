@@ -38,7 +38,7 @@ bool same_everywhere(const torch::nn::Module& module) {
 }
 
 std::string what_of(const std::function<void()>& function) {
-  return error_of(function).problems().front().what;
+  return caught_error(function).problems().front().what;
 }
 
 const std::string kNotAveraged =
@@ -69,7 +69,7 @@ TEST_CASE("drift: backward refuses losses that were not computed by the prepared
   const auto wrong = [&] {
     accelerator.backward((through_pointer ? model->forward(own_input()) : net(own_input())).sum());
   };
-  const acc::Error error = error_of(wrong);
+  const acc::Error error = caught_error(wrong);
   CHECK(error.problems().front().what == kNotAveraged);
   CHECK(error.problems().front().hint.starts_with("call the prepared model, as model(x)"));
   // A backward that is not called through the Accelerator is detected at the step.
@@ -125,7 +125,7 @@ TEST_CASE("drift: the first step refuses parameters that do not belong to a prep
     acc::Accelerator accelerator;
     auto optimizer = accelerator.prepare(torch::optim::SGD(net->parameters(), 0.1));
     net(own_input()).sum().backward();
-    const acc::Error error = error_of([&] { optimizer.step(); });
+    const acc::Error error = caught_error([&] { optimizer.step(); });
     CHECK(error.problems().front().what ==
           "4 of its 4 parameters do not belong to a prepared model, so each process would train them with "
           "its own gradients only");
@@ -215,7 +215,7 @@ TEST_CASE("drift: a model that was converted after prepare is refused on all pro
   auto model = accelerator.prepare(net);
   accelerator.backward(model(own_input()).sum());
   net->to(at::kDouble);
-  const acc::Error error = error_of([&] { model(own_input().to(at::kDouble)); });
+  const acc::Error error = caught_error([&] { model(own_input().to(at::kDouble)); });
   CHECK(error.problems().front().where == "parameter 'first.weight'");
   CHECK(error.problems().front().what ==
         "was converted from Float to Double after the model was prepared, and the optimizer's state does not "
@@ -248,7 +248,7 @@ TEST_CASE("drift: an encoder of two prepared models says what to do", "[ranks]")
   accelerator.backward(first(own_input()).sum() + second(own_input()).sum());
   const at::Tensor all = job().gather(net->first->weight.grad().unsqueeze(0));
   CHECK(all.eq(all[0]).all().item<bool>());
-  const acc::Error error = error_of([&] { accelerator.backward(first(own_input()).sum()); });
+  const acc::Error error = caught_error([&] { accelerator.backward(first(own_input()).sum()); });
   CHECK(
       error.problems().front().what ==
       "'encoder.weight' belongs to two prepared models and got a gradient by the other one alone, which was "
@@ -264,7 +264,7 @@ TEST_CASE("drift: an embedding with sparse gradients is refused when it is prepa
     at::Tensor forward(const at::Tensor& x) { return words->forward(x); }
     torch::nn::Embedding words;
   };
-  CHECK(std::string(error_of([&] { accelerator.prepare(std::make_shared<Words>()); }).what()) ==
+  CHECK(std::string(caught_error([&] { accelerator.prepare(std::make_shared<Words>()); }).what()) ==
         "parameter 'words.weight': has sparse gradients, which are not averaged over processes (make the "
         "embedding without sparse(true))");
 }
@@ -298,7 +298,7 @@ TEST_CASE("drift: different values are reported by name, on request and at regul
     const at::NoGradGuard no_grad;
     if (rank() == 1) net->second->bias.add_(0.5);
   }
-  CHECK(std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
+  CHECK(std::string(caught_error([&] { accelerator.check_parameters(); }).what()) ==
         "parameter 'second.bias': its values on rank 1 differ from those on rank 0 (the processes' models "
         "have diverged: something changes the parameter on each process separately)");
   step();
@@ -319,7 +319,7 @@ TEST_CASE("drift: a module that was replaced after prepare is named on all proce
   net->replace_module("first", other);
   const bool is_used = GENERATE(true, false);
   if (is_used) net->first = other;
-  CHECK(std::string(error_of(step).what())
+  CHECK(std::string(caught_error(step).what())
             .starts_with("parameter 'first.weight': is another one than when the model was prepared"));
 }
 
@@ -342,7 +342,7 @@ TEST_CASE("drift: a module that is not trained may be replaced after prepare", "
   net->first = net->replace_module("first", other);
   step();
   set_trained(other, true);
-  CHECK(std::string(error_of(step).what())
+  CHECK(std::string(caught_error(step).what())
             .starts_with("parameter 'first.weight': is another one than when the model was prepared"));
 }
 
@@ -360,7 +360,7 @@ TEST_CASE("drift: a module that was reassigned after prepare is named on all pro
   };
   std::string said;
   for (int number = 0; number < 2 && said.empty(); ++number) {
-    const std::string text = error_of(step).what();
+    const std::string text = caught_error(step).what();
     if (text != "none") said = text;
   }
   CHECK(said.find("first.weight") != std::string::npos);

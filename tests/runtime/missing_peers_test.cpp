@@ -28,7 +28,7 @@ TEST_CASE("missing_peers: all others name a process that dies in backward", "[.d
       return gradient;
     });
   }
-  const acc::Error error = error_of([&] { job().backward(output.sum()); });
+  const acc::Error error = caught_error([&] { job().backward(output.sum()); });
   INFO(error.what());
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank " + std::to_string(rank()) + ", backward");
@@ -55,7 +55,7 @@ TEST_CASE("missing_peers: all name what one process alone has changed in its mod
     model->to(at::kFloat);
     model->second->weight.requires_grad_(false);
   }
-  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
+  const acc::Error error = caught_error([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
   INFO(error.what());
   const std::string change = "comparison of parameters, since 'first.bias' was replaced";
   if (rank() == 1) {
@@ -91,7 +91,7 @@ TEST_CASE("missing_peers: all others name a process that hangs, and where it is"
     return;
   }
   const auto start = std::chrono::steady_clock::now();
-  const acc::Error error = error_of([&] { accelerator.backward(output.sum()); });
+  const acc::Error error = caught_error([&] { accelerator.backward(output.sum()); });
   const auto waited = std::chrono::steady_clock::now() - start;
   if (accelerator.process_index() == 0)
     ::kill(static_cast<pid_t>(processes[1].item<std::int64_t>()), SIGUSR1);

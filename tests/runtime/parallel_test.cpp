@@ -102,14 +102,14 @@ TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused
 TEST_CASE("ddp: find_unused_parameters reports an output without tensors", "[parallel]") {
   auto accelerator = with({.find_unused_parameters = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
-  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
+  const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "find_unused_parameters finds no tensor in the output of forward");
 }
 
 TEST_CASE("ddp: static_graph reports an output without tensors", "[parallel]") {
   auto accelerator = with({.static_graph = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
-  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
+  const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "static_graph finds no tensor in the output of forward");
 }
 
@@ -117,14 +117,14 @@ TEST_CASE("ddp: static_graph refuses a forward whose gradients stay on the proce
   auto accelerator = with({.static_graph = true});
   auto model = accelerator.prepare(Net());
   const acc::NoSync guard = model.no_sync();
-  const acc::Error error = error_of([&] { model(at::ones({1, 2}, here())); });
+  const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what ==
         "static_graph needs a backward that averages gradients after each forward");
 }
 
 TEST_CASE("ddp: unused parameters are named, with the option that allows them", "[parallel]") {
   auto model = job().prepare(Net());
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     job().backward(model(at::ones({1, 2}, here()), /*skip=*/true).sum());
     model(at::ones({1, 2}, here()));
   });
@@ -242,7 +242,7 @@ TEST_CASE("local_sgd: models diverge between averages and are equal at the end",
   });
   CHECK(same_everywhere(flat(*net)));
   const auto none = [](acc::LocalSGD&) {};
-  CHECK(error_of([&] { acc::local_sgd(model, 0, none); }).problems().front().where == "local_sgd_steps");
+  CHECK(caught_error([&] { acc::local_sgd(model, 0, none); }).problems().front().where == "local_sgd_steps");
 }
 
 TEST_CASE("local_sgd: an exception leaves it at once", "[parallel]") {
@@ -313,7 +313,7 @@ TEST_CASE("sync_batch_norm: a second derivative is refused, since it would be wr
   const at::Tensor x = at::randn({2, 3, 2, 2}, here()).requires_grad_();
   const at::Tensor gradient = torch::autograd::grad({model(x).square().sum()}, {x}, {}, /*retain_graph=*/true,
                                                     /*create_graph=*/true)[0];
-  const acc::Error error = error_of([&] { job().backward(gradient.square().sum()); });
+  const acc::Error error = caught_error([&] { job().backward(gradient.square().sum()); });
   CHECK(error.problems().front().where == "synchronized batch norm");
 }
 
@@ -333,6 +333,6 @@ TEST_CASE("sync_batch_norm: a batch norm that cannot be distinguished from other
     }
   };
   const auto outer = std::make_shared<Outer>();
-  const acc::Error error = error_of([&] { acc::convert_sync_batchnorm(*outer); });
+  const acc::Error error = caught_error([&] { acc::convert_sync_batchnorm(*outer); });
   CHECK(error.problems().front().where == "norm");
 }

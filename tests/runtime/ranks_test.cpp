@@ -42,7 +42,7 @@ TEST_CASE("ranks: different shapes or types are the same error on every rank, an
   const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3}, here());
   const at::Tensor types = at::ones({2}, here(rank() == 1 ? at::kFloat : at::kLong));
   const std::string same = ": every process must give the same shape and type, but rank 0 gives ";
-  const auto said = [](const auto& function) { return std::string(error_of(function).what()); };
+  const auto said = [](const auto& function) { return std::string(caught_error(function).what()); };
   CHECK(said([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
   CHECK(said([&] { job().reduce(shapes); }) == "reduce" + same + "Float [3] and rank 1 gives Float [2]");
   CHECK(said([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
@@ -60,7 +60,7 @@ TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every 
           "[ranks]") {
   const at::Tensor whole = at::ones({2, 2}, here());
   const auto said = [&](const at::Tensor& unsendable, const std::function<void(const at::Tensor&)>& call) {
-    return std::string(error_of([&] { call(rank() == 1 ? unsendable : whole); }).what());
+    return std::string(caught_error([&] { call(rank() == 1 ? unsendable : whole); }).what());
   };
   const auto gather = [](const at::Tensor& tensor) { job().gather(tensor); };
   const auto reduce = [](const at::Tensor& tensor) { job().reduce(tensor); };
@@ -76,7 +76,7 @@ TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every 
         "gather: rank 1 gives a tensor of the meta device, which cannot be sent");
   CHECK(said(at::ones(std::vector<std::int64_t>(17, 1), here()), gather) ==
         "gather: rank 1 gives a tensor with more than 16 dimensions, which cannot be sent");
-  CHECK(std::string(error_of([] { job().broadcast(at::ones({1}, here()), rank() == 1 ? 99 : 0); }).what())
+  CHECK(std::string(caught_error([] { job().broadcast(at::ones({1}, here()), rank() == 1 ? 99 : 0); }).what())
             .find("rank 0 calls broadcast (from rank 0), rank 1 calls broadcast (from rank 99)") !=
         std::string::npos);
   CHECK(job().gather(at::ones({1}, here())).numel() == size());
@@ -106,7 +106,7 @@ TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do
   CHECK(job().reduce(own, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
 
   const auto said = [&](at::ScalarType type, acc::ReduceOp op) {
-    return std::string(error_of([&] { job().reduce(one_of(type), op); }).what());
+    return std::string(caught_error([&] { job().reduce(one_of(type), op); }).what());
   };
   CHECK(said(at::kShort, acc::ReduceOp::sum) ==
         "reduce: Short cannot be reduced (convert the tensor first, as in tensor.to(at::kLong))");
@@ -130,7 +130,7 @@ TEST_CASE(
     "ranks: processes that call different operations get the same error on every rank, and the job continues",
     "[ranks]") {
   const auto what_of = [](const std::function<void()>& function) {
-    return error_of(function).problems().front().what;
+    return caught_error(function).problems().front().what;
   };
   const std::string different = "the processes do not make the same calls: rank 0 calls ";
   const bool first = rank() == 0;
@@ -306,7 +306,7 @@ TEST_CASE("ranks: trigger_sync_in_backward refuses options that must be known in
   const auto refused = [](const acc::DdpOptions& options) {
     acc::Accelerator accelerator({.ddp = options});
     const auto model = accelerator.prepare(Net());
-    return error_of([&] { accelerator.trigger_sync_in_backward(model); }).problems().front().what;
+    return caught_error([&] { accelerator.trigger_sync_in_backward(model); }).problems().front().what;
   };
   CHECK(refused({.find_unused_parameters = true}) ==
         "find_unused_parameters requires forward to know that backward averages gradients");
@@ -327,7 +327,7 @@ TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
 }
 
 TEST_CASE("ranks: a parameter with another shape on one rank is named on every rank", "[ranks]") {
-  const acc::Error error = error_of([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
+  const acc::Error error = caught_error([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
   CHECK(error.problems().front().where == "parameter 'first.weight'");
   CHECK(error.problems().front().what ==
         "is not the same on all processes: rank 0 has 'first.weight' of Float [4, 2], "
@@ -338,7 +338,7 @@ TEST_CASE("ranks: a parameter with another shape on one rank is named on every r
 TEST_CASE("ranks: parameters that do not contribute to the loss are named", "[ranks]") {
   auto model = job().prepare(Net());
   const at::Tensor x = at::ones({1, 2}, here());
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     job().backward(model(x, /*skip=*/true).sum());
     model(x);
   });
@@ -369,7 +369,7 @@ TEST_CASE("ranks: all processes load what the main process saved", "[ranks]") {
 TEST_CASE("ranks: a lost process is reported as lost", "[.lost]") {
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
-  const acc::Error error = error_of([] { job().gather(at::ones({1}, here())); });
+  const acc::Error error = caught_error([] { job().gather(at::ones({1}, here())); });
   INFO(error.what());
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank 0, all_gather");
@@ -380,7 +380,7 @@ TEST_CASE("ranks: a lost process ends backward with the same message", "[.lost_i
   auto model = job().prepare(Net());
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
-  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
+  const acc::Error error = caught_error([&] { job().backward(model(at::ones({1, 2}, here())).sum()); });
   INFO(error.what());
   CHECK(error.problems().front().where == "rank 0, backward");
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));

@@ -27,7 +27,7 @@ TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another 
     if (in_shards && options.fsdp) options.fsdp->state_dict_type = acc::StateDictType::sharded;
     return options;
   };
-  const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
+  const auto folder = job_state().broadcast_object(acc::test::temporary_folder().string());
   const auto run = [&](int of, bool saves, bool loads) {
     acc::Accelerator accelerator(options_of(of));
     acc::set_seed(static_cast<std::uint64_t>(loads ? 50 : 7));
@@ -61,7 +61,7 @@ TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another 
     CHECK(first->find("exp_avg")->get_if<at::Tensor>()->sizes() == c10::IntArrayRef({kWords, kWidth}));
     CHECK(first->find("step")->number() == 3);
   }
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
 }
 
 TEST_CASE("sharded: a full checkpoint continues a parameter without dimensions, too", "[ranks]") {
@@ -74,7 +74,7 @@ TEST_CASE("sharded: a full checkpoint continues a parameter without dimensions, 
     at::Tensor scale;
   };
   const bool frees = GENERATE(false, true);
-  const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
+  const auto folder = job_state().broadcast_object(acc::test::temporary_folder().string());
   const auto run = [&](bool loads) {
     acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = frees}});
     acc::set_seed(static_cast<std::uint64_t>(loads ? 50 : 7));
@@ -92,14 +92,14 @@ TEST_CASE("sharded: a full checkpoint continues a parameter without dimensions, 
   };
   const at::Tensor expected = run(/*loads=*/false);
   CHECK(run(/*loads=*/true).equal(expected));
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
 }
 
 TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[ranks]") {
   acc::Accelerator accelerator(sharded(3, {.gradient_accumulation_steps = 2}));
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
-  const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
+  const auto folder = job_state().broadcast_object(acc::test::temporary_folder().string());
   const at::Tensor before = accelerator.get_state_dict(model)["words.weight"];
   accelerator.save_state(folder, {.background = true});
   for (int step = 0; step < 2; ++step) {
@@ -107,7 +107,7 @@ TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[
     const at::Tensor x = batch_of(step);
     accelerator.backward(loss_of(model(x), x));
     if (step == 0)
-      CHECK(error_of([&] { accelerator.save_state(folder); })
+      CHECK(caught_error([&] { accelerator.save_state(folder); })
                 .problems()
                 .front()
                 .what.starts_with("gradients of"));
@@ -119,13 +119,13 @@ TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[
   accelerator.load_model(model, folder);
   const at::Tensor after = accelerator.get_state_dict(model)["words.weight"];
   if (rank() == 0) CHECK(after.equal(before));
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
 }
 
 TEST_CASE("sharded: a model on the meta device is filled from files or shards, each process its own",
           "[ranks]") {
   const bool in_shards = GENERATE(false, true);
-  const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
+  const auto folder = job_state().broadcast_object(acc::test::temporary_folder().string());
   acc::AcceleratorOptions options = sharded(3);
   options.fsdp->state_dict_type = acc::StateDictType::sharded;
   acc::Accelerator accelerator(options);
@@ -138,22 +138,22 @@ TEST_CASE("sharded: a model on the meta device is filled from files or shards, e
   } else if (rank() == 0) {
     acc::save_weights(*source, folder, 1 << 30);
   }
-  job().wait_for_everyone();
+  job_state().wait_for_everyone();
   Stack net = seeded_stack();
   for (const at::Tensor& one : net->parameters()) {
     const at::Tensor without_memory = at::empty(one.sizes(), at::TensorOptions(at::kMeta));
     one.unsafeGetTensorImpl()->shallow_copy_from(without_memory.getIntrusivePtr());
   }
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
-  CHECK(error_of([&] { (void)model(batch_of(0)); }).problems().front().what ==
+  CHECK(caught_error([&] { (void)model(batch_of(0)); }).problems().front().what ==
         "was made on the meta device and has no values");
-  CHECK(error_of([&] { accelerator.save_state(folder + "/none"); })
+  CHECK(caught_error([&] { accelerator.save_state(folder + "/none"); })
             .problems()
             .front()
             .what.find("has no values") != std::string::npos);
   accelerator.load_model(model, folder);
   const at::NoGradGuard no_grad;
-  source->to(job().device());
+  source->to(job_state().device());
   CHECK(model(batch_of(0)).equal(source->forward(batch_of(0))));
 }
 

@@ -136,13 +136,13 @@ TEST_CASE("sharded: a parameter that is read outside of the model is an error th
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   const at::Tensor weight = net->blocks[1]->up->weight;
-  const std::string text = error_of([&] { weight.norm().item<float>(); }).what();
+  const std::string text = caught_error([&] { weight.norm().item<float>(); }).what();
   INFO(text);
   CHECK(text.find("'block1' cannot be used here: each process has only a shard") != std::string::npos);
   CHECK(text.find("accelerator.gathered_parameters(model)") != std::string::npos);
   CHECK_NOTHROW(weight.detach().t());
-  CHECK(error_of([&] { (void)net->forward(batch_of(0)); }).what() != std::string("none"));
-  CHECK(error_of([&] { acc::clip_grad_norm(net->parameters(), 1); }).problems().front().hint ==
+  CHECK(caught_error([&] { (void)net->forward(batch_of(0)); }).what() != std::string("none"));
+  CHECK(caught_error([&] { acc::clip_grad_norm(net->parameters(), 1); }).problems().front().hint ==
         "call accelerator.clip_grad_norm_");
 }
 
@@ -220,17 +220,17 @@ TEST_CASE("sharded: parameters that are replaced, or given to the optimizer late
   optimizer.step();
   optimizer.native().add_param_group(torch::optim::OptimizerParamGroup({all.front()}));
   accelerator.backward(loss_of(model(x), x));
-  CHECK(error_of([&, &optimizer = optimizer] { optimizer.step(); })
+  CHECK(caught_error([&, &optimizer = optimizer] { optimizer.step(); })
             .problems()
             .front()
             .what.starts_with("a parameter group was added after it was prepared"));
   const auto replace = [&] { net->out->bias.set_data(at::zeros({kWords}, here())); };
   if (number == 3) {
-    CHECK(error_of(replace).problems().front().what.find("cannot be used here") != std::string::npos);
+    CHECK(caught_error(replace).problems().front().what.find("cannot be used here") != std::string::npos);
     return;
   }
   replace();
-  const acc::Error error = error_of([&, &model = model] { model(x); });
+  const acc::Error error = caught_error([&, &model = model] { model(x); });
   CHECK(error.problems().front().where == "parameter 'out.bias'");
   CHECK(error.problems().front().what.starts_with("its memory was replaced after the model was prepared"));
 }
@@ -240,7 +240,7 @@ TEST_CASE("sharded: a module that was replaced after prepare is named", "[ranks]
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
   net->replace_module("out", torch::nn::Linear(kWidth, kWords));
-  const acc::Error error = error_of([&, &model = model] { model(batch_of(0)); });
+  const acc::Error error = caught_error([&, &model = model] { model(batch_of(0)); });
   CHECK(error.problems().front().where == "parameter 'out.weight'");
   CHECK(error.problems().front().what.starts_with("is another one than when the model was prepared"));
 }
@@ -254,7 +254,7 @@ TEST_CASE("sharded: a model that is refused for its buffers is left as it was", 
   };
   acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{}});
   const auto net = std::make_shared<CountedImpl>();
-  CHECK(error_of([&] { accelerator.prepare(net); }).problems().front().hint ==
+  CHECK(caught_error([&] { accelerator.prepare(net); }).problems().front().hint ==
         "make buffers on the CPU: they are not sharded");
   net->linear->forward(at::ones({1, 2})).sum().backward();
   CHECK(net->linear->weight.grad().eq(1).all().item<bool>());
@@ -264,7 +264,7 @@ TEST_CASE("sharded: what is not there is refused in a line that says what to do"
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();
   const auto hint_of = [](const std::function<void()>& function) {
-    const acc::Error error = error_of(function);
+    const acc::Error error = caught_error(function);
     INFO(error.what());
     CHECK(std::count(error.what(), error.what() + std::string(error.what()).size(), '\n') == 0);
     return error.problems().front().hint;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
@@ -11,50 +10,27 @@
 #include <torch/nn/modules/normalization.h>
 #include <torch/optim/adamw.h>
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
+#include "runtime/process.hpp"
 
 /// What the cases of sharded models share: a model of blocks, its optimizer, and its batches. Each case has
 /// an Accelerator of its own, so that any of them runs alone.
 namespace sharded_stack {
 
-/// One state for all cases, which have Accelerators of their own: a process joins its job once.
-inline acc::PartialState& job() {
-  static acc::PartialState state(std::chrono::minutes(1));
-  return state;
-}
-inline int rank() {
-  return job().process_index();
-}
-inline int size() {
-  return job().num_processes();
-}
-/// On this process's device: the cases run over NCCL, too (tests/gpu).
-inline at::TensorOptions here(at::ScalarType type = at::kFloat) {
-  return at::TensorOptions(job().device()).dtype(type);
-}
-
-inline acc::Error error_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const acc::Error& error) {
-    return error;
-  }
-  return acc::Error({.what = "none"});
-}
+using acc::test::caught_error;
+using acc::test::here;
+using acc::test::job_state;
+using acc::test::rank;
+using acc::test::size;
 
 /// All parameters as one flat tensor on the CPU.
 inline at::Tensor flat(const torch::nn::Module& module) {
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
-  return at::cat(parts).cpu();
+  return acc::test::flat(module).cpu();
 }
 
 constexpr std::int64_t kWords = 24;
@@ -130,7 +106,7 @@ inline Stack seeded_stack(Shape shape = {}) {
 /// One that is not prepared, on the device of those that are.
 inline Stack whole_stack() {
   Stack net = seeded_stack();
-  net->to(job().device());
+  net->to(job_state().device());
   return net;
 }
 
@@ -149,7 +125,7 @@ inline std::shared_ptr<torch::optim::Optimizer> adamw(const std::vector<at::Tens
 
 inline at::Tensor batch_of(int step) {
   acc::set_seed(static_cast<std::uint64_t>(1000 + step * 16 + rank()));
-  return at::randint(kWords, {3, 5}, at::TensorOptions(at::kLong)).to(job().device());
+  return at::randint(kWords, {3, 5}, at::TensorOptions(at::kLong)).to(job_state().device());
 }
 
 inline at::Tensor loss_of(const at::Tensor& out, const at::Tensor& x) {

@@ -188,7 +188,7 @@ TEST_CASE("sharded: processes that use the blocks in different orders get an err
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   net->order = rank() == 0 ? std::vector<int>{0, 1, 2, 3} : std::vector<int>{0, 2, 1, 3};
-  const std::string text = error_of([&] { (void)model(batch_of(0)); }).what();
+  const std::string text = caught_error([&] { (void)model(batch_of(0)); }).what();
   INFO(text);
   CHECK(text.find("the processes use the model differently: this one gathers 'block") != std::string::npos);
   CHECK(text.find("in the same order") != std::string::npos);
@@ -199,7 +199,7 @@ TEST_CASE("sharded: a process that uses fewer blocks than the others gets an err
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   if (rank() == 0) net->order = {0, 1};
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     const at::Tensor x = batch_of(0);
     accelerator.backward(loss_of(model(x), x));
   });
@@ -331,7 +331,7 @@ TEST_CASE("sharded: buffers are rank 0's, and batch norms train as with DDP", "[
   const at::NoGradGuard no_grad;
   (void)model(at::ones({2, 4}, here()));
   const at::Tensor mean = net->norm->running_mean;
-  CHECK(job().broadcast(mean).equal(mean));
+  CHECK(job_state().broadcast(mean).equal(mean));
 }
 
 TEST_CASE("sharded: LibTorch's own zero_grad and step work on shards", "[ranks]") {
@@ -411,7 +411,7 @@ TEST_CASE("sharded: a lost process ends the others with its rank", "[.lost]") {
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   accelerator.wait_for_everyone();
   if (accelerator.process_index() != 0) std::_Exit(0);
-  const acc::Error error = error_of([&] {
+  const acc::Error error = caught_error([&] {
     const at::Tensor x = at::arange(6, here(at::kLong)).reshape({2, 3});
     accelerator.backward(loss_of(model(x), x));
   });
