@@ -282,11 +282,11 @@ class MemoryGuard {
 };
 
 // The variables that follow from what was made for the job. What an outer job has in memory is not its own.
-void tell_workers(const Leftovers& left, LaunchPlan& plan) {
-  if (!left.watch.empty())
-    plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, left.watch.string()));
+void tell_workers(const Leftovers& leftovers, LaunchPlan& plan) {
+  if (!leftovers.watch.empty())
+    plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, leftovers.watch.string()));
   plan.inherited.erase("ACC_MEMORY_FOLDER");
-  if (!left.memory.path().empty()) plan.environment.set("ACC_MEMORY_FOLDER", left.memory.path().string());
+  if (!leftovers.memory.path().empty()) plan.environment.set("ACC_MEMORY_FOLDER", leftovers.memory.path().string());
 }
 
 /// What the parts of a running job share.

@@ -105,14 +105,14 @@ void Accelerator::check_parameters() const {
 
 void Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
                                      const std::function<void()>& train) {
-  const bool even = options.even_batches.value_or(even_batches());
+  const bool makes_even = options.even_batches.value_or(even_batches());
   const ShardRestorer restorer(prepared().loaders);
   for (const auto& loader : prepared().loaders) {
     Shard shard = loader->shard();
     shard.even_batches = options.even_batches.value_or(shard.even_batches);
     loader->set_shard(shard);
   }
-  acc::join_uneven_inputs(even ? std::vector<Joinable>() : models, train,
+  acc::join_uneven_inputs(makes_even ? std::vector<Joinable>() : models, train,
                           options.divide_by_initial_world_size);
 }
 

@@ -206,12 +206,12 @@ SavingProcesses Checkpointing::processes_beside_training() {
   return processes;
 }
 
-fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& given,
+fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& folder,
                                        const SavingProcesses& processes) {
   const fs::path numbered = numbered_folder();
   if (numbered.empty()) {
-    if (!given) refuse_without_folder("save_state");
-    return *given;
+    if (!folder) refuse_without_folder("save_state");
+    return *folder;
   }
   const int number = preparation_.options().project.iteration;
   together(processes, [&] {
@@ -229,13 +229,13 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
   const Prepared& prepared = preparation_.prepared();
   ProjectOptions& project = preparation_.options().project;
   require_no_shards_of_gradients(prepared);
-  const fs::path place = folder_of_next(folder, processes);
+  const fs::path target = folder_of_next(folder, processes);
   const SavingProcesses writing = options.background ? processes_beside_training() : processes;
   for (const PreparedModel& model : prepared.models) {
     if (model.ddp) model.ddp->settle_bucket_layout();
   }
   const auto save = std::make_shared<CheckpointSave>(
-      place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
+      target, content_of(prepared, registry_.objects, state_.num_processes()), processes,
       SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
                             .save_on_each_node = project.save_on_each_node,
                             .in_shards = preparation_.saves_shards(),
@@ -243,9 +243,9 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
                             .add_files = options.add_files},
       options.background ? &copies_ : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
-  const auto finish = [=, all = absolute_path(place).parent_path(), on_saved = options.on_saved] {
+  const auto finish = [=, parent = absolute_path(target).parent_path(), on_saved = options.on_saved] {
     save->finish(writing);
-    if (limit > 0) remove_oldest(all, static_cast<std::size_t>(limit), writing);
+    if (limit > 0) remove_oldest(parent, static_cast<std::size_t>(limit), writing);
     together(writing, [&] {
       if (on_saved) on_saved();
     });
@@ -256,18 +256,18 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
     finish();
   }
   ++project.iteration;
-  return place;
+  return target;
 }
 
 void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   wait_for_save();
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !folder) refuse_without_folder("load_state");
-  const fs::path place = folder ? *folder : newest_checkpoint(numbered);
+  const fs::path source = folder ? *folder : newest_checkpoint(numbered);
   const Prepared& prepared = preparation_.prepared();
   CheckpointContent content = content_of(prepared, registry_.objects, state_.num_processes());
   if (any_is_sharded(prepared)) content.loading_group = state_.process_group();
-  const auto step = load_checkpoint(place, content, state_.process_index(), registry_.load_hooks.all());
+  const auto step = load_checkpoint(source, content, state_.process_index(), registry_.load_hooks.all());
   if (step) prepared.gradients->resume(*step);
   if (!numbered.empty()) preparation_.options().project.iteration = static_cast<int>(next_number(numbered));
 }
@@ -284,17 +284,17 @@ bool Checkpointing::should_save_model() const {
   return processes_of(state_).writes_shared(preparation_.options().project.save_on_each_node);
 }
 
-void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,
+void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& path,
                                std::string_view max_shard_size) const {
   const std::uint64_t max_bytes = parse_byte_size(max_shard_size, "max_shard_size");
   const OrderedTensors state = with_full_values(ordered_state_of(module), should_save_model());
   if (!should_save_model()) return;
-  if (place.empty()) refuse_without_folder("save_model");
-  if (place.extension() == ".safetensors") {
-    require_parent(place);
-    write_model_file(state, place);
+  if (path.empty()) refuse_without_folder("save_model");
+  if (path.extension() == ".safetensors") {
+    require_parent(path);
+    write_model_file(state, path);
   } else {
-    write_weights(state, place, max_bytes);
+    write_weights(state, path, max_bytes);
   }
 }
 
@@ -309,9 +309,9 @@ void Checkpointing::save(const PtValue& value, const fs::path& file) const {
   write_pt_file(file, value);
 }
 
-IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& place,
+IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& path,
                                            bool strict) const {
-  if (const fs::path shards = folder_of_model_shards(place, 0); !shards.empty()) {
+  if (const fs::path shards = folder_of_model_shards(path, 0); !shards.empty()) {
     const bool is_sharded = preparation_.sharded_module(module) != nullptr;
     const SavingProcesses loading{.index = state_.process_index(),
                                   .group = is_sharded ? state_.process_group() : nullptr};
@@ -320,11 +320,11 @@ IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::
       together(loading, [&] { planned = plan_model_shards(module, shards, strict); });
       return planned;
     };
-    const PlannedModel planned = read_unreplaced({place, shards}, read, on_any(loading));
+    const PlannedModel planned = read_unreplaced({path, shards}, read, on_any(loading));
     planned.load();
     return planned.keys;
   }
-  return acc::load_state(module, read_weights(place), place, strict);
+  return acc::load_state(module, read_weights(path), path, strict);
 }
 
 }  // namespace acc::detail

@@ -66,10 +66,10 @@ class Checkpointing {
 
   bool should_save_model() const;
   void save(const PtValue& value, const std::filesystem::path& file) const;
-  void save_model(const torch::nn::Module& module, const std::filesystem::path& place,
+  void save_model(const torch::nn::Module& module, const std::filesystem::path& path,
                   std::string_view max_shard_size) const;
   NamedTensors state_dict(const torch::nn::Module& module) const;
-  IncompatibleKeys load_model(torch::nn::Module& module, const std::filesystem::path& place,
+  IncompatibleKeys load_model(torch::nn::Module& module, const std::filesystem::path& path,
                               bool strict) const;
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder,
                                    const SaveStateOptions& options);
@@ -87,8 +87,8 @@ class Checkpointing {
  private:
   // The folder of numbered checkpoints; empty without automatic naming.
   std::filesystem::path numbered_folder();
-  // The folder to save to, `given` or the next number. Together: throws when that number exists.
-  std::filesystem::path folder_of_next(const std::optional<std::filesystem::path>& given,
+  // The folder to save to: `folder`, or that of the next number. Together: throws when that number exists.
+  std::filesystem::path folder_of_next(const std::optional<std::filesystem::path>& folder,
                                        const SavingProcesses& processes);
   // The processes, with a process group that the training does not use.
   SavingProcesses processes_beside_training();

@@ -191,14 +191,14 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
   impl_->prepared.models.push_back(model);
   // Optimizers may be prepared before their model.
   for (std::size_t i = 0; i < impl_->prepared.optimizers.size(); ++i) {
-    auto& known = impl_->prepared.sharded_optimizers[i];
+    auto& slot = impl_->prepared.sharded_optimizers[i];
     auto sharded = sharded_optimizer(impl_->prepared.optimizers[i].native());
-    if (sharded && known) {
+    if (sharded && slot) {
       throw Error({.what = "an optimizer has parameters of several models, and was prepared before the last",
                    .where = "prepare",
                    .hint = "prepare the models first, then their optimizer"});
     }
-    if (sharded) known = std::move(sharded);
+    if (sharded) slot = std::move(sharded);
   }
   return distributed;
 }

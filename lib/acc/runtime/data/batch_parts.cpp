@@ -123,18 +123,18 @@ std::size_t count_rows(const BatchParts& parts) {
 }
 
 BatchParts slice_rows(const BatchParts& parts, std::size_t begin, std::size_t length) {
-  BatchParts taken{.common = parts.common};
+  BatchParts rows{.common = parts.common};
   for (const at::Tensor& tensor : parts.tensors) {
-    taken.tensors.push_back(
+    rows.tensors.push_back(
         tensor.slice(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(begin + length)));
   }
   for (const auto& list : parts.lists) {
-    const auto place = [&](std::size_t row) {
+    const auto iterator_at = [&](std::size_t row) {
       return list.begin() + static_cast<std::ptrdiff_t>(std::min(row, list.size()));
     };
-    taken.lists.emplace_back(place(begin), place(begin + length));
+    rows.lists.emplace_back(iterator_at(begin), iterator_at(begin + length));
   }
-  return taken;
+  return rows;
 }
 
 BatchParts concatenate(const std::vector<BatchParts>& batches) {

@@ -138,12 +138,12 @@ class Writer {
   }
   template <class Value>
   void put_custom(Value& value) {
-    std::size_t places = 0;
+    std::size_t count = 0;
     Value empty{};
-    for_each_tensor_place(empty, [&](at::Tensor& /*place*/) { ++places; });
+    for_each_tensor_place(empty, [&](at::Tensor& /*place*/) { ++count; });
     const std::size_t before = parts_.tensors.size();
     for_each_tensor_place(value, [this](at::Tensor& tensor) { parts_.tensors.push_back(tensor); });
-    require_tensor_count(places, parts_.tensors.size() - before);
+    require_tensor_count(count, parts_.tensors.size() - before);
   }
   template <class List>
   void put_list(List& list) {

@@ -54,16 +54,16 @@ void OrderedWorkers::run(std::size_t worker) {
     if (stop_ || next_ >= end_) return;
     const std::size_t index = next_++;
     lock.unlock();
-    bool made = false;
+    bool has_item = false;
     std::exception_ptr failure;
     try {
-      made = make_(index, worker);
+      has_item = make_(index, worker);
     } catch (...) {
       failure = std::current_exception();
     }
     lock.lock();
     // The first item that failed or does not exist is the end, even if a later one was found missing before.
-    if (!made && index < end_) {
+    if (!has_item && index < end_) {
       end_ = index;
       failure_ = std::move(failure);
       work_.notify_all();

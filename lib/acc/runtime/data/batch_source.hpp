@@ -118,9 +118,9 @@ class ReadAhead final : public BatchSource<Batch> {
     if (threads == 0) return;
     workers_.emplace(threads, ahead, first, [this](std::size_t index, std::size_t worker) {
       auto item = read_(index, worker);
-      const bool made = item.has_value();
+      const bool has_item = item.has_value();
       slots_[index % slots_.size()] = std::move(item);
-      return made;
+      return has_item;
     });
   }
 

@@ -158,13 +158,13 @@ LabelledImages read_images(const std::vector<std::filesystem::path>& files, cons
   auto* pixels = all.images.mutable_data_ptr<std::uint8_t>();
   auto* label = all.labels.mutable_data_ptr<std::int64_t>();
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    for (std::size_t at = 0; at < parts[part].size(); at += record, pixels += kPixels) {
-      *label = static_cast<unsigned char>(parts[part][at + format.label_bytes - 1]);
+    for (std::size_t offset = 0; offset < parts[part].size(); offset += record, pixels += kPixels) {
+      *label = static_cast<unsigned char>(parts[part][offset + format.label_bytes - 1]);
       if (*label >= format.classes)
         refuse_binary(files[part],
                       fmt::format("has label {}, but there are {} classes", *label, format.classes));
       ++label;
-      std::memcpy(pixels, parts[part].data() + at + format.label_bytes, kPixels);
+      std::memcpy(pixels, parts[part].data() + offset + format.label_bytes, kPixels);
     }
   }
   return all;

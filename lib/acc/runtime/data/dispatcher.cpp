@@ -87,15 +87,15 @@ Dispatcher::Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, 
       from_start_(std::move(from_start)) {}
 
 std::optional<BatchParts> Dispatcher::read_batches(const Read& read) const {
-  const std::size_t wanted = shard_.split_batches ? 1 : shard_.count;
+  const std::size_t count = shard_.split_batches ? 1 : shard_.count;
   std::vector<BatchParts> batches;
-  while (batches.size() < wanted) {
+  while (batches.size() < count) {
     auto batch = read();
     if (!batch) break;
     count_rows(*batch);  // throws if the numbers of rows differ, which concatenation could hide
     batches.push_back(std::move(*batch));
   }
-  if (batches.empty() || (drop_last_ && batches.size() < wanted)) return std::nullopt;
+  if (batches.empty() || (drop_last_ && batches.size() < count)) return std::nullopt;
   return concatenate(batches);
 }
 
@@ -148,14 +148,14 @@ std::optional<Dispatcher::Step> Dispatcher::fetch() {
     broadcast_(header);
   };
   std::optional<Step> step;
-  std::vector<at::Tensor> sent;
+  std::vector<at::Tensor> tensors;
   at::Tensor header;
   try {
     step = read_step();
     if (step) {
-      sent.push_back(bytes_of_other_parts(step->parts));
-      for (const at::Tensor& tensor : step->parts.tensors) sent.push_back(tensor.contiguous());
-      header = header_of(sent, step->rows);
+      tensors.push_back(bytes_of_other_parts(step->parts));
+      for (const at::Tensor& tensor : step->parts.tensors) tensors.push_back(tensor.contiguous());
+      header = header_of(tensors, step->rows);
     }
   } catch (...) {
     // The others wait for a header, also after an error here.
@@ -167,7 +167,7 @@ std::optional<Dispatcher::Step> Dispatcher::fetch() {
     return std::nullopt;
   }
   broadcast_(header);
-  for (at::Tensor& tensor : sent) broadcast_(tensor);
+  for (at::Tensor& tensor : tensors) broadcast_(tensor);
   return step;
 }
 

@@ -33,21 +33,21 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
   /// A loader that is being read; it is removed when this object is destroyed.
   class Entry {
    public:
-    Entry(std::shared_ptr<ActiveLoaders> owner, std::list<State>::iterator place)
-        : owner_(std::move(owner)), place_(place) {}
+    Entry(std::shared_ptr<ActiveLoaders> owner, std::list<State>::iterator position)
+        : owner_(std::move(owner)), position_(position) {}
     ~Entry() {
-      if (owner_) owner_->states_.erase(place_);
+      if (owner_) owner_->states_.erase(position_);
     }
     Entry(Entry&& other) noexcept = default;
     Entry& operator=(Entry&&) = delete;
 
     /// The current batch is the last one of the pass, and `remainder` of its gathered rows are not
     /// repetitions.
-    void set_at_end(std::size_t remainder) { *place_ = {.at_end = true, .remainder = remainder}; }
+    void set_at_end(std::size_t remainder) { *position_ = {.at_end = true, .remainder = remainder}; }
 
    private:
     std::shared_ptr<ActiveLoaders> owner_;
-    std::list<State>::iterator place_;
+    std::list<State>::iterator position_;
   };
 
   Entry enter(std::size_t remainder = 0) {

@@ -33,7 +33,7 @@ void require_consistent(std::optional<std::size_t> dataset_size, const DataLoade
 
 // Where rank 0 reads, the others usually do so as well, each the same.
 void note_reading_all() {
-  const detail::JobPlace job = detail::joined_job();
+  const detail::JobPosition job = detail::joined_job();
   if (job.size == 1 || job.rank != 0) return;
   TORCH_WARN_ONCE("a loader that was not prepared is read as a whole by each of the ", job.size,
                   " processes that reads it; accelerator.prepare(loader) gives each a part");
@@ -154,12 +154,12 @@ void LoaderPlan::leave_pass() {
 }
 
 std::string LoaderPlan::state() const {
-  const LoaderPosition at = current_.value_or(next_);
-  json state{{"epoch", at.epoch},
+  const LoaderPosition position = current_.value_or(next_);
+  json state{{"epoch", position.epoch},
              {"seed", seed_},
-             {"batches", at.batches},
+             {"batches", position.batches},
              {"step_size", step_size()},
-             {"finished", at.finished}};
+             {"finished", position.finished}};
   if (dataset_size_) state["dataset_size"] = *dataset_size_;
   return state.dump();
 }

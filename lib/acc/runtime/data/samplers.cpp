@@ -54,7 +54,7 @@ std::vector<std::size_t> RandomSampler::order(const SamplerPass& pass) const {
 
 std::vector<std::size_t> SubsetRandomSampler::order(const SamplerPass& pass) const {
   std::vector<std::size_t> order = detail::shuffled_order(indices_.size(), pass.seed);
-  for (std::size_t& place : order) place = indices_[place];
+  for (std::size_t& index : order) index = indices_[index];
   return order;
 }
 

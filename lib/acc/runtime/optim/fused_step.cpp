@@ -36,8 +36,8 @@ bool is_on_cuda(const Native& optimizer) {
 
 template <class State>
 State* find_state(Native& optimizer, const at::Tensor& parameter) {
-  const auto place = optimizer.state().find(parameter.unsafeGetTensorImpl());
-  return place == optimizer.state().end() ? nullptr : static_cast<State*>(place->second.get());
+  const auto entry = optimizer.state().find(parameter.unsafeGetTensorImpl());
+  return entry == optimizer.state().end() ? nullptr : static_cast<State*>(entry->second.get());
 }
 
 template <class State>
@@ -97,15 +97,16 @@ struct Batch {
 
 class Batches {
  public:
-  Batch& of(const at::Tensor& parameter, std::int64_t step) {
+  Batch& batch_of(const at::Tensor& parameter, std::int64_t step) {
     const auto key = [](const Batch& batch) { return std::tuple(batch.device, batch.type, batch.step); };
-    const Batch wanted{.device = parameter.device(), .type = parameter.scalar_type(), .step = step};
-    auto place = std::ranges::find_if(batches_, [&](const Batch& one) { return key(one) == key(wanted); });
-    if (place == batches_.end()) place = batches_.insert(place, wanted);
+    const Batch target{.device = parameter.device(), .type = parameter.scalar_type(), .step = step};
+    auto match =
+        std::ranges::find_if(batches_, [&](const Batch& candidate) { return key(candidate) == key(target); });
+    if (match == batches_.end()) match = batches_.insert(match, target);
     // As in LibTorch's own step, the graph does not notice that the parameter changes.
-    place->parameters.push_back(parameter.variable_data());
-    place->gradients.push_back(parameter.grad().variable_data());
-    return *place;
+    match->parameters.push_back(parameter.variable_data());
+    match->gradients.push_back(parameter.grad().variable_data());
+    return *match;
   }
 
   auto begin() { return batches_.begin(); }
@@ -123,7 +124,7 @@ void step_group(SGD& optimizer, OptimizerParamGroup& group) {
     if (!parameter.grad().defined()) continue;
     auto* state = has_momentum ? find_state<SGDParamState>(optimizer, parameter) : nullptr;
     const bool is_first = state == nullptr || !state->momentum_buffer().defined();
-    Batch& batch = batches.of(parameter, has_momentum && !is_first ? 2 : 1);
+    Batch& batch = batches.batch_of(parameter, has_momentum && !is_first ? 2 : 1);
     if (!has_momentum) continue;
     if (state == nullptr) state = &add_state<SGDParamState>(optimizer, parameter);
     if (is_first) state->momentum_buffer(at::empty_like(parameter));
@@ -155,7 +156,7 @@ void step_adam_group(Native& optimizer, OptimizerParamGroup& group, Kernel kerne
     if (!parameter.grad().defined()) continue;
     auto& state = adam_state<State>(optimizer, parameter, options.amsgrad());
     state.step(state.step() + 1);
-    Batch& batch = batches.of(parameter, state.step());
+    Batch& batch = batches.batch_of(parameter, state.step());
     batch.state[0].push_back(state.exp_avg());
     batch.state[1].push_back(state.exp_avg_sq());
     if (options.amsgrad()) batch.state[2].push_back(state.max_exp_avg_sq());

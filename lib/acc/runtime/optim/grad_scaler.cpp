@@ -32,7 +32,7 @@ struct Gradients {
 };
 
 std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
-  std::vector<Gradients> all;
+  std::vector<Gradients> result;
   for (auto& group : optimizer.param_groups()) {
     for (const at::Tensor& parameter : group.params()) {
       if (!parameter.grad().defined()) continue;
@@ -41,17 +41,17 @@ std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
         refuse("the gradients are fp16",
                "keep the model's parameters in float32; the forward pass runs in fp16");
       }
-      const auto same = [&](const Gradients& one) {
-        return one.device == values.device() && one.type == values.scalar_type();
+      const auto is_same_kind = [&](const Gradients& gradients) {
+        return gradients.device == values.device() && gradients.type == values.scalar_type();
       };
-      auto place = std::find_if(all.begin(), all.end(), same);
-      if (place == all.end()) {
-        place = all.insert(all.end(), {.device = values.device(), .type = values.scalar_type()});
+      auto match = std::find_if(result.begin(), result.end(), is_same_kind);
+      if (match == result.end()) {
+        match = result.insert(result.end(), {.device = values.device(), .type = values.scalar_type()});
       }
-      place->tensors.push_back(values);
+      match->tensors.push_back(values);
     }
   }
-  return all;
+  return result;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ struct GradScaler::Impl {
   bool inverse_is_old = true;
   std::map<torch::optim::Optimizer*, Check> checks = {};
 
-  void place_on(at::Device device) {
+  void allocate_on(at::Device device) {
     if (scale.defined()) return;
     scale = at::full({}, begin.scale, at::TensorOptions(device).dtype(at::kFloat));
     growth_tracker = at::full({}, begin.growth_tracker, at::TensorOptions(device).dtype(at::kInt));
@@ -128,7 +128,7 @@ bool GradScaler::is_enabled() const {
 
 at::Tensor GradScaler::scale(const at::Tensor& loss) {
   if (!is_enabled()) return loss;
-  impl_->place_on(loss.device());
+  impl_->allocate_on(loss.device());
   if (std::exchange(impl_->inverse_is_old, false)) {
     // Computes in double, as Python does, so that the last digit is the same.
     impl_->inverse = impl_->scale.to(at::kDouble).reciprocal().to(at::kFloat);
@@ -188,13 +188,13 @@ bool GradScaler::step(torch::optim::Optimizer& optimizer) {
 
 void GradScaler::update() {
   if (!is_enabled()) return;
-  at::Tensor found;
+  at::Tensor total_inf;
   for (const auto& [optimizer, check] : impl_->checks) {
     if (!check.stepped) continue;
-    for (const at::Tensor& one : check.found_inf) found = found.defined() ? found + one : one;
+    for (const at::Tensor& one : check.found_inf) total_inf = total_inf.defined() ? total_inf + one : one;
   }
-  if (!found.defined()) refuse("no optimizer has stepped since the last update");
-  at::_amp_update_scale_(impl_->scale, impl_->growth_tracker, found, impl_->begin.growth_factor,
+  if (!total_inf.defined()) refuse("no optimizer has stepped since the last update");
+  at::_amp_update_scale_(impl_->scale, impl_->growth_tracker, total_inf, impl_->begin.growth_factor,
                          impl_->begin.backoff_factor, impl_->begin.growth_interval);
   impl_->inverse_is_old = true;
   // Optimizers whose gradients were unscaled, but which have not stepped, are kept.

@@ -108,12 +108,12 @@ Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult, d
   require(t_mult > 0, "must be at least 1", "cosine_annealing_warm_restarts: t_mult");
   return {.rate = [=](const RatePoint& point) {
     std::int64_t length = t_0;
-    std::int64_t at = t_mult == 1 ? point.step % t_0 : point.step;
-    while (at >= length) {
-      at -= length;
+    std::int64_t step = t_mult == 1 ? point.step % t_0 : point.step;
+    while (step >= length) {
+      step -= length;
       length *= t_mult;
     }
-    return half_cosine(point.base, eta_min, to_double(at) / to_double(length));
+    return half_cosine(point.base, eta_min, to_double(step) / to_double(length));
   }};
 }
 

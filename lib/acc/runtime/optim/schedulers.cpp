@@ -134,12 +134,12 @@ ReduceOnPlateau::ReduceOnPlateau(torch::optim::Optimizer& optimizer, const Plate
 }
 
 bool ReduceOnPlateau::is_better(double metric) const {
-  const bool less = options_.mode == PlateauOptions::Mode::min;
-  const double sign = less ? -1 : 1;
+  const bool minimizes = options_.mode == PlateauOptions::Mode::min;
+  const double sign = minimizes ? -1 : 1;
   const double bar = options_.threshold_mode == PlateauOptions::ThresholdMode::rel
                          ? best_ * (1 + sign * options_.threshold)
                          : best_ + sign * options_.threshold;
-  return less ? metric < bar : metric > bar;
+  return minimizes ? metric < bar : metric > bar;
 }
 
 void ReduceOnPlateau::step(double metric) {

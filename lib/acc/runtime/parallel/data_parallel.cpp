@@ -59,12 +59,12 @@ std::shared_ptr<torch::nn::Module> clone_of(const torch::nn::Module& module, at:
 std::shared_ptr<torch::nn::Module> replicate(const torch::nn::Module& module, at::Device device) {
   std::shared_ptr<torch::nn::Module> replica = clone_of(module, device);
   if (!at::GradMode::is_enabled()) return replica;
-  const auto own = replica->named_parameters();
+  const auto replica_parameters = replica->named_parameters();
   for (const auto& item : module.named_parameters()) {
     if (!item.value().requires_grad()) continue;
     const at::Tensor copy = item.value().to(device, item.value().scalar_type(), /*non_blocking=*/false,
                                             /*copy=*/true);
-    const at::Tensor& parameter = own[item.key()];
+    const at::Tensor& parameter = replica_parameters[item.key()];
     parameter.set_data(copy.detach());
     torch::autograd::impl::set_gradient_edge(parameter, torch::autograd::impl::gradient_edge(copy));
   }

@@ -26,9 +26,10 @@ namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-std::vector<at::Tensor> values_of(const std::vector<at::Tensor*>& places) {
+std::vector<at::Tensor> values_of(const std::vector<at::Tensor*>& pointers) {
   std::vector<at::Tensor> values;
-  std::ranges::transform(places, std::back_inserter(values), [](const at::Tensor* place) { return *place; });
+  std::ranges::transform(pointers, std::back_inserter(values),
+                         [](const at::Tensor* pointer) { return *pointer; });
   return values;
 }
 
@@ -67,7 +68,7 @@ struct DdpReplica::Impl {
   std::shared_ptr<ProcessGroup> group = {};
   Group native = {};
   DdpOptions options = {};
-  std::optional<KnownParameters> known = {};
+  std::optional<KnownParameters> known_parameters = {};
   std::vector<Parameter> parameters = {};
   std::shared_ptr<GradientReducer> reducer = {};
   std::unique_ptr<GradientWatch> watch = {};
@@ -84,9 +85,9 @@ struct DdpReplica::Impl {
   at::Tensor flag(bool on) const { return at::full({1}, on ? 1.0 : 0.0, at::TensorOptions(device)); }
 
   std::vector<at::Tensor> tensors() const {
-    std::vector<at::Tensor> all;
-    for (const Parameter& parameter : parameters) all.push_back(parameter.tensor);
-    return all;
+    std::vector<at::Tensor> result;
+    for (const Parameter& parameter : parameters) result.push_back(parameter.tensor);
+    return result;
   }
 
   std::vector<at::Tensor> reduced_tensors() const {
@@ -127,17 +128,18 @@ struct DdpReplica::Impl {
   std::map<std::string, std::string> changes() const {
     std::map<std::string, std::string> changes;
     std::size_t watched = 0;
-    for (const Parameter& one : parameters) {
-      const bool detached = one.reduced && watch->is_detached(watched++);
-      if (one.reduced && one.tensor.scalar_type() != one.type) {
-        changes[one.name] = fmt::format("converted from {} to {}", c10::toString(one.type),
-                                        c10::toString(one.tensor.scalar_type()));
-      } else if (one.reduced && one.tensor.device() != one.device) {
-        changes[one.name] = fmt::format("moved from {} to {}", one.device.str(), one.tensor.device().str());
-      } else if (one.tensor.requires_grad() != one.reduced) {
-        changes[one.name] = one.reduced ? "frozen" : "unfrozen";
+    for (const Parameter& parameter : parameters) {
+      const bool detached = parameter.reduced && watch->is_detached(watched++);
+      if (parameter.reduced && parameter.tensor.scalar_type() != parameter.type) {
+        changes[parameter.name] = fmt::format("converted from {} to {}", c10::toString(parameter.type),
+                                              c10::toString(parameter.tensor.scalar_type()));
+      } else if (parameter.reduced && parameter.tensor.device() != parameter.device) {
+        changes[parameter.name] =
+            fmt::format("moved from {} to {}", parameter.device.str(), parameter.tensor.device().str());
+      } else if (parameter.tensor.requires_grad() != parameter.reduced) {
+        changes[parameter.name] = parameter.reduced ? "frozen" : "unfrozen";
       } else if (detached) {
-        changes[one.name] = "replaced";
+        changes[parameter.name] = "replaced";
       }
     }
     return changes;
@@ -145,19 +147,21 @@ struct DdpReplica::Impl {
 
   // Throws on all processes, also if one alone has another parameter.
   void require_known_parameters() const {
-    const std::string name = known->exchanged();
+    const std::string name = known_parameters->exchanged();
     if (name.empty()) return;
     std::map<std::string, std::string> changed = changes();
     changed[name] = "exchanged for another";
     if (!join) require_same_changes(changed);
-    known->require();
+    known_parameters->require();
   }
 
   // Makes a new reducer if parameters were frozen or unfrozen, or have new memory to which the old one is not
   // attached, as after a conversion and back. Throws on all processes if they differ in that, and if
   // parameters are of another type or on another device now, which the optimizer's state does not fit.
   void take_up_changes() {
-    const auto unchanged = [](const Parameter& one) { return one.tensor.requires_grad() == one.reduced; };
+    const auto unchanged = [](const Parameter& parameter) {
+      return parameter.tensor.requires_grad() == parameter.reduced;
+    };
     const bool same_trained = std::ranges::all_of(parameters, unchanged);
     if (same_trained && !watch->any_is_detached()) return;
     const std::map<std::string, std::string> changed = changes();
@@ -168,8 +172,9 @@ struct DdpReplica::Impl {
                    .where = "join_uneven_inputs",
                    .hint = "change parameters outside of join_uneven_inputs"});
     }
-    const auto refused = std::ranges::find_if(parameters, [](const Parameter& one) {
-      return one.reduced && (one.tensor.scalar_type() != one.type || one.tensor.device() != one.device);
+    const auto refused = std::ranges::find_if(parameters, [](const Parameter& parameter) {
+      return parameter.reduced && (parameter.tensor.scalar_type() != parameter.type ||
+                                   parameter.tensor.device() != parameter.device);
     });
     if (refused == parameters.end()) reducer->rebuild_buckets();  // throws if the step before is unfinished
     require_same_changes(changed);
@@ -304,7 +309,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
   require_same_parameters(*impl_->module, *impl_->group);
-  impl_->known.emplace(impl_->module, KnownParameters::Which::trained);
+  impl_->known_parameters.emplace(impl_->module, KnownParameters::Scope::trained);
   for (const auto& [name, tensor] : distinct_parameters(*impl_->module))
     impl_->parameters.push_back({.name = name, .tensor = tensor});
   if (!impl_->is_trainable()) {

@@ -97,25 +97,25 @@ void for_each_parameter(const torch::nn::Module& module, const Function& functio
 
 }  // namespace
 
-KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module, Which which)
-    : module_(std::move(module)), which_(which), parameters_(distinct_parameters(*module_)) {
+KnownParameters::KnownParameters(std::shared_ptr<const torch::nn::Module> module, Scope scope)
+    : module_(std::move(module)), scope_(scope), parameters_(distinct_parameters(*module_)) {
   for_each_parameter(*module_,
                      [this](const c10::TensorImpl* parameter) { registered_.push_back(parameter); });
 }
 
 std::string KnownParameters::exchanged() const {
-  auto known = registered_.begin();
+  auto expected = registered_.begin();
   bool is_same = true;
   for_each_parameter(*module_, [&](const c10::TensorImpl* parameter) {
-    is_same = is_same && known != registered_.end() && *known++ == parameter;
+    is_same = is_same && expected != registered_.end() && *expected++ == parameter;
   });
-  if (is_same && known == registered_.end()) return "";
+  if (is_same && expected == registered_.end()) return "";
   const std::vector<NamedParameter> now = distinct_parameters(*module_);
   const std::unordered_map<std::string, at::Tensor> by_name(now.begin(), now.end());
   for (const auto& [name, parameter] : parameters_) {
     const auto other = by_name.find(name);
     if (other == by_name.end() || other->second.is_same(parameter)) continue;
-    if (which_ == Which::all || parameter.requires_grad() || other->second.requires_grad()) return name;
+    if (scope_ == Scope::all || parameter.requires_grad() || other->second.requires_grad()) return name;
   }
   return "";
 }

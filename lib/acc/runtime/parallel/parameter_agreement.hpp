@@ -37,9 +37,9 @@ std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module)
 class KnownParameters {
  public:
   /// Which must stay: all, or those that are trained, now or then.
-  enum class Which { all, trained };
+  enum class Scope { all, trained };
 
-  KnownParameters(std::shared_ptr<const torch::nn::Module> module, Which which);
+  KnownParameters(std::shared_ptr<const torch::nn::Module> module, Scope scope);
 
   /// Throws Error{usage} naming the first one in whose place the module has another one now.
   void require() const;
@@ -49,7 +49,7 @@ class KnownParameters {
 
  private:
   std::shared_ptr<const torch::nn::Module> module_;
-  Which which_;
+  Scope scope_;
   std::vector<const c10::TensorImpl*> registered_;
   std::vector<NamedParameter> parameters_;
 };
@@ -62,9 +62,9 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
 
 /// Throws the same Error{usage} on every rank when names, shapes or types of the module differ between ranks.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
-/// The same for a module that `own` describes, where some processes may not know of the comparison, see
-/// ProcessGroup::all_gather_to_compare.
-void require_same_parameters(const std::vector<ParameterInfo>& own, ProcessGroup& group,
+/// The same for a module that `parameters` describes, where some processes may not know of the comparison,
+/// see ProcessGroup::all_gather_to_compare.
+void require_same_parameters(const std::vector<ParameterInfo>& parameters, ProcessGroup& group,
                              std::string_view doing);
 
 /// A checksum for each tensor: the sum of its elements' bits as integers. Different tensors rarely have the

@@ -59,19 +59,19 @@ Statistics statistics_of_all(const at::Tensor& input, ProcessGroup& group) {
   const std::int64_t channels = input.size(1);
   const std::int64_t count = input.numel() / channels;
   const at::TensorOptions options = input.options().dtype(at::kDouble);
-  at::Tensor own = at::zeros({2, channels}, options);
+  at::Tensor statistics = at::zeros({2, channels}, options);
   if (count > 0) {
     const auto [var, mean] =
         at::var_mean(input.to(type_of_statistics(input)), reduced_dims(input), /*unbiased=*/false);
-    own = at::cat({mean.view({1, -1}), var.view({1, -1})}).to(at::kDouble);
+    statistics = at::cat({mean.view({1, -1}), var.view({1, -1})}).to(at::kDouble);
   }
   const at::Tensor counted = at::full({1, channels}, static_cast<double>(count), options);
-  const at::Tensor all = group.all_gather(at::cat({own, counted}));
-  const at::Tensor means = all.select(1, 0);
-  const at::Tensor counts = all.select(1, 2);
+  const at::Tensor gathered = group.all_gather(at::cat({statistics, counted}));
+  const at::Tensor means = gathered.select(1, 0);
+  const at::Tensor counts = gathered.select(1, 2);
   const at::Tensor total = counts.sum(0);
   const at::Tensor mean = (means * counts).sum(0) / total;
-  const at::Tensor var = (counts * (all.select(1, 1) + (means - mean).square())).sum(0) / total;
+  const at::Tensor var = (counts * (gathered.select(1, 1) + (means - mean).square())).sum(0) / total;
   return {mean, var, total[0].item<double>()};
 }
 

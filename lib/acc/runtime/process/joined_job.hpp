@@ -3,11 +3,12 @@
 
 namespace acc::detail {
 
-/// The place of this process in the job that it has joined; that of a process alone before.
-struct JobPlace {
+/// The rank of this process in the job that it has joined, and the size of the job; before, those of a
+/// process alone.
+struct JobPosition {
   int rank = 0;
   int size = 1;
 };
-JobPlace joined_job();
+JobPosition joined_job();
 
 }  // namespace acc::detail

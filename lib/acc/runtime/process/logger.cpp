@@ -23,14 +23,14 @@ constexpr std::array<std::string_view, 5> kNames{"DEBUG", "INFO", "WARNING", "ER
 LogLevel level_from(const Environment& environment) {
   const auto text = environment.find(kLevelVariable);
   if (!text) return LogLevel::warning;
-  const auto is_it = [&](std::string_view name) { return to_lower(name) == to_lower(trim(*text)); };
-  const auto* place = std::ranges::find_if(kNames, is_it);
-  if (place == kNames.end()) {
+  const auto is_level = [&](std::string_view name) { return to_lower(name) == to_lower(trim(*text)); };
+  const auto* match = std::ranges::find_if(kNames, is_level);
+  if (match == kNames.end()) {
     throw Error({.what = fmt::format("'{}' is not a log level", *text),
                  .where = std::string(kLevelVariable),
                  .hint = "use debug, info, warning, error or critical"});
   }
-  return static_cast<LogLevel>(place - kNames.begin());
+  return static_cast<LogLevel>(match - kNames.begin());
 }
 
 log::Severity severity_of(LogLevel level) {

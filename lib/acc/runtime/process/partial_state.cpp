@@ -30,7 +30,7 @@ std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::millise
   return group;
 }
 
-WorkerEnv read_place() {
+WorkerEnv worker_env_of_process() {
   record_uncaught_exceptions();
   detail::require_compiled_torch();
   return read_worker_env(Environment::of_process());
@@ -44,9 +44,9 @@ bool has_joined_job() {
   return live_states > 0 || !joined.expired();
 }
 
-JobPlace joined_job() {
+JobPosition joined_job() {
   const auto group = joined.lock();
-  return group ? JobPlace{.rank = group->rank(), .size = group->size()} : JobPlace();
+  return group ? JobPosition{.rank = group->rank(), .size = group->size()} : JobPosition();
 }
 
 LiveState::LiveState() {
@@ -60,7 +60,7 @@ LiveState::~LiveState() {
 
 PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend,
                            std::optional<CpuBackend> cpu_backend)
-    : worker_(read_place()),
+    : worker_(worker_env_of_process()),
       device_(detail::claim_device(worker_, cpu, cuda_backend == CudaBackend::gloo)),
       group_(join(worker_, timeout, device_, cuda_backend, cpu_backend)) {}
 

@@ -26,12 +26,12 @@ std::int64_t CallOrder::announce(std::int64_t call, const std::vector<bool>& par
   const at::NoGradGuard no_grad;
   const std::int64_t row = 1 + words_;
   Announced next{.call = call, .parts = parts, .calls = at::zeros({group_->size() * row}, at::kLong)};
-  const at::Tensor own = next.calls.narrow(0, group_->rank() * row, row);
-  auto* words = own.mutable_data_ptr<std::int64_t>();
+  const at::Tensor own_calls = next.calls.narrow(0, group_->rank() * row, row);
+  auto* words = own_calls.mutable_data_ptr<std::int64_t>();
   words[0] = call;
   for (std::size_t part = 0; part < parts.size(); ++part)
     if (parts[part]) words[1 + part / kBits] |= std::int64_t{1} << part % kBits;
-  next.transfer = start_all_gather(*group_, next.calls, own, tag_);
+  next.transfer = start_all_gather(*group_, next.calls, own_calls, tag_);
   unchecked_.push_back(std::move(next));
   return ++announced_;
 }

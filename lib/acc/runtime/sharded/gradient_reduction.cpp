@@ -16,27 +16,28 @@ GradientReduction::GradientReduction(const Unit& unit)
       added_(unit.pieces().size(), false),
       arrived_(unit.pieces().size(), false) {}
 
-at::Tensor GradientReduction::place(const at::Tensor& flat, std::size_t piece) const {
-  const Piece& of = unit_.pieces()[piece];
-  return flat.narrow(0, of.offset, of.numel).view(of.shape);
+at::Tensor GradientReduction::piece_in(const at::Tensor& flat, std::size_t piece) const {
+  const Piece& layout = unit_.pieces()[piece];
+  return flat.narrow(0, layout.offset, layout.numel).view(layout.shape);
 }
 
 void GradientReduction::add(std::size_t piece, const at::Tensor& gradient, bool local) {
   const at::NoGradGuard no_grad;
   const UnitOptions& options = unit_.options();
-  const at::TensorOptions at_place = at::TensorOptions(options.device);
-  const std::int64_t all = unit_.length() * options.size;
+  const at::TensorOptions on_device = at::TensorOptions(options.device);
+  const std::int64_t length = unit_.length() * options.size;
   added_[piece] = true;
   if (local) {
-    if (!kept_.defined()) kept_ = at::zeros({all}, at_place.dtype(at::kFloat));
-    place(kept_, piece).add_(gradient);
+    if (!accumulated_.defined()) accumulated_ = at::zeros({length}, on_device.dtype(at::kFloat));
+    piece_in(accumulated_, piece).add_(gradient);
     return;
   }
   if (!sending_.defined()) {
-    is_zeroed_ = kept_.defined();
-    sending_ = is_zeroed_ ? std::exchange(kept_, {}) : at::empty({all}, at_place.dtype(options.compute));
+    is_zeroed_ = accumulated_.defined();
+    sending_ =
+        is_zeroed_ ? std::exchange(accumulated_, {}) : at::empty({length}, on_device.dtype(options.compute));
   }
-  const at::Tensor part = place(sending_, piece);
+  const at::Tensor part = piece_in(sending_, piece);
   if (is_zeroed_ || arrived_[piece]) {
     part.add_(gradient);
   } else {
@@ -49,10 +50,10 @@ void GradientReduction::add(std::size_t piece, const at::Tensor& gradient, bool 
 void GradientReduction::start(ProcessGroup& group, int tag) {
   const at::NoGradGuard no_grad;
   if (!sending_.defined()) {
-    sending_ = std::exchange(kept_, {});
+    sending_ = std::exchange(accumulated_, {});
   } else if (!is_zeroed_) {
     for (std::size_t i = 0; i < arrived_.size(); ++i)
-      if (!arrived_[i]) place(sending_, i).zero_();
+      if (!arrived_[i]) piece_in(sending_, i).zero_();
     for (const auto& [begin, length] : unit_.gaps()) sending_.narrow(0, begin, length).zero_();
   }
   std::fill(added_.begin(), added_.end(), false);

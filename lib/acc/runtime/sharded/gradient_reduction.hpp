@@ -24,7 +24,7 @@ class GradientReduction {
   /// Whether all pieces that train have gradients that are not kept.
   bool is_complete() const { return trained_ > 0 && arrived_count_ == trained_; }
   /// Whether there is nothing to average.
-  bool is_empty() const { return arrived_count_ == 0 && !kept_.defined(); }
+  bool is_empty() const { return arrived_count_ == 0 && !accumulated_.defined(); }
   /// Which pieces have a gradient to average.
   const std::vector<bool>& pieces() const { return added_; }
 
@@ -35,7 +35,7 @@ class GradientReduction {
   at::Tensor finish() { return reducing_.finish(); }
 
  private:
-  at::Tensor place(const at::Tensor& flat, std::size_t piece) const;
+  at::Tensor piece_in(const at::Tensor& flat, std::size_t piece) const;
 
   const Unit& unit_;
   std::size_t trained_ = 0;
@@ -45,7 +45,7 @@ class GradientReduction {
   std::vector<bool> arrived_ = {};
   std::size_t arrived_count_ = 0;
   // The sum of gradients of backwards that did not average.
-  at::Tensor kept_ = {};
+  at::Tensor accumulated_ = {};
   // What is averaged next, and whether its pieces without gradient are zero.
   at::Tensor sending_ = {};
   bool is_zeroed_ = false;

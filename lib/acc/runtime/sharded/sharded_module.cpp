@@ -88,7 +88,7 @@ bool reads_no_values(const c10::OperatorHandle& op) {
 
 struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   std::shared_ptr<torch::nn::Module> module = {};
-  std::optional<KnownParameters> known = {};
+  std::optional<KnownParameters> known_parameters = {};
   std::shared_ptr<ProcessGroup> group = {};
   ShardedModuleOptions options = {};
   int tag = next_tag();
@@ -213,7 +213,7 @@ void ShardedModule::Impl::watch_gradients(std::size_t unit) {
 }
 
 void ShardedModule::Impl::require_unchanged() const {
-  known->require();
+  known_parameters->require();
   for (const auto& unit : units) {
     for (const Piece& piece : unit->pieces()) {
       const std::string name = fmt::format("parameter '{}'", piece.name);
@@ -255,13 +255,13 @@ void ShardedModule::Impl::finish_gather(std::size_t unit) {
 at::Tensor ShardedModule::Impl::collect_parts(std::size_t unit, const at::Tensor& part) {
   const at::NoGradGuard no_grad;
   const UnwatchedOperators unwatched;
-  const at::Tensor own = part.contiguous();
-  const at::Tensor flat = at::empty({own.numel() * group->size()}, own.options());
-  flat.narrow(0, units[unit]->begin(), own.numel()).copy_(own);
+  const at::Tensor own_part = part.contiguous();
+  const at::Tensor flat = at::empty({own_part.numel() * group->size()}, own_part.options());
+  flat.narrow(0, units[unit]->begin(), own_part.numel()).copy_(own_part);
   group->with_explained_errors("gathering of parameters", [&] {
     const std::int64_t number = announce(Call::collect, unit);
     if (!flat.device().is_cpu()) order->require_same(number);
-    FlatTransfer transfer = start_all_gather(*group, flat, own, tag + 2 * static_cast<int>(unit));
+    FlatTransfer transfer = start_all_gather(*group, flat, own_part, tag + 2 * static_cast<int>(unit));
     order->require_same(number);
     transfer.wait_received();
     transfer.wait_sent();
@@ -465,7 +465,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   }
   const UnwatchedOperators unwatched;
   impl_->make_units();
-  impl_->known.emplace(impl_->module, KnownParameters::Which::all);
+  impl_->known_parameters.emplace(impl_->module, KnownParameters::Scope::all);
   std::vector<at::Tensor> buffers;
   for (at::Tensor& buffer : impl_->module->buffers()) {
     buffer.set_data(buffer.to(impl_->options.device));

@@ -94,33 +94,33 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
   const at::NoGradGuard no_grad;
   GroupOf group_of;
   for (auto& group : optimizer.param_groups()) {
-    std::vector<Parameter> given;
-    std::vector<at::Tensor> others;
+    std::vector<Parameter> parameters;
+    std::vector<at::Tensor> unsharded;
     for (const at::Tensor& parameter : group.params()) {
       Unit* unit = unit_of(parameter);
       if (unit == nullptr) {
-        others.push_back(parameter);
-        given.push_back({.tensor = parameter});
+        unsharded.push_back(parameter);
+        parameters.push_back({.tensor = parameter});
         continue;
       }
       const std::size_t piece = unit->piece_at(parameter.storage_offset());
-      given.push_back({.unit = unit, .piece = piece});
+      parameters.push_back({.unit = unit, .piece = piece});
       optimizer.state().erase(parameter.unsafeGetTensorImpl());
       if (unit->pieces()[piece].trains) group_of[{unit, piece}] = groups_.size();
     }
-    groups_.push_back(std::move(given));
-    group.params() = std::move(others);
+    groups_.push_back(std::move(parameters));
+    group.params() = std::move(unsharded);
   }
   const bool is_adagrad = dynamic_cast<const Adagrad*>(&optimizer) != nullptr;
   for (const auto& module : modules) {
-    std::vector<at::Tensor> own;
+    std::vector<at::Tensor> parts;
     bool has_any = false;
     for (const auto& unit : module->units()) {
       has_any = has_any || std::ranges::any_of(
                                group_of, [&](const auto& entry) { return entry.first.first == unit.get(); });
       for (auto& [group, part] : add_optimized_parts(*unit, group_of)) {
         optimizer.param_groups()[group].params().push_back(part);
-        own.push_back(part);
+        parts.push_back(part);
         if (!is_adagrad) continue;
         auto state = std::make_unique<AdagradParamState>();
         state->step(0);
@@ -129,7 +129,7 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
       }
     }
     if (!has_any) continue;
-    module->add_optimizer_parameters(own);
+    module->add_optimizer_parameters(parts);
     modules_.push_back(module);
   }
 }

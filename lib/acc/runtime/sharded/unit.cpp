@@ -120,26 +120,26 @@ at::Tensor Unit::own_part() const {
 
 void Unit::take_parameters(ProcessGroup& group) {
   const at::NoGradGuard no_grad;
-  const std::int64_t all = length_ * options_.size;
+  const std::int64_t length = length_ * options_.size;
   storage_ = c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes()),
                           mark(at::DataPtr(nullptr, options_.device), this), nullptr, /*resizable=*/false);
   set_memory(true);
   const at::TensorOptions options = at::TensorOptions(options_.device).dtype(options_.compute);
-  flat_ = at::empty({0}, options).set_(storage_, 0, {all}, {1});
+  flat_ = at::empty({0}, options).set_(storage_, 0, {length}, {1});
   const bool is_float = options_.compute == at::kFloat;
-  at::Tensor values = is_float ? flat_ : at::empty({all}, options.dtype(at::kFloat));
+  at::Tensor values = is_float ? flat_ : at::empty({length}, options.dtype(at::kFloat));
 
-  at::Tensor known = at::zeros({static_cast<std::int64_t>(pieces_.size())}, at::kByte);
+  at::Tensor has_values = at::zeros({static_cast<std::int64_t>(pieces_.size())}, at::kByte);
   if (options_.rank == 0) {
     values.zero_();
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const Piece& piece = pieces_[i];
       if (piece.parameter.is_meta()) continue;
-      known[static_cast<std::int64_t>(i)] = 1;
+      has_values[static_cast<std::int64_t>(i)] = 1;
       values.narrow(0, piece.offset, piece.numel).view(piece.shape).copy_(piece.parameter);
     }
   }
-  group.broadcast(known, 0);
+  group.broadcast(has_values, 0);
   group.broadcast(values, 0);
   if (!is_float) flat_.copy_(values);
   const bool in_place = is_float && !options_.frees;
@@ -147,13 +147,13 @@ void Unit::take_parameters(ProcessGroup& group) {
 
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     Piece& piece = pieces_[i];
-    piece.has_values = known[static_cast<std::int64_t>(i)].item<int>() != 0;
-    const at::Tensor place = flat_.narrow(0, piece.offset, piece.numel).view(piece.shape);
+    piece.has_values = has_values[static_cast<std::int64_t>(i)].item<int>() != 0;
+    const at::Tensor view = flat_.narrow(0, piece.offset, piece.numel).view(piece.shape);
     if (piece.parameter.is_meta()) {
       // set_data refuses another kind of device.
-      piece.parameter.unsafeGetTensorImpl()->shallow_copy_from(place.getIntrusivePtr());
+      piece.parameter.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
     } else {
-      piece.parameter.set_data(place);
+      piece.parameter.set_data(view);
     }
   }
 }
@@ -208,13 +208,13 @@ void Unit::set_shard(const at::Tensor& values, const std::vector<std::size_t>& p
   for (const std::size_t piece : pieces) pieces_.at(piece).has_values = true;
 }
 
-void assign(const at::Tensor& own, const at::Tensor& value) {
+void assign(const at::Tensor& parameter, const at::Tensor& value) {
   const at::NoGradGuard no_grad;
-  if (Unit* unit = unit_of(own)) {
+  if (Unit* unit = unit_of(parameter)) {
     const UnwatchedOperators unwatched;
-    unit->assign(unit->piece_at(own.storage_offset()), value);
+    unit->assign(unit->piece_at(parameter.storage_offset()), value);
   } else {
-    own.copy_(value);
+    parameter.copy_(value);
   }
 }
 
@@ -222,12 +222,12 @@ void Unit::keep_changes() {
   const at::NoGradGuard no_grad;
   if (shard_.is_alias_of(flat_)) return;
   settle();
-  const at::Tensor own = own_part();
+  const at::Tensor part = own_part();
   if (options_.compute == at::kFloat) {
-    shard_.copy_(own);
+    shard_.copy_(part);
   } else {
     // What was not changed keeps the digits that the parameters lack.
-    shard_.copy_(at::where(own == shard_.to(options_.compute), shard_, own.to(at::kFloat)));
+    shard_.copy_(at::where(part == shard_.to(options_.compute), shard_, part.to(at::kFloat)));
   }
 }
 

@@ -155,8 +155,8 @@ class Unit {
 /// The unit in whose memory `tensor` lies; null if it is not sharded.
 Unit* unit_of(const at::Tensor& tensor);
 
-/// Copies `value` to `own`; of a sharded parameter, to this process's shard. Every process assigns the same
+/// Copies `value` to `parameter`; of a sharded one, to this process's shard. Every process assigns the same
 /// value.
-void assign(const at::Tensor& own, const at::Tensor& value);
+void assign(const at::Tensor& parameter, const at::Tensor& value);
 
 }  // namespace acc::detail

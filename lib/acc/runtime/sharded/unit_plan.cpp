@@ -24,16 +24,16 @@ constexpr std::size_t kRoot = 0;
 
 // All modules but the root, by their names; one that is registered twice has two.
 std::vector<Named> submodules_of(const torch::nn::Module& module) {
-  std::vector<Named> all;
-  const auto add = [&](const auto& self, const torch::nn::Module& of, const std::string& prefix) -> void {
-    for (const auto& child : of.named_children()) {
+  std::vector<Named> result;
+  const auto add = [&](const auto& self, const torch::nn::Module& parent, const std::string& prefix) -> void {
+    for (const auto& child : parent.named_children()) {
       const std::string name = prefix + child.key();
-      all.emplace_back(name, child.value());
+      result.emplace_back(name, child.value());
       self(self, *child.value(), name + ".");
     }
   };
   add(add, module, "");
-  return all;
+  return result;
 }
 
 std::int64_t count_parameters(const torch::nn::Module& module) {
@@ -45,14 +45,14 @@ std::int64_t count_parameters(const torch::nn::Module& module) {
 }
 
 void require_classes(const std::vector<Named>& modules, const FsdpOptions& options) {
-  for (const std::string& wanted : options.transformer_cls_to_wrap) {
-    const auto is_wanted = [&](const Named& one) { return is_class(one.second->name(), wanted); };
-    if (std::ranges::any_of(modules, is_wanted)) continue;
-    std::set<std::string> known;
-    for (const auto& [name, module] : modules) known.insert(module->name());
-    throw Error({.what = fmt::format("the model has no module of the class '{}'", wanted),
+  for (const std::string& class_name : options.transformer_cls_to_wrap) {
+    const auto is_of_class = [&](const Named& one) { return is_class(one.second->name(), class_name); };
+    if (std::ranges::any_of(modules, is_of_class)) continue;
+    std::set<std::string> classes;
+    for (const auto& [name, module] : modules) classes.insert(module->name());
+    throw Error({.what = fmt::format("the model has no module of the class '{}'", class_name),
                  .where = "transformer_cls_to_wrap",
-                 .hint = fmt::format("its classes are {}", fmt::join(known, ", "))});
+                 .hint = fmt::format("its classes are {}", fmt::join(classes, ", "))});
   }
 }
 
@@ -85,17 +85,17 @@ class Planner {
   }
 
   std::vector<UnitPlan> plans() {
-    for (Found& one : found_) {
-      if (one.ignored) continue;
-      require_shardable(one.parameter.name, one.parameter.tensor);
-      plans_[one.unit].parameters.push_back(std::move(one.parameter));
+    for (PlannedParameter& planned : parameters_) {
+      if (planned.ignored) continue;
+      require_shardable(planned.parameter.name, planned.parameter.tensor);
+      plans_[planned.unit].parameters.push_back(std::move(planned.parameter));
     }
     std::erase_if(plans_, [](const UnitPlan& plan) { return plan.parameters.empty(); });
     return std::move(plans_);
   }
 
  private:
-  struct Found {
+  struct PlannedParameter {
     UnitPlan::Parameter parameter;
     std::size_t unit;
     bool ignored;
@@ -106,9 +106,9 @@ class Planner {
       add(prefix + item.key(), item.value(), unit, ignored);
     for (const auto& child : module.named_children()) {
       const std::string name = prefix + child.key();
-      const bool own = is_unit(*child.value(), options_);
-      if (own) plans_.push_back({.name = name});
-      walk(*child.value(), name + ".", own ? plans_.size() - 1 : unit,
+      const bool is_own_unit = is_unit(*child.value(), options_);
+      if (is_own_unit) plans_.push_back({.name = name});
+      walk(*child.value(), name + ".", is_own_unit ? plans_.size() - 1 : unit,
            ignored || (ignored_ && std::regex_match(name, *ignored_)));
     }
   }
@@ -120,18 +120,18 @@ class Planner {
                    .where = fmt::format("parameter '{}'", name),
                    .hint = "freeze it with requires_grad_(false), or do not ignore its module"});
     }
-    const auto [known, is_new] = index_.emplace(tensor.unsafeGetTensorImpl(), found_.size());
+    const auto [entry, is_new] = index_.emplace(tensor.unsafeGetTensorImpl(), parameters_.size());
     if (is_new) {
-      found_.push_back({{name, tensor}, unit, ignored});
-    } else if (found_[known->second].unit != unit) {
-      found_[known->second].unit = kRoot;
+      parameters_.push_back({{name, tensor}, unit, ignored});
+    } else if (parameters_[entry->second].unit != unit) {
+      parameters_[entry->second].unit = kRoot;
     }
   }
 
   const FsdpOptions& options_;
   std::optional<std::regex> ignored_ = {};
   std::vector<UnitPlan> plans_ = {};
-  std::vector<Found> found_ = {};
+  std::vector<PlannedParameter> parameters_ = {};
   std::unordered_map<const c10::TensorImpl*, std::size_t> index_ = {};
 };
 

@@ -63,11 +63,11 @@ const std::vector<double>& default_bins() {
   static const std::vector<double> bins = [] {
     std::vector<double> positive;
     for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
-    std::vector<double> all;
-    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) all.push_back(-*limit);
-    all.push_back(0);
-    all.insert(all.end(), positive.begin(), positive.end());
-    return all;
+    std::vector<double> result;
+    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) result.push_back(-*limit);
+    result.push_back(0);
+    result.insert(result.end(), positive.begin(), positive.end());
+    return result;
   }();
   return bins;
 }
@@ -122,14 +122,14 @@ std::string images_event(const EventTime& time, std::string_view tag, const at::
 }
 
 std::string histogram_event(const EventTime& time, std::string_view tag, const at::Tensor& values) {
-  const at::Tensor all = values.detach().cpu().to(at::kDouble).flatten().contiguous().resolve_neg();
-  if (all.numel() == 0 || !at::isfinite(all).all().item<bool>())
+  const at::Tensor flat = values.detach().cpu().to(at::kDouble).flatten().contiguous().resolve_neg();
+  if (flat.numel() == 0 || !at::isfinite(flat).all().item<bool>())
     throw Error({.what = "has no values, or one that is not finite", .where = std::string(tag)});
   const std::vector<double>& bins = default_bins();
   std::vector<double> counts(bins.size() - 1, 0);
-  const double* begin = all.data_ptr<double>();
+  const double* begin = flat.data_ptr<double>();
   double sum_of_squares = 0;
-  for (const double* value = begin; value != begin + all.numel(); ++value) {
+  for (const double* value = begin; value != begin + flat.numel(); ++value) {
     sum_of_squares += *value * *value;
     // Values outside of all bins are left out, as in numpy.histogram.
     if (*value < bins.front() || *value > bins.back()) continue;
@@ -140,17 +140,17 @@ std::string histogram_event(const EventTime& time, std::string_view tag, const a
   const auto is_filled = [](double count) { return count > 0; };
   const auto first = std::find_if(counts.begin(), counts.end(), is_filled) - counts.begin();
   const auto last = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), is_filled);
-  std::vector<double> kept = {0};
-  kept.insert(kept.end(), counts.begin() + first, counts.begin() + last);
+  std::vector<double> filled_counts = {0};
+  filled_counts.insert(filled_counts.end(), counts.begin() + first, counts.begin() + last);
   const std::vector<double> limits(bins.begin() + first, bins.begin() + last + 1);
   const Protobuf histogram = Protobuf()
-                                 .number(1, all.min().item<double>())
-                                 .number(2, all.max().item<double>())
-                                 .number(3, static_cast<double>(all.numel()))
-                                 .number(4, all.sum().item<double>())
+                                 .number(1, flat.min().item<double>())
+                                 .number(2, flat.max().item<double>())
+                                 .number(3, static_cast<double>(flat.numel()))
+                                 .number(4, flat.sum().item<double>())
                                  .number(5, sum_of_squares)
                                  .bytes(6, packed(limits))
-                                 .bytes(7, packed(kept));
+                                 .bytes(7, packed(filled_counts));
   return summary_event(time, Protobuf().bytes(1, tag).message(5, histogram));
 }
 

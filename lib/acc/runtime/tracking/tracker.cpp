@@ -24,12 +24,12 @@ class InertTracker : public Tracker {
 
 std::vector<std::shared_ptr<Tracker>> named(const std::string& name,
                                             const std::filesystem::path& logging_dir) {
-  std::vector<std::shared_ptr<Tracker>> found;
+  std::vector<std::shared_ptr<Tracker>> trackers;
   if (name == "tensorboard" || name == "all")
-    found.push_back(std::make_shared<TensorBoardTracker>(logging_dir));
-  if (name == "jsonl" || name == "all") found.push_back(std::make_shared<JsonLinesTracker>(logging_dir));
-  if (name == "csv" || name == "all") found.push_back(std::make_shared<CsvTracker>(logging_dir));
-  if (found.empty()) {
+    trackers.push_back(std::make_shared<TensorBoardTracker>(logging_dir));
+  if (name == "jsonl" || name == "all") trackers.push_back(std::make_shared<JsonLinesTracker>(logging_dir));
+  if (name == "csv" || name == "all") trackers.push_back(std::make_shared<CsvTracker>(logging_dir));
+  if (trackers.empty()) {
     const std::string near = did_you_mean(name, {"tensorboard", "jsonl", "csv", "all"});
     throw Error({.what = fmt::format("'{}' is not a tracker", name),
                  .where = "log_with",
@@ -40,7 +40,7 @@ std::vector<std::shared_ptr<Tracker>> named(const std::string& name,
                  .where = "log_with",
                  .hint = "set project_dir, or logging_dir of the project"});
   }
-  return found;
+  return trackers;
 }
 
 }  // namespace
@@ -49,12 +49,12 @@ Trackers::Trackers(const std::vector<TrackerChoice>& choices, const std::filesys
                    bool is_main_process)
     : is_main_process_(is_main_process) {
   for (const TrackerChoice& choice : choices) {
-    if (const auto* own = std::get_if<std::shared_ptr<Tracker>>(&choice)) {
-      if (find((*own)->name()) != nullptr) {
-        throw Error(
-            {.what = fmt::format("two trackers have the name '{}'", (*own)->name()), .where = "log_with"});
+    if (const auto* tracker = std::get_if<std::shared_ptr<Tracker>>(&choice)) {
+      if (find((*tracker)->name()) != nullptr) {
+        throw Error({.what = fmt::format("two trackers have the name '{}'", (*tracker)->name()),
+                     .where = "log_with"});
       }
-      trackers_.push_back(*own);
+      trackers_.push_back(*tracker);
       continue;
     }
     for (auto& tracker : named(std::get<std::string>(choice), logging_dir)) {

@@ -40,11 +40,11 @@ void EvaluationResults::add(const LossOutput& output, std::int64_t rows) {
   keep(labels_, output.labels);
 }
 
-void EvaluationResults::keep(std::vector<at::Tensor>& all, const at::Tensor& part) const {
+void EvaluationResults::keep(std::vector<at::Tensor>& parts, const at::Tensor& part) const {
   if (!keeps_predictions_ || !part.defined()) return;
   const at::Tensor whole =
       part.dim() < 2 ? part : accelerator_.pad_across_processes(part, {.dim = 1, .pad_index = kPadding});
-  all.push_back(accelerator_.gather_for_metrics(whole.contiguous()).cpu());
+  parts.push_back(accelerator_.gather_for_metrics(whole.contiguous()).cpu());
 }
 
 std::optional<double> EvaluationResults::mean_loss(bool only_finite) const {

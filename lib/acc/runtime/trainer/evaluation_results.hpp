@@ -32,7 +32,7 @@ class EvaluationResults {
   EvalPrediction take_predictions();
 
  private:
-  void keep(std::vector<at::Tensor>& all, const at::Tensor& part) const;
+  void keep(std::vector<at::Tensor>& parts, const at::Tensor& part) const;
 
   const Accelerator& accelerator_;
   bool keeps_predictions_;

@@ -350,11 +350,11 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
   if (pass.num_batches) examples = pass.num_examples;
 
   PredictionOutput result;
-  const EvalPrediction all = results.take_predictions();
-  result.predictions = all.predictions;
-  result.label_ids = all.label_ids;
-  if (options_.compute_metrics && all.predictions.defined() && all.label_ids.defined()) {
-    for (const auto& [name, value] : options_.compute_metrics(all))
+  const EvalPrediction predictions = results.take_predictions();
+  result.predictions = predictions.predictions;
+  result.label_ids = predictions.label_ids;
+  if (options_.compute_metrics && predictions.predictions.defined() && predictions.label_ids.defined()) {
+    for (const auto& [name, value] : options_.compute_metrics(predictions))
       result.metrics[name.starts_with(prefix + "_") ? name : prefix + "_" + name] = value;
   }
   if (const auto loss = results.mean_loss(arguments_.logging_nan_inf_filter))
@@ -388,10 +388,10 @@ void TrainerBase::save_checkpoint() {
   const bool writes = accelerator_->should_save_model();
   if (writes) detail::remove_leftovers(arguments_.output_dir);
   accelerator_->wait_for_everyone();
-  const auto write_state = [&](const fs::path& place) {
+  const auto write_state = [&](const fs::path& target) {
     if (!writes) return;
-    replace_file(place / detail::kTrainingArgumentsFile, to_json(arguments_));
-    replace_file(place / detail::kTrainerStateFile, to_json(state_));
+    replace_file(target / detail::kTrainingArgumentsFile, to_json(arguments_));
+    replace_file(target / detail::kTrainerStateFile, to_json(state_));
   };
   std::function<void()> rotation = [] {};
   if (arguments_.save_total_limit && writes)
@@ -413,8 +413,8 @@ void TrainerBase::resume(const fs::path& checkpoint) {
   const bool is_world = state_.is_world_process_zero;
   // Read as a part of the checkpoint: of the save of which everything else is.
   HookHandle hook = accelerator_->register_load_state_pre_hook(
-      [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& place) {
-        state_ = read_trainer_state(place / detail::kTrainerStateFile);
+      [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& folder) {
+        state_ = read_trainer_state(folder / detail::kTrainerStateFile);
       });
   const auto remove = [](HookHandle* registered) { registered->remove(); };
   const std::unique_ptr<HookHandle, decltype(remove)> until_loaded(&hook, remove);
@@ -468,7 +468,7 @@ void TrainerBase::save_model(fs::path folder) {
   if (folder.empty()) folder = arguments_.output_dir;
   save_weights(folder);
   accelerator_->on_main_process(
-      [&] { replace_file(folder / detail::kTrainingArgumentsFile, to_json(arguments_)); });
+      [&] { replace_file(target / detail::kTrainingArgumentsFile, to_json(arguments_)); });
 }
 
 void TrainerBase::save_state() {

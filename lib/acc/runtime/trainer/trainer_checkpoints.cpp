@@ -31,18 +31,18 @@ std::vector<NumberedCheckpoint> checkpoints_in(const fs::path& folder) {
 // are the newest, and the others are as old as their files.
 void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best,
                         const std::set<std::int64_t>& own_steps) {
-  std::vector<NumberedCheckpoint> all = checkpoints_in(folder);
-  std::ranges::sort(all, {}, [&](const NumberedCheckpoint& one) {
-    const bool is_own = own_steps.contains(one.number);
+  std::vector<NumberedCheckpoint> checkpoints = checkpoints_in(folder);
+  std::ranges::sort(checkpoints, {}, [&](const NumberedCheckpoint& checkpoint) {
+    const bool is_own = own_steps.contains(checkpoint.number);
     std::error_code not_there;
     const auto written =
-        is_own ? fs::file_time_type() : fs::last_write_time(one.folder / kTrainerStateFile, not_there);
-    return std::tuple(is_own, written, one.number);
+        is_own ? fs::file_time_type() : fs::last_write_time(checkpoint.folder / kTrainerStateFile, not_there);
+    return std::tuple(is_own, written, checkpoint.number);
   });
-  auto surplus = static_cast<std::ptrdiff_t>(all.size()) - limit;
-  for (std::size_t i = 0; i + 1 < all.size() && surplus > 0; ++i) {
-    if (is_same_folder(all[i].folder, best)) continue;
-    remove_folder(all[i].folder);
+  auto surplus = static_cast<std::ptrdiff_t>(checkpoints.size()) - limit;
+  for (std::size_t i = 0; i + 1 < checkpoints.size() && surplus > 0; ++i) {
+    if (is_same_folder(checkpoints[i].folder, best)) continue;
+    remove_folder(checkpoints[i].folder);
     --surplus;
   }
 }
@@ -54,12 +54,12 @@ fs::path TrainerCheckpoints::folder_of(std::int64_t step) const {
 }
 
 fs::path TrainerCheckpoints::folder_to_resume(const std::string& resume_from_checkpoint) const {
-  const std::string& wanted = resume_from_checkpoint;
-  if (wanted.empty() || wanted == "false") return {};
-  if (wanted != "last" && wanted != "true") return wanted;
-  const std::vector<NumberedCheckpoint> all = checkpoints_in(output_dir_);
-  if (!all.empty()) return all.back().folder;
-  if (wanted == "last") return {};
+  const std::string& choice = resume_from_checkpoint;
+  if (choice.empty() || choice == "false") return {};
+  if (choice != "last" && choice != "true") return choice;
+  const std::vector<NumberedCheckpoint> checkpoints = checkpoints_in(output_dir_);
+  if (!checkpoints.empty()) return checkpoints.back().folder;
+  if (choice == "last") return {};
   throw Error({.kind = ErrorKind::config,
                .what = "no checkpoint in " + output_dir_.string(),
                .where = "resume_from_checkpoint"});
@@ -76,9 +76,9 @@ void TrainerCheckpoints::remove_all_but(const fs::path& checkpoint) const {
     if (!is_same_folder(one.folder, checkpoint)) remove_folder(one.folder);
 }
 
-bool is_same_folder(const fs::path& one, const fs::path& other) {
+bool is_same_folder(const fs::path& first, const fs::path& second) {
   std::error_code one_is_missing;
-  return fs::equivalent(one, other, one_is_missing);
+  return fs::equivalent(first, second, one_is_missing);
 }
 
 }  // namespace acc::detail

@@ -47,6 +47,6 @@ class TrainerCheckpoints {
 };
 
 /// Whether both paths lead to one folder, which exists.
-bool is_same_folder(const std::filesystem::path& one, const std::filesystem::path& other);
+bool is_same_folder(const std::filesystem::path& first, const std::filesystem::path& second);
 
 }  // namespace acc::detail

@@ -41,10 +41,10 @@ std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& a
                                                       const torch::nn::Module& module) {
   const auto without_decay = parameters_without_decay(module);
   std::vector<at::Tensor> decayed;
-  std::vector<at::Tensor> others;
+  std::vector<at::Tensor> undecayed;
   for (const at::Tensor& parameter : module.parameters()) {
     if (!parameter.requires_grad()) continue;
-    (without_decay.contains(parameter.unsafeGetTensorImpl()) ? others : decayed).push_back(parameter);
+    (without_decay.contains(parameter.unsafeGetTensorImpl()) ? undecayed : decayed).push_back(parameter);
   }
   NamedNumbers numbers = NamedNumbers::parse(arguments.optim_args, "optim_args");
   const auto create = [&]<class Native, class Options>(std::type_identity<Native> /*type*/, Options options) {
@@ -56,7 +56,7 @@ std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& a
       groups.emplace_back(parameters, std::move(group_options));
     };
     add_group(decayed, arguments.weight_decay);
-    add_group(others, 0);
+    add_group(undecayed, 0);
     numbers.require_empty();
     return std::shared_ptr<torch::optim::Optimizer>(std::make_shared<Native>(std::move(groups), options));
   };

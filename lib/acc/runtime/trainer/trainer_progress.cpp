@@ -56,7 +56,7 @@ std::string banner_of(const TrainingPlan& plan, const TrainingArguments& argumen
 std::string with_thousands(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t place = text.size(); place > first + 3;) text.insert(place -= 3, ",");
+  for (std::size_t position = text.size(); position > first + 3;) text.insert(position -= 3, ",");
   return text;
 }
 
@@ -126,11 +126,11 @@ void ProgressCallback::draw_bar(const State& state) {
     const int full = static_cast<int>(part * kBarCells);
     const double seconds = std::chrono::duration<double>(now - started_).count();
     const auto steps = static_cast<double>(state.global_step - first_step_);
-    const std::string left =
+    const std::string remaining =
         steps > 0 ? clock_time(seconds / steps * double(state.max_steps - state.global_step)) : "?";
     line = fmt::format("{:3}% [", static_cast<int>(part * 100)) + std::string(full, '#') +
            std::string(kBarCells - full, ' ') + "] " + std::to_string(state.global_step) + "/" +
-           std::to_string(state.max_steps) + " [" + clock_time(seconds) + "<" + left +
+           std::to_string(state.max_steps) + " [" + clock_time(seconds) + "<" + remaining +
            (steps > 0 ? fmt::format(", {:.2f} steps/s", steps / seconds) : std::string()) + "]";
   }
   if (predicted_ > 0) {

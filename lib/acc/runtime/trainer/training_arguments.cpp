@@ -390,13 +390,13 @@ TrainingArguments read_training_arguments(const std::filesystem::path& file,
   for (const auto& [key, value] : object.items()) {
     const std::string where = file.string() + ": " + key;
     const std::string_view name = present_name(key);
-    bool known = false;
+    bool is_known = false;
     for_each_argument(arguments, [&](const char* argument, auto& field, const char* /*help*/) {
       if (name != argument) return;
-      known = true;
+      is_known = true;
       from_value(value, field, where);
     });
-    if (!known) refuse(where, "is not a training argument");
+    if (!is_known) refuse(where, "is not a training argument");
   }
   return arguments;
 }

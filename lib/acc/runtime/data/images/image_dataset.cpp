@@ -31,24 +31,24 @@ bool is_image(const fs::path& file) {
       {.kind = ErrorKind::system, .what = std::move(what), .where = where.string(), .hint = std::move(hint)});
 }
 
-// All entries of `folder` that `wanted` accepts, sorted by folder and name.
-template <class Iterator, class Wanted>
-std::vector<fs::path> list(const fs::path& folder, Wanted wanted) {
-  std::vector<fs::path> found;
+// All entries of `folder` that `accepts` takes, sorted by folder and name.
+template <class Iterator, class Accepts>
+std::vector<fs::path> list(const fs::path& folder, Accepts accepts) {
+  std::vector<fs::path> paths;
   try {
     for (const fs::directory_entry& entry :
          Iterator(folder, fs::directory_options::follow_directory_symlink)) {
-      if (wanted(entry)) found.push_back(entry.path());
+      if (accepts(entry)) paths.push_back(entry.path());
     }
   } catch (const fs::filesystem_error& error) {
     refuse_folder(folder, fmt::format("cannot be read: {}", error.code().message()));
   }
-  std::sort(found.begin(), found.end(), [](const fs::path& one, const fs::path& other) {
+  std::sort(paths.begin(), paths.end(), [](const fs::path& one, const fs::path& other) {
     const std::string a = one.parent_path().string();
     const std::string b = other.parent_path().string();
     return a != b ? a < b : one.filename().string() < other.filename().string();
   });
-  return found;
+  return paths;
 }
 
 bool is_image_file(const fs::directory_entry& entry) {
@@ -103,8 +103,8 @@ ImageFiles labelled_images(const fs::path& folder, const std::string& pattern) {
   const std::set<std::string> classes(names.begin(), names.end());
   images.classes.assign(classes.begin(), classes.end());
   for (const std::string& name : names) {
-    const auto place = std::lower_bound(images.classes.begin(), images.classes.end(), name);
-    images.labels.push_back(place - images.classes.begin());
+    const auto match = std::lower_bound(images.classes.begin(), images.classes.end(), name);
+    images.labels.push_back(match - images.classes.begin());
   }
   return images;
 }
@@ -135,15 +135,15 @@ at::Tensor ImageDataset::read(std::size_t index) const {
 
 std::size_t ImageDataset::read_or_next(std::size_t index, at::Tensor& image) const {
   for (std::size_t step = 0;; ++step) {
-    const std::size_t at = (index + step) % size();
+    const std::size_t candidate = (index + step) % size();
     try {
-      image = read(at);
-      return at;
+      image = read(candidate);
+      return candidate;
     } catch (const Error& error) {
       // Only system errors mean that the image is broken; others are errors of a transform.
       if (options_.broken == BrokenImages::refuse || error.kind() != ErrorKind::system) throw;
       const std::scoped_lock lock(skipped_->mutex);
-      skipped_->reasons.try_emplace(at, error.what());
+      skipped_->reasons.try_emplace(candidate, error.what());
       if (step + 1 == size()) throw;
     }
   }
