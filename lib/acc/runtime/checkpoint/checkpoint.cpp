@@ -119,8 +119,8 @@ void plan_gradients(const fs::path& folder, const CheckpointContent& content, in
         {.kind = ErrorKind::config, .what = "has an invalid number of processes", .where = file.string()});
   std::vector<PtValue> parts;
   for (int part = process; part < saved; part += content.num_processes) {
-    const fs::path file = folder / detail::gradients_file(part);
-    parts.push_back(field(read_part(file), detail::kGradients, file));
+    const fs::path gradients = folder / detail::gradients_file(part);
+    parts.push_back(field(read_part(gradients), detail::kGradients, gradients));
   }
   loads.push_back(
       detail::plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));

@@ -158,8 +158,8 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
       PtDict of_parameter;
       const auto entry = unit != nullptr ? fields.find({unit, piece}) : fields.end();
       if (unit == nullptr) {
-        const PtValue* state = states->find(indices.at(tensor.unsafeGetTensorImpl()));
-        if (state != nullptr) of_parameter = *state->get_if<PtDict>();
+        const PtValue* whole = states->find(indices.at(tensor.unsafeGetTensorImpl()));
+        if (whole != nullptr) of_parameter = *whole->get_if<PtDict>();
       } else if (entry != fields.end()) {
         const Piece& slice = unit->pieces()[piece];
         for (const auto& [name, value] : entry->second.items()) {

@@ -468,7 +468,7 @@ void TrainerBase::save_model(fs::path folder) {
   if (folder.empty()) folder = arguments_.output_dir;
   save_weights(folder);
   accelerator_->on_main_process(
-      [&] { replace_file(target / detail::kTrainingArgumentsFile, to_json(arguments_)); });
+      [&] { replace_file(folder / detail::kTrainingArgumentsFile, to_json(arguments_)); });
 }
 
 void TrainerBase::save_state() {

@@ -165,12 +165,12 @@ TEST_CASE("memory_group: an all-to-all gives each rank its part of all others", 
       GENERATE(as<std::size_t>(), 0, 1, kChunkFloats, 3 * Segment::kSlots * kChunkFloats + 7);
   const auto part = [count](int from, int to) { return values_of(10 * from + to, count); };
   for (const std::string& result : on_ranks(size, [&](MemoryGroup& group, int rank) -> std::string {
-         std::vector<std::vector<float>> given;
+         std::vector<std::vector<float>> sources;
          std::vector<std::vector<float>> taken(static_cast<std::size_t>(size), std::vector<float>(count, -1));
          Collective exchange{.kind = Kind::all_to_all, .bytes = count * sizeof(float), .timeout = 1min};
-         for (int to = 0; to < size; ++to) given.push_back(part(rank, to));
-         for (std::size_t other = 0; other < given.size(); ++other) {
-           exchange.given.push_back(bytes_of(given[other]));
+         for (int to = 0; to < size; ++to) sources.push_back(part(rank, to));
+         for (std::size_t other = 0; other < sources.size(); ++other) {
+           exchange.sources.push_back(bytes_of(sources[other]));
            exchange.gathered.push_back(bytes_of(taken[other]));
          }
          group.wait(group.begin(std::move(exchange)), std::nullopt);
