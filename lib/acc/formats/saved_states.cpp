@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/formats/saved_states.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRecord = "snapshot.json";
+constexpr std::string_view kSnapshot = "snapshot_";
+constexpr std::string_view kOnDisk = "on_disk_";
+
+std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return {};
+  const auto number = parse_integer(name.substr(prefix.size()));
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) paths.push_back(entry.path());
+  return paths;
+}
+
+// Never visible in part, but for its name's dot.
+void remove_whole(const fs::path& path) {
+  const fs::path hidden = path.parent_path() / ("." + path.filename().string() + ".gone");
+  std::error_code error;
+  fs::rename(path, hidden, error);
+  fs::remove_all(error ? path : hidden, error);
+}
+
+fs::path on_disk_file(const fs::path& folder, std::int64_t number) {
+  return folder / fmt::format("{}{}", kOnDisk, number);
+}
+
+std::optional<TrainingNumber> training_of(const std::string& name) {
+  constexpr std::string_view kTraining = "training_";
+  const std::size_t between = name.rfind('_');
+  if (!name.starts_with(kTraining) || between < kTraining.size()) return {};
+  const auto accelerator = parse_integer(name.substr(kTraining.size(), between - kTraining.size()));
+  const auto training = parse_integer(name.substr(between + 1));
+  if (!accelerator || !training) return {};
+  return TrainingNumber{.accelerator = static_cast<int>(*accelerator),
+                        .training = static_cast<int>(*training)};
+}
+
+}  // namespace
+
+void write_snapshot_record(const fs::path& folder, const SnapshotRecord& record) {
+  const nlohmann::json fields = {
+      {"id", record.id}, {"num_processes", record.num_processes}, {"disk", record.disk.string()}};
+  replace_file(folder / kRecord, fields.dump() + "\n");
+}
+
+SnapshotRecord read_snapshot_record(const fs::path& folder) {
+  const fs::path file = folder / kRecord;
+  try {
+    const auto fields = nlohmann::json::parse(read_file(file));
+    return {.id = fields.at("id"),
+            .num_processes = fields.at("num_processes"),
+            .disk = fs::path(fields.at("disk").get<std::string>())};
+  } catch (const nlohmann::json::exception&) {
+    refuse_file(file, "is damaged");
+  }
+}
+
+std::vector<SavedState> SavedStates::all() const {
+  std::vector<SavedState> states;
+  for (const fs::path& path : entries_of(folder_)) {
+    const std::string name = path.filename().string();
+    if (const auto number = number_after(name, kSnapshot))
+      states.push_back({.number = *number, .folder = path});
+    else if (const auto on_disk = number_after(name, kOnDisk))
+      states.push_back({.number = *on_disk, .folder = read_file(path), .in_memory = false});
+  }
+  std::ranges::sort(states, std::greater(), &SavedState::number);
+  return states;
+}
+
+fs::path SavedStates::snapshot(std::int64_t number) const {
+  return folder_ / fmt::format("{}{}", kSnapshot, number);
+}
+
+void SavedStates::add_on_disk(std::int64_t number, const fs::path& folder) const {
+  replace_file(on_disk_file(folder_, number), folder.string());
+}
+
+void SavedStates::keep_newest(std::size_t snapshots) const {
+  std::size_t kept = 0;
+  for (const SavedState& state : all()) {
+    if (kept >= snapshots)
+      remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
+    else if (state.in_memory)
+      ++kept;
+  }
+}
+
+void SavedStates::remove_after(std::int64_t number) const {
+  for (const SavedState& state : all())
+    if (state.number > number)
+      remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
+  std::error_code error;
+  for (const fs::path& path : entries_of(folder_))
+    if (path.filename().string().starts_with('.')) fs::remove_all(path, error);
+}
+
+SavedStates states_of_training(const fs::path& memory, const TrainingNumber& training) {
+  return SavedStates(memory / fmt::format("training_{}_{}", training.accelerator, training.training));
+}
+
+std::vector<SavedStates> states_of_trainings(const fs::path& memory) {
+  std::map<TrainingNumber, fs::path> trainings;
+  for (const fs::path& path : entries_of(memory))
+    if (const auto training = training_of(path.filename().string())) trainings[*training] = path;
+  std::vector<SavedStates> states;
+  for (auto& [number, path] : trainings) states.emplace_back(std::move(path));
+  return states;
+}
+
+}  // namespace acc

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/formats/checksums.hpp"
+
+#include <fstream>
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace checksums_test {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+namespace fs = std::filesystem;
+
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// A folder that three processes have written.
+class WrittenFolder {
+ public:
+  WrittenFolder() {
+    write(path() / "model.safetensors", std::string(10'000, 'm'));
+    write(path() / "optimizer_0" / "__0_0.distcp", std::string(300, 'o'));
+    write(path() / "empty.bin", "");
+    write(path() / "random_states_0.pkl", "states");
+    for (std::size_t i = 0; i < 3; ++i) acc::write_checksums(path(), {i, 3});
+  }
+  const fs::path& path() const { return folder_.path(); }
+
+ private:
+  acc::test::TemporaryFolder folder_;
+};
+
+std::string damage_by_all(const fs::path& folder, std::size_t processes) {
+  std::string damage;
+  for (std::size_t i = 0; i < processes; ++i) damage += acc::damage_in(folder, {i, processes});
+  return damage;
+}
+
+TEST_CASE("checksums: what was written is undamaged, for any number of processes that look", "[formats]") {
+  const WrittenFolder folder;
+  CHECK(damage_by_all(folder.path(), 1).empty());
+  CHECK(damage_by_all(folder.path(), 2).empty());
+  CHECK(damage_by_all(folder.path(), 7).empty());
+}
+
+TEST_CASE("checksums: each flipped bit is found, in files and in the lists of checksums", "[formats]") {
+  const WrittenFolder folder;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+    if (entry.is_directory()) continue;
+    const std::string original = read(entry.path());
+    for (std::size_t i = 0; i < original.size(); i += 1 + original.size() / 97) {
+      std::string flipped = original;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+      write(entry.path(), flipped);
+      CAPTURE(entry.path(), i);
+      CHECK_THAT(damage_by_all(folder.path(), 2), Contains(entry.path().filename().string()));
+    }
+    write(entry.path(), original);
+  }
+  CHECK(damage_by_all(folder.path(), 2).empty());
+}
+
+TEST_CASE("checksums: a missing, cut, longer or added file is named", "[formats]") {
+  const WrittenFolder folder;
+  const fs::path file = folder.path() / "random_states_0.pkl";
+  write(file, "state");
+  CHECK_THAT(acc::damage_in(folder.path()), EndsWith("random_states_0.pkl: has 5 bytes, and 6 were written"));
+  fs::remove(file);
+  CHECK_THAT(acc::damage_in(folder.path()), EndsWith("random_states_0.pkl: is missing"));
+  write(file, "states");
+  write(folder.path() / "scaler.pt", "");
+  CHECK_THAT(acc::damage_in(folder.path()), EndsWith("scaler.pt: was not there when the folder was written"));
+}
+
+TEST_CASE("checksums: a folder whose list is missing is damaged", "[formats]") {
+  const WrittenFolder folder;
+  fs::remove(folder.path() / "checksums_1.json");
+  CHECK_THAT(acc::damage_in(folder.path()), Contains("checksums_1.json"));
+  CHECK_THAT(acc::damage_in(folder.path() / "nothing"), Contains("nothing"));
+}
+
+}  // namespace checksums_test

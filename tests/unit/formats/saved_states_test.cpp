@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/formats/saved_states.hpp"
+
+#include <fstream>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace saved_states_test {
+
+using acc::SavedState;
+namespace fs = std::filesystem;
+
+struct Fixture {
+  acc::test::TemporaryFolder folder = {};
+  acc::SavedStates states{folder.path() / "training_0_0"};
+
+  void save(std::int64_t number) const { fs::create_directories(states.snapshot(number) / "optimizer_0"); }
+  std::vector<std::int64_t> numbers() const {
+    std::vector<std::int64_t> numbers;
+    for (const SavedState& state : states.all())
+      numbers.push_back(state.in_memory ? state.number : -state.number);
+    return numbers;
+  }
+};
+
+using Numbers = std::vector<std::int64_t>;
+
+TEST_CASE_METHOD(Fixture, "saved_states: none before the first", "[formats]") {
+  CHECK(states.all().empty());
+  states.keep_newest(2);
+  states.remove_after(0);
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: the newest first, by number, in memory and on disks", "[formats]") {
+  save(9);
+  states.add_on_disk(10, "/runs/a\nb/checkpoint-7");
+  save(11);
+  CHECK(states.all() ==
+        std::vector<SavedState>{{.number = 11, .folder = states.snapshot(11)},
+                                {.number = 10, .folder = "/runs/a\nb/checkpoint-7", .in_memory = false},
+                                {.number = 9, .folder = states.snapshot(9)}});
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: snapshots that are too many go, with what is older", "[formats]") {
+  save(1);
+  states.add_on_disk(2, "/disk/2");
+  save(3);
+  states.add_on_disk(4, "/disk/4");
+  save(5);
+  states.add_on_disk(6, "/disk/6");
+  states.keep_newest(2);
+  CHECK(numbers() == Numbers{-6, 5, -4, 3});
+  states.keep_newest(1);
+  CHECK(numbers() == Numbers{-6, 5});
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: what came after a state goes, and what killed processes left",
+                 "[formats]") {
+  for (const int number : {1, 2, 3}) save(number);
+  states.add_on_disk(4, "/disk/4");
+  fs::create_directories(states.folder() / ".snapshot_5.acc-new" / "optimizer_0");
+  states.remove_after(2);
+  CHECK(numbers() == Numbers{2, 1});
+  CHECK(std::distance(fs::directory_iterator(states.folder()), {}) == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: trainings are in the order in which a program began them",
+                 "[formats]") {
+  for (const acc::TrainingNumber& training : {acc::TrainingNumber{10, 0}, {2, 11}, {2, 3}})
+    fs::create_directories(acc::states_of_training(folder.path(), training).folder());
+  fs::create_directories(folder.path() / "training_of_others");
+  const auto trainings = acc::states_of_trainings(folder.path());
+  REQUIRE(trainings.size() == 3);
+  CHECK(trainings[0].folder().filename() == "training_2_3");
+  CHECK(trainings[1].folder().filename() == "training_2_11");
+  CHECK(trainings[2].folder().filename() == "training_10_0");
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: a record is read as it was written, and else named", "[formats]") {
+  const acc::SnapshotRecord record{.id = "a1", .num_processes = 3, .disk = "/runs/checkpoint-120"};
+  acc::write_snapshot_record(folder.path(), record);
+  CHECK(acc::read_snapshot_record(folder.path()) == record);
+  std::ofstream(folder.path() / "snapshot.json") << "{";
+  CHECK_THROWS_WITH(acc::read_snapshot_record(folder.path()),
+                    Catch::Matchers::EndsWith("snapshot.json: is damaged"));
+}
+
+}  // namespace saved_states_test
