@@ -30,6 +30,17 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
     pipe.assign(ends[0]);
     child = run_in_child(Descriptor(ends[1]), work);
     if (child == 0) return fail_later("no process is left");
+    kill_after(limit);
+    read();
+  }
+
+  void interrupt(int signal, std::chrono::milliseconds limit) {
+    if (!done || !is_asking_child(child)) return;
+    ::kill(child, signal);
+    kill_after(limit);
+  }
+
+  void kill_after(std::chrono::milliseconds limit) {
     timeout.expires_after(limit);
     timeout.async_wait([self = weak_from_this()](error_code error) {
       const auto asked = self.lock();
@@ -37,7 +48,6 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
       ::kill(asked->child, SIGKILL);
       asked->finish({.problem = "there was no answer in time"});
     });
-    read();
   }
 
   void read() {
@@ -80,6 +90,10 @@ ChildAnswer::~ChildAnswer() = default;
 void ChildAnswer::ask(const std::function<void(int to)>& work, std::chrono::milliseconds limit, Done done) {
   impl_ = std::make_shared<Impl>(loop_, std::move(done));
   impl_->ask(work, limit);
+}
+
+void ChildAnswer::interrupt(int signal, std::chrono::milliseconds limit) {
+  if (impl_) impl_->interrupt(signal, limit);
 }
 
 bool ChildAnswer::is_waiting() const {

@@ -31,6 +31,9 @@ class ChildAnswer {
   /// caller.
   void ask(const std::function<void(int to)>& work, std::chrono::milliseconds limit, Done done);
 
+  /// Asks the child to end by this signal, and kills it after `limit`; `done` is called as ever.
+  void interrupt(int signal, std::chrono::milliseconds limit);
+
   /// For the answer, or for the end of a child that gave none in time.
   bool is_waiting() const;
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <functional>
 #include <string>
 
@@ -55,6 +56,49 @@ TEST_CASE("child_answer: a child that blocks is killed, and known until it has e
     while (::waitpid(-1, nullptr, 0) < 0 && errno == EINTR) {
     }
     return problem == "there was no answer in time" && waits_for_end && !child.is_waiting();
+  });
+}
+
+TEST_CASE("child_answer: a child that is interrupted may still answer", "[base]") {
+  check_in_child([] {
+    boost::asio::io_context loop(1);
+    ChildAnswer child(loop);
+    std::string text;
+    child.ask(
+        [](int to) {
+          sigset_t sigterm = {};
+          ::sigemptyset(&sigterm);
+          ::sigaddset(&sigterm, SIGTERM);
+          ::sigprocmask(SIG_BLOCK, &sigterm, nullptr);
+          write_all(to, "waits,");
+          int signal = 0;
+          ::sigwait(&sigterm, &signal);
+          write_all(to, "ends");
+        },
+        1min, [&](const ChildAnswer::Answer& answer) { text = answer.text + answer.problem; });
+    loop.run_one();
+    child.interrupt(SIGTERM, 1min);
+    loop.run();
+    return text == "waits,ends";
+  });
+}
+
+TEST_CASE("child_answer: a child that is interrupted and does not end is killed", "[base]") {
+  check_in_child([] {
+    boost::asio::io_context loop(1);
+    ChildAnswer child(loop);
+    std::string problem;
+    child.ask(
+        [](int to) {
+          ::signal(SIGTERM, SIG_IGN);
+          write_all(to, "waits");
+          for (;;) ::pause();
+        },
+        1h, [&](const ChildAnswer::Answer& answer) { problem = answer.problem; });
+    loop.run_one();
+    child.interrupt(SIGTERM, 1ms);
+    loop.run();
+    return problem == "there was no answer in time";
   });
 }
 
