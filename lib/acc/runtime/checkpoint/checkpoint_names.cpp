@@ -101,14 +101,21 @@ void keep_newest(const fs::path& folder, std::size_t limit) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  static const std::regex kLeftover(R"(\.checkpoint[_-]\d+\.acc-(new|gone))");
+  static const std::regex kLeftover(R"(\.checkpoint[_-]\d+\.acc-(new|copy|gone))");
   if (!fs::is_directory(folder)) return;
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (std::regex_match(entry.path().filename().string(), kLeftover)) leftovers.push_back(entry.path());
   }
   std::error_code another_process_did;
-  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, another_process_did);
+  for (fs::path leftover : leftovers) {
+    // The launcher may still be writing a copy: it notices that the name is gone, but not what it lacks.
+    fs::path gone = leftover;
+    gone.replace_extension(".acc-gone");
+    fs::remove_all(gone, another_process_did);
+    fs::rename(leftover, gone, another_process_did);
+    fs::remove_all(gone, another_process_did);
+  }
 }
 
 }  // namespace detail

@@ -78,8 +78,9 @@ TEST_CASE("checkpoint names: the newest are kept", "[runtime]") {
 TEST_CASE("checkpoint names: leftovers of killed processes are removed, complete checkpoints are kept",
           "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
-  for (const char* name : {".checkpoint_1.acc-new", ".checkpoint_0.acc-gone", ".checkpoint-5.acc-new",
-                           "checkpoint_2", ".other.acc-new"})
+  for (const char* name :
+       {".checkpoint_1.acc-new", ".checkpoint_0.acc-gone", ".checkpoint_0.acc-copy", ".checkpoint-5.acc-new",
+        ".checkpoint-5.acc-gone", "checkpoint_2", ".other.acc-new"})
     acc::replace_file(folder / name / "f", std::string_view("x"));
   acc::detail::remove_leftovers(folder);
   CHECK(fs::exists(folder / "checkpoint_2"));
