@@ -61,6 +61,11 @@ class FakeProcesses : public Processes {
   void will_prepare(std::chrono::milliseconds takes, std::string refusal = {}) {
     preparation_ = {takes, std::move(refusal)};
   }
+  /// What is being flushed comes to this; a later call replaces it.
+  void will_flush(FlushResult result, std::chrono::milliseconds takes) {
+    outside_.remove_if([](const auto& entry) { return std::holds_alternative<FlushEnded>(entry.second); });
+    outside_.push_back({now_ + takes, FlushEnded{std::move(result)}});
+  }
   void stop_is_asked(bool now, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SignalArrived{.signal = SIGTERM, .now = now}});
   }

@@ -73,6 +73,7 @@ class Agent {
   LaunchReport run();
 
  private:
+  void run_attempts();
   void run_attempt();
   bool meet();
   bool check_nodes();
@@ -104,6 +105,15 @@ class Agent {
   void on_hang(const AgentEvent& event);
   void on_straggler(const Straggler& straggler);
   bool is_running(int attempt) const;
+
+  void flush_while_running();
+  void begin_flush();
+  void on_flush_ended(const FlushResult& result);
+  void flush_state();
+  void wait_for_flush();
+  void end_flush();
+  std::optional<TimePoint> flush_end() const;
+  void note_end();
 
   void note_progress();
   StepsReached tell_progress(bool restart);
@@ -173,11 +183,34 @@ class Agent {
   std::optional<TimePoint> grace_end_ = {};
   bool kill_now_ = false;
   bool supervisor_lost_ = false;
+
+  /// FlushEnded is to come.
+  bool flushing_ = false;
+  /// The last one failed, and nobody has been told: another one may follow.
+  std::optional<FlushResult> failed_flush_ = {};
 };
 
 LaunchReport Agent::run() {
   parts_.rendezvous.on_event([this](NodeEvent event) { parts_.processes.post(std::move(event)); });
   if (!is_on_cpu(plan_)) xids_.emplace(parts_.kernel_log);
+  try {
+    run_attempts();
+  } catch (...) {
+    flush_state();
+    throw;
+  }
+  note_end();
+  if (report_.exit_code != 0) flush_state();
+  end_flush();
+  report_finish();
+  leave();
+  finish_output();
+  // A signal may have come while the last output was written.
+  note_end();
+  return report_;
+}
+
+void Agent::run_attempts() {
   do {
     report_ = {.restarts = attempt_};
     run_attempt();
@@ -190,14 +223,6 @@ LaunchReport Agent::run() {
     }
     report_.hung = hung_ && failed_.empty() && !stop_signal_;
   } while (goes_on());
-  report_finish();
-  leave();
-  finish_output();
-  // A signal may have come while the last output was written.
-  report_.stop_signal = stop_signal_;
-  report_.preempted = is_preempted();
-  report_.exit_code = exit_code_of(report_);
-  return report_;
 }
 
 // Agrees with the other nodes on what comes next. Returns true for another attempt.
@@ -373,6 +398,7 @@ AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
   if (const auto* straggler = std::get_if<Straggler>(&event)) on_straggler(*straggler);
   if (const auto* prepared = std::get_if<Prepared>(&event)) on_prepared(*prepared);
   if (auto* checked = std::get_if<NodesChecked>(&event)) checked_ = std::move(checked->result);
+  if (const auto* flush = std::get_if<FlushEnded>(&event)) on_flush_ended(flush->result);
   if (std::holds_alternative<ReaderLost>(event)) on_reader_lost();
   if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = kill_now_ = true;
   return event;
@@ -426,6 +452,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
     parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
+  flush_while_running();
 }
 
 // Whether the signal is the request to end that was made already, not an impatient second one.
@@ -457,6 +484,7 @@ void Agent::on_notice(int signal, const NoticeSender& sender) {
   const auto* host = std::get_if<std::string>(&sender);
   if (host == nullptr) parts_.rendezvous.announce_end(signal);
   pass_on({.signal = signal, .host = host == nullptr ? std::string() : *host});
+  flush_while_running();
 }
 
 void Agent::pass_on(const SignalPassedOn& signal) {
@@ -584,6 +612,52 @@ void Agent::stop_orphans() {
   }
 }
 
+// Before workers have ended, for time may be short; newer states may follow.
+void Agent::flush_while_running() {
+  if (running_ > 0 && !kill_now_) begin_flush();
+}
+
+// One node has what all ranks share.
+void Agent::begin_flush() {
+  if (parts_.flush.begin && !flushing_ && round_.machine_rank == 0) flushing_ = parts_.flush.begin();
+}
+
+void Agent::on_flush_ended(const FlushResult& result) {
+  flushing_ = false;
+  failed_flush_.reset();
+  if (!result.problem.empty())
+    failed_flush_ = result;
+  else if (!result.empty())
+    parts_.reporter.report(StateFlushed{result});
+}
+
+// Brings the newest state in memory to the disk, when no worker is left to replace it.
+void Agent::flush_state() {
+  wait_for_flush();
+  const auto end = flush_end();
+  if (!kill_now_ && (!end || parts_.processes.now() < *end)) begin_flush();
+  wait_for_flush();
+  if (failed_flush_) parts_.reporter.report(StateFlushed{*failed_flush_});
+}
+
+void Agent::wait_for_flush() {
+  while (flushing_ && !kill_now_) {
+    if (std::holds_alternative<TimeUp>(next_event(flush_end()))) break;
+  }
+  end_flush();
+}
+
+void Agent::end_flush() {
+  if (flushing_) parts_.flush.interrupt();
+  while (flushing_) next_event(std::nullopt);
+}
+
+// The grace of workers is that of acc: whoever asks it to end may kill it then. After a failure there is
+// none.
+std::optional<TimePoint> Agent::flush_end() const {
+  return stop_signal_ ? std::optional(stopped_at_ + plan_.shutdown_timeout) : std::nullopt;
+}
+
 // Before the next attempt, which removes the pages.
 void Agent::note_progress() {
   const std::string prefix = parts_.logs.page_prefix(attempt_);
@@ -705,16 +779,21 @@ void Agent::report_finish() {
     report_.own_failure = true;
     cause->just_above = parts_.processes.is_just_above(index_of(*cause));
   }
-  report_.stop_signal = stop_signal_;
-  report_.preempted = is_preempted();
-  report_.supervisor_lost = supervisor_lost_;
+  note_end();
   if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {
     const bool succeeded = exit_code_of(report_) == 0;
     report_.output_lost = true;
     parts_.reporter.report(Warning{lost + (succeeded ? "; the exit code is 1 for that" : "")});
   }
-  report_.exit_code = exit_code_of(report_);
+  note_end();
   parts_.reporter.report(Finished{report_});
+}
+
+void Agent::note_end() {
+  report_.stop_signal = stop_signal_;
+  report_.preempted = is_preempted();
+  report_.supervisor_lost = supervisor_lost_;
+  report_.exit_code = exit_code_of(report_);
 }
 
 void Agent::finish_output() {

@@ -17,6 +17,14 @@ namespace acc::launcher {
 /// Begins to check the nodes of a round before its workers start; NodesChecked follows.
 using CheckNodes = std::function<void(const Round& round, int attempt)>;
 
+/// What brings the newest state in memory to the disk.
+struct FlushParts {
+  /// Begins to copy it; FlushEnded follows, unless it returns false: there is none.
+  std::function<bool()> begin = {};
+  /// Makes that end within seconds, done or not.
+  std::function<void()> interrupt = {};
+};
+
 /// What the agent works with; tests pass fakes.
 struct JobParts {
   Processes& processes;
@@ -24,6 +32,8 @@ struct JobParts {
   Reporter& reporter;
   /// Empty: they are not checked.
   CheckNodes check_nodes = {};
+  /// Empty: the job has no folder in memory.
+  FlushParts flush = {};
   LogFolder logs = {};
   CgroupPaths cgroups = {};
   KernelLogPaths kernel_log = {};

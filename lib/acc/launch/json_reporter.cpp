@@ -208,6 +208,14 @@ std::string add(OrderedJson& line, const GpuUseNoted& event) {
   return "gpu_use";
 }
 
+std::string add(OrderedJson& line, const StateFlushed& event) {
+  const FlushResult& result = event.result;
+  line.update({{"folder", result.folder.empty() ? OrderedJson() : OrderedJson(result.folder.string())},
+               {"damaged", result.damaged},
+               {"problem", result.problem.empty() ? OrderedJson() : OrderedJson(result.problem)}});
+  return "state_flushed";
+}
+
 std::string add(OrderedJson& line, const Warning& event) {
   line["text"] = event.text;
   return "warning";

@@ -44,6 +44,7 @@
 #include "acc/launch/progress_watch.hpp"
 #include "acc/launch/remote_ranks.hpp"
 #include "acc/launch/reporter.hpp"
+#include "acc/launch/state_flush.hpp"
 #include "acc/launch/straggler_watch.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
@@ -424,10 +425,17 @@ LaunchReport run_agent(const Job& job) {
     preflight->start(check_of(plan, round, attempt),
                      [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
   };
+  std::optional<StateFlush> flush;
+  if (const auto& memory = job.leftovers.memory.path(); !memory.empty())
+    flush.emplace(job.loop, memory, [&](const FlushResult& result) { processes.post(FlushEnded{result}); });
+  FlushParts flush_parts;
+  if (flush)
+    flush_parts = {.begin = [&] { return flush->begin(); }, .interrupt = [&] { flush->interrupt(); }};
   LaunchReport report = run(plan, {.processes = processes,
                                    .rendezvous = *rendezvous,
                                    .reporter = reporters,
                                    .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
+                                   .flush = flush_parts,
                                    .logs = job.leftovers.logs,
                                    .host = host});
   control.end(report.exit_code);

@@ -14,6 +14,7 @@
 #include "acc/base/running_clock.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/state_flush.hpp"
 #include "acc/launch/step_comparison.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/preflight/exchange.hpp"
@@ -113,11 +114,15 @@ struct NodesChecked {
 struct Prepared {
   std::string refusal = {};
 };
+/// What was begun with the newest state in memory has ended.
+struct FlushEnded {
+  FlushResult result = {};
+};
 /// The deadline passed without an event.
 struct TimeUp {};
-using AgentEvent =
-    std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten, SupervisorLost,
-                 ReaderLost, Hung, HangStacks, HangExamined, Straggler, NodesChecked, Prepared, TimeUp>;
+using AgentEvent = std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten,
+                                SupervisorLost, ReaderLost, Hung, HangStacks, HangExamined, Straggler,
+                                NodesChecked, Prepared, FlushEnded, TimeUp>;
 
 /// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
 /// by next(), so the agent reads as a sequence and its tests need no processes.

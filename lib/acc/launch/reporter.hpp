@@ -14,6 +14,7 @@
 #include "acc/base/nvml.hpp"
 #include "acc/control/progress_view.hpp"
 #include "acc/launch/launch_report.hpp"
+#include "acc/launch/state_flush.hpp"
 #include "acc/launch/step_comparison.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/preflight/exchange.hpp"
@@ -136,6 +137,10 @@ struct GpuUseNoted {
   };
   std::vector<Gpu> gpus = {};
 };
+/// The newest state in memory was copied to the disk, or could not be; there is none where the disk had it.
+struct StateFlushed {
+  FlushResult result = {};
+};
 /// A problem that does not end the job, such as a full disk.
 struct Warning {
   std::string text = {};
@@ -148,10 +153,10 @@ struct Failed {
 struct Finished {
   LaunchReport report = {};
 };
-using Event =
-    std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
-                 Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
-                 HangStacksFound, StragglerFound, ProgressNoted, GpuUseNoted, Warning, Failed, Finished>;
+using Event = std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping,
+                           SignalPassedOn, Killed, Suspended, Resumed, Restarting, WaitingForNodes,
+                           PreflightFinished, GroupChanged, HangFound, HangStacksFound, StragglerFound,
+                           ProgressNoted, GpuUseNoted, StateFlushed, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

@@ -255,6 +255,17 @@ std::string text_of(const Finished& event, const std::string& host, const std::s
   return text;
 }
 
+std::string text_of(const StateFlushed& event) {
+  const FlushResult& result = event.result;
+  std::string text;
+  for (const std::string& damage : result.damaged)
+    text += fmt::format("acc: warning: a state in memory is damaged: {}\n", damage);
+  if (!result.problem.empty())
+    return text +
+           fmt::format("acc: the newest state in memory could not be put on the disk: {}\n", result.problem);
+  return text + fmt::format("acc: the newest state in memory is on the disk: {}\n", result.folder.string());
+}
+
 std::string text_of(const Warning& event) {
   return fmt::format("acc: warning: {}\n", event.text);
 }
@@ -319,9 +330,20 @@ constexpr log::Level kLevel<WaitingForNodes> = log::Level::info;
 template <>
 constexpr log::Level kLevel<PreflightFinished> = log::Level::info;
 template <>
+constexpr log::Level kLevel<StateFlushed> = log::Level::info;
+template <>
 constexpr log::Level kLevel<Failed> = log::Level::error;
 template <>
 constexpr log::Level kLevel<Finished> = log::Level::error;
+
+log::Level level_of(const Event& event) {
+  const auto* preflight = std::get_if<PreflightFinished>(&event);
+  if (preflight != nullptr && !preflight->result.clean) return log::Level::warn;
+  const auto* flushed = std::get_if<StateFlushed>(&event);
+  if (flushed != nullptr && !flushed->result.problem.empty()) return log::Level::error;
+  if (flushed != nullptr && !flushed->result.damaged.empty()) return log::Level::warn;
+  return std::visit([](const auto& one) { return kLevel<std::decay_t<decltype(one)>>; }, event);
+}
 
 }  // namespace
 
@@ -335,11 +357,7 @@ void TextReporter::report(const Event& event) {
         }
       },
       event);
-  if (text.empty()) return;
-  if (const auto* preflight = std::get_if<PreflightFinished>(&event);
-      preflight != nullptr && !preflight->result.clean)
-    return write_(log::Level::warn, text);
-  write_(std::visit([](const auto& one) { return kLevel<std::decay_t<decltype(one)>>; }, event), text);
+  if (!text.empty()) write_(level_of(event), text);
 }
 
 }  // namespace acc::launcher

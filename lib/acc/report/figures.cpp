@@ -103,7 +103,7 @@ int world_size_of(const JobHistory& history) {
 std::string figures_json(const JobHistory& history) {
   const Goodput goodput = goodput_of(history);
   Json moments = Json::array();
-  const char* const kinds[] = {"restart", "hang", "straggler", "nodes", "signal", "warning"};
+  const char* const kinds[] = {"restart", "hang", "straggler", "nodes", "signal", "state", "warning"};
   for (const Moment& moment : history.moments)
     moments.push_back({{"time_s", moment.time - history.time.begin},
                        {"kind", kinds[static_cast<int>(moment.kind)]},

@@ -294,6 +294,7 @@ class HistoryBuilder {
     if (event == "hang_found") return add_hang(line);
     if (event == "straggler_found") return note_straggler(line);
     if (event == "failed") return add_failed(line);
+    if (event == "state_flushed") return note_flush(line);
     if (event == "group_changed") set_problem(line, text);
     if (event == "group_changed" || event == "waiting_for_nodes") note(Moment::Kind::nodes, line, text);
     if (event == "stopping") note(Moment::Kind::signal, line, signal + " asked the job to end");
@@ -301,6 +302,14 @@ class HistoryBuilder {
       note(Moment::Kind::signal, line, signal + " announced the end of the job");
     if (event == "killed") note(Moment::Kind::signal, line, "workers were killed that did not end in time");
     if (event == "warning") note(Moment::Kind::warning, line, text);
+  }
+
+  void note_flush(const EventLine& line) {
+    const std::string problem = text_in(line.fields, "problem");
+    const std::string on_disk =
+        "the newest state in memory is on the disk: " + text_in(line.fields, "folder");
+    if (problem.empty()) return note(Moment::Kind::state, line, on_disk);
+    note(Moment::Kind::warning, line, "the newest state in memory could not be put on the disk: " + problem);
   }
 
   void add_hang(const EventLine& line) {

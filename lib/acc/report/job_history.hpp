@@ -53,7 +53,7 @@ struct AttemptRecord {
 
 /// Something that happened at one moment.
 struct Moment {
-  enum class Kind { restart, hang, straggler, nodes, signal, warning };
+  enum class Kind { restart, hang, straggler, nodes, signal, state, warning };
   Kind kind = Kind::warning;
   double time = 0;
   std::string host = {};

@@ -182,7 +182,7 @@ std::string lane(const JobHistory& history, const char* name, std::vector<Bar> b
 }
 
 const char* name_of_kind(Moment::Kind kind) {
-  constexpr std::array kNames = {"restart", "hang", "slow rank", "nodes", "signal", "warning"};
+  constexpr std::array kNames = {"restart", "hang", "slow rank", "nodes", "signal", "state", "warning"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -39,7 +39,9 @@ struct CountingRendezvous : Rendezvous {
   void join() override {
     on_round();
     ++rounds;
-    if (answers) emit(RoundReady{{.num_machines = num_machines, .master_port = 4321}, restarts});
+    if (answers)
+      emit(RoundReady{{.machine_rank = machine_rank, .num_machines = num_machines, .master_port = 4321},
+                      restarts});
   }
   void fail(const RoundOver& failure) override {
     failures.push_back(failure);
@@ -63,6 +65,7 @@ struct CountingRendezvous : Rendezvous {
   std::function<void()> on_round = [] {};
   bool answers = true;
   int num_machines = 1;
+  int machine_rank = 0;
   /// The decision of the group, whatever this node requests.
   std::optional<RoundOver> others = {};
   int rounds = 0;
@@ -90,6 +93,7 @@ struct Job {
   KeepingReporter reporter;
 
   CheckNodes check_nodes;
+  FlushParts flush;
 
   LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {},
                    const KernelLogPaths& kernel_log = {}) {
@@ -97,6 +101,7 @@ struct Job {
                                      .rendezvous = rendezvous,
                                      .reporter = reporter,
                                      .check_nodes = check_nodes,
+                                     .flush = flush,
                                      .logs = logs,
                                      .cgroups = cgroups,
                                      .kernel_log = kernel_log});
@@ -1201,6 +1206,162 @@ TEST_CASE("agent: the nodes meet while workers are prepared", "[launch]") {
   job.rendezvous.on_round = [&] { CHECK(job.processes.elapsed() < 5s); };
   job.processes.will_end(0, Exited{0});
   CHECK(job.run(plan_of(1)).exit_code == 0);
+}
+
+namespace {
+
+/// A job whose training has a state in memory, which takes `takes` to copy.
+struct JobWithState : Job {
+  explicit JobWithState(std::chrono::milliseconds takes = 0ms) {
+    flush.begin = [this, takes] {
+      began.push_back(processes.running());
+      processes.will_flush({.folder = "/runs/checkpoint-" + std::to_string(began.size())}, takes);
+      return true;
+    };
+    flush.interrupt = [this] {
+      ++interrupted;
+      processes.will_flush({.problem = "was interrupted"}, 0ms);
+    };
+  }
+
+  std::vector<std::string> folders() const {
+    std::vector<std::string> texts;
+    for (const StateFlushed& event : reporter.all<StateFlushed>())
+      texts.push_back(event.result.problem.empty() ? event.result.folder.string() : event.result.problem);
+    return texts;
+  }
+
+  /// How many workers ran at each begin.
+  std::vector<std::size_t> began = {};
+  int interrupted = 0;
+};
+
+using Texts = std::vector<std::string>;
+using Counts = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE("agent: the state in memory goes to the disk when a failure ends the job", "[launch]") {
+  JobWithState job(60s);
+  job.processes.will_end(0, Exited{3});
+  const LaunchReport report = job.run(plan_of(2, 2));
+  CHECK(report.exit_code == 3);
+  CHECK(job.began == Counts{0});  // not before the last restart, and when no worker is left
+  CHECK(job.folders() == Texts{"/runs/checkpoint-1"});
+  CHECK(std::holds_alternative<Finished>(job.reporter.events.back()));
+  CHECK(job.interrupted == 0);
+}
+
+TEST_CASE("agent: nothing goes to the disk when the training ends well", "[launch]") {
+  JobWithState job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  CHECK(job.run(plan_of(1, 1)).exit_code == 0);
+  CHECK(job.began.empty());
+}
+
+TEST_CASE("agent: a signal begins to copy the state at once, and the newest follows", "[launch]") {
+  JobWithState job;
+  job.processes.signal_arrives(SIGTERM, 1s);
+  CHECK(job.run(plan_of(2, 2)).exit_code == 143);
+  CHECK(job.began == Counts{2, 0});
+  CHECK(job.folders() == Texts{"/runs/checkpoint-1", "/runs/checkpoint-2"});
+}
+
+TEST_CASE("agent: a notice begins to copy the state while workers run", "[launch]") {
+  JobWithState job;
+  job.processes.signal_arrives(SIGUSR1, 1s);
+  job.processes.will_end(0, Exited{0}, 5s);
+  LaunchPlan plan = plan_of(1);
+  plan.notice_signals = {SIGUSR1};
+  CHECK(job.run(plan).exit_code == 0);
+  CHECK(job.began == Counts{1});
+  CHECK(job.folders() == Texts{"/runs/checkpoint-1"});
+}
+
+TEST_CASE("agent: a training that ends well after a notice does not wait for the copy", "[launch]") {
+  JobWithState job(60s);
+  job.processes.signal_arrives(SIGUSR1, 1s);
+  job.processes.will_end(0, Exited{0}, 5s);
+  LaunchPlan plan = plan_of(1);
+  plan.notice_signals = {SIGUSR1};
+  CHECK(job.run(plan).exit_code == 0);
+  CHECK(job.interrupted == 1);
+  CHECK(job.folders().empty());
+}
+
+TEST_CASE("agent: a copy that does not end within the grace is interrupted, and told once", "[launch]") {
+  JobWithState job(60s);
+  job.processes.signal_arrives(SIGTERM, 1s);
+  LaunchPlan plan = plan_of(1);
+  plan.shutdown_timeout = 7s;
+  CHECK(job.run(plan).exit_code == 143);
+  CHECK(job.processes.elapsed() == 8s);
+  CHECK(job.began == Counts{1});
+  CHECK(job.folders() == Texts{"was interrupted"});
+}
+
+TEST_CASE("agent: a second signal does not wait for the copy", "[launch]") {
+  JobWithState job(60s);
+  job.processes.ignores_signals(0);
+  job.processes.signal_arrives(SIGINT, 1s);
+  job.processes.signal_arrives(SIGINT, 3s);
+  CHECK(job.run(plan_of(1)).exit_code == 130);
+  CHECK(job.processes.elapsed() < 4s);
+  CHECK(job.interrupted == 1);
+  CHECK(job.folders() == Texts{"was interrupted"});
+}
+
+TEST_CASE("agent: a signal limits the copy after a failure", "[launch]") {
+  JobWithState job(600s);
+  job.processes.will_end(0, Exited{3});
+  job.processes.signal_arrives(SIGTERM, 60s);
+  LaunchPlan plan = plan_of(1);
+  plan.shutdown_timeout = 7s;
+  job.run(plan);
+  CHECK(job.began.size() == 1);
+  CHECK(job.processes.elapsed() == 67s);
+  CHECK(job.folders() == Texts{"was interrupted"});
+}
+
+TEST_CASE("agent: a copy that fails while workers run is told only if the last one fails, too", "[launch]") {
+  JobWithState job;
+  const bool fails_again = GENERATE(false, true);
+  job.flush.begin = [&] {
+    job.began.push_back(job.processes.running());
+    const bool fails = job.began.size() == 1 || fails_again;
+    job.processes.will_flush(fails ? FlushResult{.problem = "no space"} : FlushResult{}, 0ms);
+    return true;
+  };
+  job.processes.signal_arrives(SIGTERM, 1s);
+  job.run(plan_of(1));
+  CHECK(job.began.size() == 2);
+  CHECK(job.folders() == (fails_again ? Texts{"no space"} : Texts{}));
+}
+
+TEST_CASE("agent: only the node with group rank 0 copies the state", "[launch]") {
+  JobWithState job;
+  job.rendezvous.machine_rank = 1;
+  job.processes.will_end(0, Exited{3});
+  job.run(plan_of(1));
+  CHECK(job.began.empty());
+}
+
+TEST_CASE("agent: the state goes to the disk, too, where acc cannot go on", "[launch]") {
+  JobWithState job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 1) job.processes.cannot_start(0);
+  };
+  CHECK_THROWS_AS(job.run(plan_of(1, 1)), Error);
+  CHECK(job.folders() == Texts{"/runs/checkpoint-1"});
+}
+
+TEST_CASE("agent: an agent without a supervisor copies nothing", "[launch]") {
+  JobWithState job;
+  job.processes.supervisor_is_lost(1s);
+  job.run(plan_of(1));
+  CHECK(job.began.empty());
 }
 
 }  // namespace agent_test

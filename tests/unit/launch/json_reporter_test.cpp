@@ -105,6 +105,8 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       StragglerFound{.rank = 0, .other = 1, .slow = {.section = acc::Section::other}, .host = "node1"},
       PreflightFinished{{.json = R"({"schema":1,"passed":true})"}},
       PreflightFinished{{.passed = false}},
+      StateFlushed{{.folder = "/runs/checkpoint-9", .damaged = {"snapshot_12: is missing"}}},
+      StateFlushed{{.problem = "no space"}},
       Warning{"a full disk"},
       Failed{"no such host", 75},
       Finished{},

@@ -177,4 +177,20 @@ TEST_CASE("text_reporter: the table of the preflight, as a warning if something 
   CHECK(level_of(PreflightFinished{{.clean = false, .text = "table\n"}}) == log::Level::warn);
 }
 
+TEST_CASE("text_reporter: where the state in memory is, or why it is not on the disk", "[launch]") {
+  const StateFlushed copied = {{.folder = "/runs/checkpoint-9"}};
+  CHECK(text_of(copied) == "acc: the newest state in memory is on the disk: /runs/checkpoint-9\n");
+  CHECK(level_of(copied) == log::Level::info);
+  const StateFlushed older = {{.folder = "/runs/checkpoint-9", .damaged = {"snapshot_12: f: is missing"}}};
+  CHECK(text_of(older) ==
+        "acc: warning: a state in memory is damaged: snapshot_12: f: is missing\n"
+        "acc: the newest state in memory is on the disk: /runs/checkpoint-9\n");
+  CHECK(level_of(older) == log::Level::warn);
+  const StateFlushed failed = {
+      {.folder = "/runs/checkpoint-9", .problem = "/runs/checkpoint-9: exists already"}};
+  CHECK(text_of(failed) ==
+        "acc: the newest state in memory could not be put on the disk: /runs/checkpoint-9: exists already\n");
+  CHECK(level_of(failed) == log::Level::error);
+}
+
 }  // namespace text_reporter_test

@@ -51,6 +51,20 @@ TEST_CASE("job_history: logs of several nodes are one job, whose failure is told
   CHECK(history.notes.empty());
 }
 
+TEST_CASE("job_history: where the newest state in memory is, or why it is nowhere", "[report]") {
+  EventLogText log("node0");
+  log.add(100, "attempt_started");
+  log.add(110, "state_flushed", 0, R"("folder":"/runs/checkpoint-9","damaged":[],"problem":null)");
+  log.add(120, "state_flushed", 0, R"("folder":"/runs/checkpoint-12","damaged":[],"problem":"no space")");
+  log.add(121, "finished", 0, R"("exit_code":3)");
+  const JobHistory history = history_of(log);
+  REQUIRE(history.moments.size() == 2);
+  CHECK(history.moments[0].kind == Moment::Kind::state);
+  CHECK(history.moments[0].text == "the newest state in memory is on the disk: /runs/checkpoint-9");
+  CHECK(history.moments[1].kind == Moment::Kind::warning);
+  CHECK(history.moments[1].text == "the newest state in memory could not be put on the disk: no space");
+}
+
 TEST_CASE("job_history: the clock of another node is corrected, and the correction is told", "[report]") {
   EventLogText first("node0");
   first.add(100, "attempt_started").progress(110, 0, 0, 5, 1).add(120, "finished", 0, R"("exit_code":0)");

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/state_flush.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "acc/base/files.hpp"
+#include "acc/formats/checksums.hpp"
+#include "acc/formats/dcp_metadata.hpp"
+#include "acc/formats/torch_file.hpp"
+#include "support/catch.hpp"
+#include "support/in_child.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace state_flush_test {
+
+using namespace acc;
+using namespace acc::launcher;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  if (fs::exists(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+// It takes a while to write it to a disk.
+constexpr std::size_t kMuch = std::size_t{40} << 20U;
+
+/// A folder in memory, and one on a disk.
+struct Fixture {
+  test::TemporaryFolder folder = {};
+  fs::path memory = folder.path() / "memory";
+  fs::path disk = folder.path() / "runs";
+  SavedStates states = states_of_training(memory, {});
+
+  fs::path checkpoint(std::int64_t number) const { return disk / ("checkpoint-" + std::to_string(number)); }
+
+  /// As a training saves: the number is also that of its step.
+  fs::path save(std::int64_t number) const { return save(states, number); }
+  fs::path save(const SavedStates& training, std::int64_t number) const {
+    const fs::path snapshot = training.snapshot(number);
+    replace_file(snapshot / "model.safetensors", "weights " + std::to_string(number));
+    replace_file(snapshot / "optimizer_0" / "__0_0.distcp", std::string_view("moments"));
+    seal(snapshot, checkpoint(number));
+    return snapshot;
+  }
+  void save_much(std::int64_t number) const {
+    replace_file(states.snapshot(number) / "model.safetensors", std::string(kMuch, 'w'));
+    seal(states.snapshot(number), checkpoint(number));
+  }
+  static void seal(const fs::path& snapshot, const fs::path& disk) {
+    write_snapshot_record(snapshot, {.id = "a", .disk = disk});
+    write_checksums(snapshot, {});
+  }
+  static void damage(const fs::path& snapshot) {
+    std::ofstream(snapshot / "model.safetensors", std::ios::in) << 'W';
+  }
+  std::string weights(std::int64_t number) const {
+    return read_file(checkpoint(number) / "model.safetensors");
+  }
+};
+
+SavedState in_memory(std::int64_t number) {
+  return {.number = number, .folder = "/memory/" + std::to_string(number)};
+}
+SavedState on_disk(std::int64_t number) {
+  return {.number = number, .folder = "/disk/" + std::to_string(number), .in_memory = false};
+}
+
+}  // namespace
+
+TEST_CASE("newer_than_disk: what the disk has, in a folder that exists, need not be copied", "[launch]") {
+  const auto all = [](const fs::path&) { return true; };
+  const auto none = [](const fs::path&) { return false; };
+  const std::vector<SavedState> states = {in_memory(5), on_disk(4), in_memory(3), on_disk(1)};
+  CHECK(newer_than_disk(states, all) == std::vector{in_memory(5)});
+  CHECK(newer_than_disk(states, none) == std::vector{in_memory(5), in_memory(3)});
+  CHECK(newer_than_disk(states, [](const fs::path& folder) { return folder == "/disk/1"; }) ==
+        std::vector{in_memory(5), in_memory(3)});
+  CHECK(newer_than_disk({on_disk(6), in_memory(5)}, all).empty());
+  CHECK(newer_than_disk({in_memory(5), on_disk(5)}, all).empty());
+  CHECK(newer_than_disk({}, all).empty());
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: the newest state becomes a folder as the library writes it",
+                 "[launch]") {
+  save(9);
+  save(12);
+  CHECK(flush_newest_state(memory) == FlushResult{.folder = checkpoint(12)});
+  CHECK(names_in(disk) == Names{"checkpoint-12"});
+  CHECK(names_in(checkpoint(12)) == Names{"model.safetensors", "optimizer_0"});
+  CHECK(weights(12) == "weights 12");
+  CHECK(read_file(checkpoint(12) / "optimizer_0" / "__0_0.distcp") == "moments");
+  CHECK(names_in(memory) == Names{"training_0_0"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: it is copied once, and a newer one again", "[launch]") {
+  save(9);
+  CHECK(flush_newest_state(memory).folder == checkpoint(9));
+  CHECK(flush_newest_state(memory).empty());
+  save(10);
+  CHECK(flush_newest_state(memory).folder == checkpoint(10));
+  fs::remove_all(checkpoint(10));
+  CHECK(flush_newest_state(memory).folder == checkpoint(10));
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: nothing is copied where the disk has a newer state, or there is none",
+                 "[launch]") {
+  CHECK(flush_newest_state(memory).empty());
+  save(9);
+  fs::create_directories(disk / "final");
+  states.add_on_disk(10, disk / "final");
+  CHECK(flush_newest_state(memory).empty());
+  CHECK(names_in(disk) == Names{"final"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: of several trainings only the last one counts", "[launch]") {
+  save(9);
+  const SavedStates second = states_of_training(memory, {.training = 1});
+  fs::create_directories(second.folder());
+  CHECK(flush_newest_state(memory).empty());
+  save(second, 2);
+  CHECK(flush_newest_state(memory).folder == checkpoint(2));
+  CHECK(names_in(disk) == Names{"checkpoint-2"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a damaged state is named, and the one before it is copied",
+                 "[launch]") {
+  save(9);
+  damage(save(12));
+  CHECK(flush_newest_state(memory) ==
+        FlushResult{.folder = checkpoint(9),
+                    .damaged = {"snapshot_12: model.safetensors: is not what was written"}});
+  CHECK(weights(9) == "weights 9");
+  CHECK(names_in(disk) == Names{"checkpoint-9"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: where all are damaged, nothing is written", "[launch]") {
+  damage(save(9));
+  fs::remove(save(12) / "model.safetensors");
+  CHECK(flush_newest_state(memory) ==
+        FlushResult{.damaged = {"snapshot_12: model.safetensors: is missing",
+                                "snapshot_9: model.safetensors: is not what was written"},
+                    .problem = "all states in memory are damaged"});
+  CHECK_FALSE(fs::exists(disk));
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a folder that exists is left as it is, and named", "[launch]") {
+  save(9);
+  replace_file(checkpoint(9) / "model.safetensors", std::string_view("of an earlier job"));
+  CHECK(flush_newest_state(memory).problem == checkpoint(9).string() + ": exists already");
+  CHECK(weights(9) == "of an earlier job");
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a state that names no folder is not put anywhere", "[launch]") {
+  const fs::path snapshot = save(9);
+  fs::remove(snapshot / "checksums_0.json");
+  seal(snapshot, "runs/checkpoint-9");
+  CHECK(flush_newest_state(memory).problem == snapshot.string() + ": does not name its folder on a disk");
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: when it is interrupted, nothing is left", "[launch]") {
+  save(9);
+  CHECK(flush_newest_state(memory, [] { return true; }).problem ==
+        checkpoint(9).string() + ": was not written before the job had to end");
+  CHECK(names_in(disk).empty());
+  CHECK(names_in(memory) == Names{"training_0_0"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a training may remove the state that is being copied", "[launch]") {
+  const fs::path snapshot = save(9);
+  const auto remove = [&] {
+    fs::remove_all(snapshot);
+    return false;
+  };
+  CHECK(flush_newest_state(memory, remove) == FlushResult{.folder = checkpoint(9)});
+  CHECK(names_in(checkpoint(9)) == Names{"model.safetensors", "optimizer_0"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: what a killed process has left is replaced", "[launch]") {
+  save(9);
+  replace_file(disk / ".checkpoint-9.acc-copy" / "half", std::string_view("x"));
+  CHECK(flush_newest_state(memory).folder == checkpoint(9));
+  CHECK(names_in(disk) == Names{"checkpoint-9"});
+  CHECK(names_in(checkpoint(9)) == Names{"model.safetensors", "optimizer_0"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a disk that cannot be written is one error", "[launch]") {
+  save(9);
+  replace_file(disk, std::string_view("a file"));
+  CHECK(flush_newest_state(memory) ==
+        FlushResult{.folder = checkpoint(9),
+                    .problem = checkpoint(9).string() + ": cannot be created: Not a directory"});
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a part of a sharded model is not put on a disk", "[launch]") {
+  const fs::path snapshot = states.snapshot(9);
+  const auto shard = [](std::int64_t begin, const std::string& file) {
+    return DcpChunk{.box = {{begin}, {2}}, .storage = {.file = file, .length = 8}};
+  };
+  DcpMetadata metadata;
+  metadata.tensors["w"] = {.path = {"w"},
+                           .dtype = &kTorchDtypes[0],
+                           .shape = {4},
+                           .chunks = {shard(0, "__0_0.distcp"), shard(2, "__1_0.distcp")}};
+  const fs::path model = snapshot / "pytorch_model_fsdp_0";
+  replace_file(model / kDcpMetadataFile, format_dcp_metadata(metadata));
+  replace_file(model / "__0_0.distcp", std::string_view("shard 0"));
+  seal(snapshot, checkpoint(9));
+  CHECK(flush_newest_state(memory).problem.starts_with(
+      checkpoint(9).string() + ": this machine has only a part of it, without __1_0.distcp"));
+  CHECK_FALSE(fs::exists(disk));
+  fs::remove(snapshot / "checksums_0.json");
+  replace_file(model / "__1_0.distcp", std::string_view("shard 1"));
+  seal(snapshot, checkpoint(9));
+  CHECK(flush_newest_state(memory).folder == checkpoint(9));
+}
+
+TEST_CASE("state_flush: the result survives the way through the pipe, a killed child's is a problem",
+          "[launch]") {
+  const FlushResult result = {.folder = "/a/checkpoint-1", .damaged = {"b"}, .problem = "c"};
+  CHECK(decode_flush_result(encode(result)) == result);
+  CHECK(decode_flush_result("").problem == "it was not written before the job had to end");
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: a child copies, and says so in the event loop", "[launch]") {
+  CHECK(test::in_child([&] {
+          boost::asio::io_context loop(1);
+          std::vector<FlushResult> results;
+          StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
+          if (flush.begin()) return 1;
+          save(9);
+          if (!flush.begin()) return 2;
+          loop.run();
+          return results == std::vector{FlushResult{.folder = checkpoint(9)}} ? 0 : 3;
+        }) == 0);
+  CHECK(weights(9) == "weights 9");
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: signals that an engine sends to all processes do not end the copy",
+                 "[launch]") {
+  save_much(9);
+  CHECK(test::in_child([&] {
+          boost::asio::io_context loop(1);
+          std::vector<FlushResult> results;
+          StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
+          flush.begin();
+          while (names_in(disk).empty()) std::this_thread::yield();
+          const std::string self = std::to_string(::getpid());
+          const std::string child = text_of_kernel("/proc/self/task/" + self + "/children");
+          for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
+            ::kill(std::stoi(child), signal);
+          loop.run();
+          return results == std::vector{FlushResult{.folder = checkpoint(9)}} ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: interrupted at any moment, it is whole on the disk or not at all",
+                 "[launch]") {
+  save_much(9);
+  const auto delay = GENERATE(std::chrono::milliseconds(0), std::chrono::milliseconds(5),
+                              std::chrono::milliseconds(20), std::chrono::milliseconds(60));
+  CHECK(test::in_child([&] {
+          boost::asio::io_context loop(1);
+          std::vector<FlushResult> results;
+          StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
+          flush.begin();
+          loop.run_for(delay);
+          flush.interrupt();
+          loop.restart();
+          loop.run();
+          return results.size() == 1 && results[0].problem.empty() == fs::exists(checkpoint(9)) ? 0 : 1;
+        }) == 0);
+  if (fs::exists(checkpoint(9))) CHECK(weights(9).size() == kMuch);
+  CHECK(names_in(disk).size() <= 1);
+}
+
+}  // namespace state_flush_test
