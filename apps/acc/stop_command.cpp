@@ -26,11 +26,8 @@ int stop_job(const std::string& name, bool now) {
   // The agent has ended. The job has ended when the process that the user started has.
   pollfd ended = {.fd = supervisor.get(), .events = POLLIN, .revents = 0};
   if (supervisor) ::poll(&ended, 1, kSupervisorEndsMs);
-  if (answer) {
-    fmt::print("{} has ended with exit code {}\n", job.view.id, answer->at("ended").get<int>());
-  } else {
-    fmt::print("{} has ended\n", job.view.id);
-  }
+  const auto code = answer ? std::optional(answer->at("ended").get<int>()) : std::nullopt;
+  fmt::print("{}\n", stop_text(job.view, code));
   return 0;
 }
 

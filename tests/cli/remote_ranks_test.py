@@ -120,13 +120,30 @@ def check_client_shows_all_hosts(job):
     assert job.nodes[0].wait(60) != 0
 
 
+def check_stop_ends_all_nodes(job):
+    """Though each could go on without the other."""
+    stop = subprocess.run([ACC, "stop", str(job.nodes[1].pid)], stdout=subprocess.PIPE, check=True, text=True)
+    assert stop.stdout.endswith(" has ended here with exit code 143, and ends on its other nodes\n"), stop
+    assert [node.wait(60) for node in job.nodes] == [143, 143]
+    assert "was asked to stop the job" in job.nodes[0].stderr.read().decode()
+
+
+def check_stop_says_what_it_cannot_end(job):
+    stop = subprocess.run([ACC, "stop", str(job.nodes[1].pid)], stdout=subprocess.PIPE, check=True, text=True)
+    assert "may go on on other nodes, since the nodes meet in a file: acc stop ends it on each" in stop.stdout, stop
+
+
 if __name__ == "__main__":
     static = ["--nnodes", "3", "--node-rank", "{node}", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
     in_file = ["--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", "{folder}/meeting",
                "--rdzv-id", "remote-ranks"]
-    with Job(3, *static) as three, Job(2, *in_file) as two, \
+    elastic = ["--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}", "--rdzv-id", "elastic",
+               "--rdzv-conf", "last_call_timeout=5", "--max-restarts", "3"]
+    with Job(3, *static) as three, Job(2, *in_file) as two, Job(2, *elastic) as pair, \
             Job(1, "--hosts", "a,b", ranks=4) as client:
         check_all_ranks_are_shown(three)
         check_lost_leader_blocks_nobody(three)
         check_a_file_has_own_ranks(two)
         check_client_shows_all_hosts(client)
+        check_stop_says_what_it_cannot_end(two)
+        check_stop_ends_all_nodes(pair)

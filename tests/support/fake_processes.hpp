@@ -67,7 +67,7 @@ class FakeProcesses : public Processes {
     outside_.push_back({now_ + takes, FlushEnded{std::move(result)}});
   }
   void stop_is_asked(bool now, std::chrono::milliseconds after = {}) {
-    outside_.push_back({start_ + after, SignalArrived{.signal = SIGTERM, .now = now}});
+    outside_.push_back({start_ + after, SignalArrived{.signal = SIGTERM, .now = now, .of_job = true}});
   }
   /// Workers leave this many orphans; if `deaf`, they end on SIGKILL only.
   void will_leave_orphans(int count, bool deaf = false) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/job_view.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -130,6 +132,7 @@ json to_json(const JobView& job) {
           {"command", job.command},
           {"folder", job.folder.string()},
           {"rendezvous", job.rendezvous},
+          {"stops_alone", job.stops_alone},
           {"hosts", job.hosts},
           {"importing", import_to_json(job.importing)},
           {"ranks", ranks}};
@@ -150,6 +153,8 @@ JobView job_view_from_json(const json& in) try {
               .hosts = in.value("hosts", 0),
               .importing = import_from_json(in.value("importing", json()))};
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
+  const bool is_older = !job.rendezvous.empty() && !in.contains("stops_alone");
+  job.stops_alone = is_older ? "this node runs an older acc" : in.value("stops_alone", "");
   return job;
 } catch (const json::exception&) {
   fail_unreadable();
@@ -159,6 +164,15 @@ RankView rank_view_from_json(const json& in) try {
   return rank_from_json(in);
 } catch (const json::exception&) {
   fail_unreadable();
+}
+
+std::string stop_text(const JobView& job, std::optional<int> exit_code) {
+  const std::string code = exit_code ? fmt::format(" with exit code {}", *exit_code) : "";
+  if (job.rendezvous.empty()) return fmt::format("{} has ended{}", job.id, code);
+  if (job.stops_alone.empty())
+    return fmt::format("{} has ended here{}, and ends on its other nodes", job.id, code);
+  return fmt::format("{} has ended here{}, and may go on on other nodes, since {}: acc stop ends it on each",
+                     job.id, code, job.stops_alone);
 }
 
 std::string job_id(const std::vector<std::string>& command, pid_t pid) {

@@ -87,6 +87,8 @@ struct JobView {
   std::filesystem::path folder = {};
   /// State of this node in the rendezvous: `searching`, `connected`, ...; empty in a job of one node.
   std::string rendezvous = {};
+  /// Why a request to stop ends this node's part of the job alone, for the user; empty: it ends the job.
+  std::string stops_alone = {};
   /// Of the client of `--hosts`, which has no ranks of its own: on how many hosts the job runs; else 0.
   int hosts = 0;
   /// Workers start when it is over.
@@ -98,6 +100,10 @@ struct JobView {
 
   bool operator==(const JobView&) const = default;
 };
+
+/// What a request to stop has ended, when it has: `train-4711 has ended with exit code 143`. Of a job of
+/// several nodes it also says what becomes of the others.
+std::string stop_text(const JobView& job, std::optional<int> exit_code);
 
 /// Schema 1 of `acc ps --json`; fields are only added to it.
 nlohmann::json to_json(const JobView& job);

@@ -438,6 +438,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
       return on_notice(signal, arrived.receiver.value_or(Receiver::supervisor));
     return signal_workers(signal);
   }
+  if (arrived.of_job) parts_.rendezvous.stop_job(128 + signal);
   if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
     if (!is_repeat(arrived)) kill_now_ = true;

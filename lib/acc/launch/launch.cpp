@@ -347,6 +347,7 @@ LaunchReport run_agent(const Job& job) {
     read_progress(shown, page_prefix());
     straggler.mark(shown);
     shown.rendezvous = rendezvous->state();
+    shown.stops_alone = rendezvous->stops_alone();
     if (fork_server) shown.importing = fork_server->importing();
     if (outside && shown.importing) {
       shown.importing->pid_inside = shown.importing->pid;
@@ -378,7 +379,8 @@ LaunchReport run_agent(const Job& job) {
   ControlServer control(
       job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
       {.view = view,
-       .stop = [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now}); },
+       .stop =
+           [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now, .of_job = true}); },
        .output = [&](int rank) { return output.ring(rank); },
        .history = [&](int rank) { return history.of(rank); },
        .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); },

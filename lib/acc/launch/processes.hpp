@@ -70,6 +70,8 @@ struct SignalArrived {
   std::optional<Receiver> receiver = {};
   /// Counts as two signals: workers are killed at once.
   bool now = false;
+  /// The job is to end on all nodes, not on this one alone.
+  bool of_job = false;
 };
 /// Every process signalled by the last signal_orphans() has ended.
 struct OrphansGone {};

@@ -54,6 +54,20 @@ void ClusterNode::announce_end(int signal) {
   state_->send(EndNotice{.signal = signal, .host = node_.ports.own().host_name});
 }
 
+void ClusterNode::stop_job(int code) {
+  if (stops_alone().empty()) state_->send(StopJob{code});
+}
+
+std::string ClusterNode::stops_alone() const {
+  if (node_.settings.store_file) return "the nodes meet in a file";
+  if (const Host* own = state_->host()) return own->serves_store() ? "" : "torchrun hosts the job";
+  if (is_spare_) return "this node is a spare";
+  if (node_.last_round.is_unknown()) return "the nodes have not met";
+  if (state_->coordinator_address().empty()) return "the node that leads the job is lost";
+  const bool is_older = node_.last_round.coordinator().protocol < kProtocolOfStop;
+  return is_older ? "the node that leads the job runs an older acc" : "";
+}
+
 bool ClusterNode::tell_progress(const std::vector<RankProgress>& ranks) {
   if (state_->host() || node_.last_round.coordinator().protocol < kProtocolOfProgress) return false;
   state_->send(NodeProgress{.round = node_.last_round.number(), .ranks = ranks});

@@ -38,6 +38,8 @@ class ClusterNode : public Rendezvous {
   void fail(const RoundOver& failure) override;
   void finish() override;
   void announce_end(int signal) override;
+  void stop_job(int code) override;
+  std::string stops_alone() const override;
   bool tell_progress(const std::vector<RankProgress>& ranks) override;
   void tell_slow(const std::vector<SlowRank>& ranks) override;
   std::string want_ranks() override;

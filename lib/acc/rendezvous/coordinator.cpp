@@ -145,6 +145,7 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (const auto* failure = std::get_if<WorkerFailed>(&message)) on_worker_failed(id, *failure);
   if (const auto* success = std::get_if<WorkersDone>(&message)) on_workers_done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) on_leave(id, *leave);
+  if (const auto* stop = std::get_if<StopJob>(&message)) on_stop_job(id, *stop);
   if (const auto* notice = std::get_if<EndNotice>(&message)) on_end_notice(id, *notice);
   if (const auto* progress = std::get_if<NodeProgress>(&message)) on_progress(id, *progress);
   if (const auto* slow = std::get_if<SlowRanks>(&message)) on_slow_ranks(id, *slow);
@@ -217,6 +218,13 @@ void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
 void Coordinator::on_leave(NodeId id, const Leave& message) {
   lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.superseded,
        message.exit_code);
+}
+
+// A spare has no say in a job that runs without it.
+void Coordinator::on_stop_job(NodeId id, const StopJob& request) {
+  const Node& node = nodes_.at(id);
+  if (node.spare) return;
+  end_job(over_for_all(name_of(node.info) + " was asked to stop the job", request.exit_code));
 }
 
 // A node of an older acc would take a message that it does not know for an error.

@@ -112,6 +112,7 @@ class Coordinator {
   void on_worker_failed(NodeId id, const WorkerFailed& message);
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
+  void on_stop_job(NodeId id, const StopJob& request);
   void on_end_notice(NodeId id, const EndNotice& notice);
   void on_progress(NodeId id, NodeProgress progress);
   void on_slow_ranks(NodeId id, const SlowRanks& slow);

@@ -109,6 +109,8 @@ template <>
 constexpr auto kFields<SlowRank> =
     std::tuple(Field{"rank", &SlowRank::rank}, Field{"section", &SlowRank::section});
 template <>
+constexpr auto kFields<StopJob> = std::tuple(Field{"exit_code", &StopJob::exit_code});
+template <>
 constexpr auto kFields<SlowRanks> =
     std::tuple(Field{"round", &SlowRanks::round}, Field{"ranks", &SlowRanks::ranks});
 template <>
@@ -229,6 +231,8 @@ template <>
 constexpr std::string_view kName<NodeProgress> = "progress";
 template <>
 constexpr std::string_view kName<SlowRanks> = "slow_ranks";
+template <>
+constexpr std::string_view kName<StopJob> = "stop_job";
 template <>
 constexpr std::string_view kName<RanksWanted> = "ranks_wanted";
 template <>

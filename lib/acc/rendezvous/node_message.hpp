@@ -164,12 +164,21 @@ struct Peers {
   bool operator==(const Peers&) const = default;
 };
 
+/// To the coordinator: the user of this node wants the job to end on all nodes.
+struct StopJob {
+  /// Of the job.
+  int exit_code = 0;
+  bool operator==(const StopJob&) const = default;
+};
+
 /// Versions of NodeInfo::protocol: since when a node understands EndNotice, since when NodeProgress and
-/// SlowRanks, and since when RanksWanted, Peers and RankReport. The newest is what this acc speaks.
+/// SlowRanks, since when RanksWanted, Peers and RankReport, and since when StopJob. The newest is what this
+/// acc speaks.
 constexpr int kProtocolOfEndNotice = 2;
 constexpr int kProtocolOfProgress = 3;
 constexpr int kProtocolOfReports = 4;
-constexpr int kProtocol = kProtocolOfReports;
+constexpr int kProtocolOfStop = 5;
+constexpr int kProtocol = kProtocolOfStop;
 
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
@@ -178,7 +187,7 @@ struct Heartbeat {
 
 using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
                                  RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress,
-                                 SlowRanks, RanksWanted, Peers, RankReport, Heartbeat>;
+                                 SlowRanks, RanksWanted, Peers, RankReport, StopJob, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

@@ -101,6 +101,11 @@ class Rendezvous {
   virtual void finish() = 0;
   /// This node got a signal that announces the end of the job: EndNotice follows on the others that run acc.
   virtual void announce_end(int /*signal*/) {}
+  /// The user wants the job to end: RoundOver follows on all nodes, unless stops_alone() says why not. `code`
+  /// is the job's exit code.
+  virtual void stop_job(int /*code*/) {}
+  /// Why stop_job() does not reach the other nodes, for the user; empty: it does, or there are none.
+  virtual std::string stops_alone() const { return {}; }
   /// How far the ranks of this node are, for the node that leads the job. Returns false if no other node
   /// takes it: this one leads, or that one runs an older acc.
   virtual bool tell_progress(const std::vector<RankProgress>& /*ranks*/) { return false; }

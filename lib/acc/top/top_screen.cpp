@@ -415,7 +415,7 @@ class Painter {
   Element foot() const {
     if (state_.mode() == TopState::Mode::confirm_stop)
       return colored(
-          text(fmt::format(" stop {}? y: yes, any other key: no", state_.job_to_stop())) | ftxui::bold,
+          text(fmt::format(" stop {}? y: yes, any other key: no", state_.scope_of_stop())) | ftxui::bold,
           ftxui::Color::Yellow);
     if (state_.mode() == TopState::Mode::filter) return text(" type a text; Enter keeps it, Esc shows all");
     if (state_.mode() == TopState::Mode::help) return text(" any key: back");

@@ -208,6 +208,13 @@ bool TopState::is_elsewhere(const std::string& id) const {
                              [&](const TopJob& job) { return job.job.id == id && job.job.hosts > 0; });
 }
 
+std::string TopState::scope_of_stop() const {
+  const auto job = std::ranges::find(reading_.jobs, job_to_stop_, [](const TopJob& one) { return one.job.id; });
+  if (job == reading_.jobs.end() || !job->job.has_other_nodes()) return job_to_stop_;
+  if (job->job.stops_alone.empty()) return job_to_stop_ + " on all its nodes";
+  return fmt::format("{} on this machine alone ({})", job_to_stop_, job->job.stops_alone);
+}
+
 const TopRank* TopState::selected_rank() const {
   for (const TopLine& line : lines()) {
     if (is_selected(line)) return line.rank;

@@ -22,6 +22,7 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
       .command = {"python", "train.py"},
       .folder = "/data",
       .rendezvous = "connected",
+      .stops_alone = "torchrun hosts the job",
       .hosts = 2,
       .importing = ImportView{.pid = 14,
                               .pid_inside = 2,
@@ -40,6 +41,27 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
   CHECK(rank_view_from_json(to_json(job.ranks[1])) == job.ranks[1]);
   CHECK(to_json(job).at("schema") == 1);
   CHECK(job_view_from_json(to_json(JobView{})) == JobView{});
+}
+
+TEST_CASE("job_view: a node of an older acc says that only its part can be stopped", "[control]") {
+  nlohmann::json old = to_json(JobView{.id = "train-10", .rendezvous = "connected"});
+  old.erase("stops_alone");
+  CHECK(job_view_from_json(old).stops_alone == "this node runs an older acc");
+  old["rendezvous"] = "";
+  CHECK(job_view_from_json(old).stops_alone.empty());
+}
+
+TEST_CASE("job_view: the end says what has ended, and what becomes of other nodes", "[control]") {
+  JobView job = {.id = "train-10"};
+  CHECK(stop_text(job, 143) == "train-10 has ended with exit code 143");
+  CHECK(stop_text(job, {}) == "train-10 has ended");
+  job.rendezvous = "connected";
+  CHECK(stop_text(job, 143) == "train-10 has ended here with exit code 143, and ends on its other nodes");
+  job.stops_alone = "torchrun hosts the job";
+  CHECK(stop_text(job, 143) ==
+        "train-10 has ended here with exit code 143, and may go on on other nodes, since torchrun hosts the "
+        "job: "
+        "acc stop ends it on each");
 }
 
 TEST_CASE("job_view: a log file is found whatever bytes its name has", "[control]") {

@@ -55,6 +55,7 @@ struct CountingRendezvous : Rendezvous {
     emit(JobDone{});
   }
   void announce_end(int signal) override { announced.push_back(signal); }
+  void stop_job(int code) override { stopped_with = code; }
   void leave(const std::string& why, int code) override {
     left_because = why;
     left_with = code;
@@ -75,6 +76,7 @@ struct CountingRendezvous : Rendezvous {
   std::vector<int> announced = {};
   std::string left_because = "did not leave";
   int left_with = -1;
+  std::optional<int> stopped_with = {};
 };
 
 LaunchPlan plan_of(int workers, int max_restarts = 0) {
@@ -428,6 +430,17 @@ TEST_CASE("agent: what acc stop asks for is no copy of a signal, nor has it copi
   last.processes.signal_arrives(SIGTERM, 5s);
   last.run(plan_of(1));
   CHECK(last.processes.elapsed() < 6s);
+}
+
+TEST_CASE("agent: what acc stop asks for ends the job on all nodes, a signal ends this one", "[launch]") {
+  Job asked;
+  asked.processes.stop_is_asked(false, 10ms);
+  CHECK(asked.run(plan_of(1)).exit_code == 143);
+  CHECK(asked.rendezvous.stopped_with == 143);
+  Job signalled;
+  signalled.processes.signal_arrives(SIGTERM, 10ms);
+  CHECK(signalled.run(plan_of(1)).exit_code == 143);
+  CHECK_FALSE(signalled.rendezvous.stopped_with);
 }
 
 TEST_CASE("agent: an engine's repeated SIGTERM counts once, however late it is, Ctrl-C does not",

@@ -542,6 +542,44 @@ TEST_CASE("cluster_node: a signal to the host ends a job that needs it, with its
   CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
 }
 
+TEST_CASE("cluster_node: any node stops a job that could go on without it", "[rendezvous]") {
+  const int stopping = GENERATE(0, 1);
+  Cluster cluster(RendezvousKind::c10d, 1, 2);
+  cluster.plan.max_restarts = 3;
+  cluster.plan.rendezvous.last_call_timeout = 1h;
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[0].rendezvous->stops_alone().empty());
+  CHECK(cluster[1].rendezvous->stops_alone().empty());
+  cluster[static_cast<std::size_t>(stopping)].rendezvous->stop_job(143);
+  cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
+  for (const std::size_t node : {0U, 1U}) {
+    CHECK(cluster[node].events.last<RoundOver>().exit_code == 143);
+    CHECK_FALSE(cluster[node].events.last<RoundOver>().again);
+  }
+}
+
+TEST_CASE("cluster_node: who cannot stop the job on other nodes says why", "[rendezvous]") {
+  SECTION("a spare") {
+    Cluster cluster(RendezvousKind::c10d, 1, 1);
+    cluster.add();
+    cluster.until_all_ready();
+    const Node& spare = add_waiting_spare(cluster);
+    CHECK(spare.rendezvous->stops_alone() == "this node is a spare");
+    spare.rendezvous->stop_job(143);
+    spare.rendezvous->leave("", 143);
+    cluster.until([&] { return spare.events.has<Left>(); });
+    CHECK_FALSE(cluster[0].over());
+  }
+  SECTION("a node that has found no other") {
+    Cluster cluster(RendezvousKind::static_, 2, 2);
+    cluster.add(false);
+    cluster.add();
+    CHECK(cluster[1].rendezvous->stops_alone() == "the nodes have not met");
+  }
+}
+
 TEST_CASE("cluster_node: a node joins a running job of a range", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 1, 2);
   cluster.plan.rendezvous.last_call_timeout = 1ms;

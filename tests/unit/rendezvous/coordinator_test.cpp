@@ -612,6 +612,17 @@ TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM");
 }
 
+TEST_CASE("coordinator: any node of the job can stop all of it, a spare cannot", "[rendezvous]") {
+  Job job(2, 1, 3);
+  for (const int node : {0, 1, 2}) job.arrive(node);
+  job.coordinator->on_message(2, StopJob{143});
+  CHECK(job.sent_to<RoundEnds>(0).empty());
+  job.coordinator->on_message(1, StopJob{143});
+  for (const int node : {0, 1, 2}) CHECK_FALSE(job.last_end(node).again);
+  CHECK(job.last_end(0).exit_code == 143);
+  CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) was asked to stop the job");
+}
+
 TEST_CASE("coordinator: a static rank is given once", "[rendezvous]") {
   Job job(3);
   job.options.plan.backend = RendezvousKind::static_;

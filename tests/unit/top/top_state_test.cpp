@@ -176,6 +176,23 @@ TEST_CASE("top_state: a job is stopped only after a yes", "[top]") {
   CHECK(type(state, "y") == TopAction{.kind = TopAction::Kind::stop, .job = "a"});
 }
 
+TEST_CASE("top_state: who is asked for a yes reads on which nodes the job ends", "[top]") {
+  TopJob job = job_of("a", 3);
+  const auto scope = [&] {
+    TopState state = showing({job});
+    type(state, "jx");
+    return state.scope_of_stop();
+  };
+  CHECK(scope() == "a");
+  job.job.rendezvous = "connected";
+  job.ranks[0].is_remote = true;
+  CHECK(scope() == "a on all its nodes");
+  job.job.stops_alone = "this node is a spare";
+  CHECK(scope() == "a on this machine alone (this node is a spare)");
+  job.job = {.id = "a", .hosts = 2};
+  CHECK(scope() == "a on all its nodes");
+}
+
 TEST_CASE("top_state: the job that is stopped is the one that was asked about", "[top]") {
   TopState state = showing({job_of("a", 3), job_of("b", 3)});
   type(state, "x");
