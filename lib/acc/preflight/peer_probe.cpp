@@ -99,6 +99,20 @@ std::shared_ptr<Listener> listen(asio::io_context& loop) {
 
 }  // namespace
 
+void TransferSpeed::add(std::uint64_t bytes, TimePoint now) {
+  all_bytes_ += bytes;
+  if (late_begin_ != begin_)
+    late_bytes_ += bytes;
+  else if (now - begin_ >= length_ / 4)
+    late_begin_ = now;
+}
+
+double TransferSpeed::bytes_per_second(TimePoint now) const {
+  const bool has_late_part = late_begin_ != begin_ && now - late_begin_ >= length_ / 2;
+  const double seconds = Seconds(now - (has_late_part ? late_begin_ : begin_)).count();
+  return seconds > 0 ? static_cast<double>(has_late_part ? late_bytes_ : all_bytes_) / seconds : 0;
+}
+
 PeerProbe::PeerProbe(asio::io_context& loop, int rank)
     : loop_(loop),
       rank_(rank),
@@ -178,24 +192,16 @@ asio::awaitable<Transfer> PeerProbe::receive(PeerAddress peer, int turn, std::ch
       co_return result;
     }
   }
-  // TCP is not at its full speed in the first quarter.
-  const auto began = Clock::now();
+  TransferSpeed speed(Clock::now(), time);
   const TimeLimit limit(socket, time);
-  auto counts_from = began;
-  std::uint64_t received = 0;
-  while (true) {
+  while (!error) {
     const std::size_t size = co_await socket.async_read_some(asio::buffer(buffer), with(error));
-    if (error) break;
-    received += size;
-    if (const auto now = Clock::now(); counts_from == began && now - began >= time / 4) {
-      counts_from = now;
-      received = 0;
-    }
+    if (!error) speed.add(size, Clock::now());
   }
   if (!limit.expired())
     result.error = error.message();
   else
-    result.bytes_per_second = static_cast<double>(received) / Seconds(Clock::now() - counts_from).count();
+    result.bytes_per_second = speed.bytes_per_second(Clock::now());
   co_return result;
 }
 

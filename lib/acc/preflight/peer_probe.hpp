@@ -23,6 +23,29 @@ struct PeerAddress {
   std::string token = {};
 };
 
+/// The speed of a transfer. TCP is not at its full speed in the beginning, which counts only if not much more
+/// was received: a receiver that the kernel did not let run gets nothing for a while, and then all at once.
+class TransferSpeed {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// Of a transfer that takes so long.
+  TransferSpeed(TimePoint begin, std::chrono::milliseconds length)
+      : begin_(begin), length_(length), late_begin_(begin) {}
+
+  void add(std::uint64_t bytes, TimePoint now);
+
+  double bytes_per_second(TimePoint now) const;
+
+ private:
+  TimePoint begin_;
+  std::chrono::milliseconds length_;
+  std::uint64_t all_bytes_ = 0;
+  /// What came after the beginning.
+  TimePoint late_begin_;
+  std::uint64_t late_bytes_ = 0;
+};
+
 /// Opens connections to other nodes, on a port that the kernel chooses, as those of Gloo and NCCL, and
 /// answers theirs. Who does not send the token is not answered.
 class PeerProbe {

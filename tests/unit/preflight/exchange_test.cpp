@@ -166,10 +166,13 @@ TEST_CASE("exchange: a warning is told on rank 0 and to its node", "[preflight]"
 
 TEST_CASE("exchange: a node that does not come is named, and the others go on", "[preflight]") {
   const StoreOfJob store;
-  // The others would wait for an hour if they waited for what it measures.
-  const ExchangeLimits limits = {.self = 100ms, .step = 200ms, .measuring = 1h};
-  Node first(store.port(), node_here(0), 3, limits);
-  Node last(store.port(), node_here(2), 3, limits);
+  // The others would wait for an hour if they waited for what it measures. Rank 0 waits for it only when the
+  // other one is there, however late that is.
+  Node last(store.port(), node_here(2), 3, {.self = 1h, .measuring = 1h});
+  auto observer = acc::test::StoreClient::greeted(store.port());
+  observer.send({.op = Op::wait, .keys = {"/acc/preflight/0/health/2"}});
+  observer.receive(1);
+  Node first(store.port(), node_here(0), 3, {.self = 100ms, .step = 200ms, .measuring = 1h});
   CHECK(first.result().summary ==
         "the preflight failed: node 1: took no part in the preflight; the table is on node 0");
   CHECK(json::parse(first.result().json)["connections"].size() == 2);
@@ -192,7 +195,7 @@ TEST_CASE("exchange: a node that does not report what it measured is named", "[p
   auto silent = acc::test::StoreClient::greeted(store.port());
   silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(own));
   silent.set("/acc/preflight/0/connections/1", "[]");
-  Node first(store.port(), node_here(0), 2, {.step = 100ms, .measuring = 100ms});
+  Node first(store.port(), node_here(0), 2, {.step = 500ms, .measuring = 500ms});
   CHECK_FALSE(first.result().passed);
   CHECK(first.result().text.find("error: node1: did not report what it measured") != std::string::npos);
 }
@@ -217,6 +220,21 @@ TEST_CASE("exchange: a pair that cannot connect is named and not measured", "[pr
         "the preflight failed: node1: no other node can connect to it; the table is on node 0");
   CHECK(row(report, "transfers", 0, 1) == nullptr);
   CHECK(row(report, "transfers", 0, 2)["bytes_per_second"].get<double>() > 0);
+}
+
+TEST_CASE("peer_probe: the speed of a transfer does not depend on when its receiver may run", "[preflight]") {
+  const auto begin = std::chrono::steady_clock::time_point();
+  const auto speed_of = [&](const std::vector<std::pair<std::chrono::milliseconds, std::uint64_t>>& reads) {
+    TransferSpeed speed(begin, 400ms);
+    for (const auto& [time, bytes] : reads) speed.add(bytes, begin + time);
+    return speed.bytes_per_second(begin + 400ms);
+  };
+  // The slow start does not count.
+  CHECK(speed_of({{50ms, 10}, {100ms, 10}, {200ms, 1000}, {300ms, 1000}, {400ms, 1000}}) == Approx(10'000));
+  // It did not run before the transfer was nearly over, and not after.
+  CHECK(speed_of({{10ms, 100}, {390ms, 3900}}) == Approx(10'000));
+  CHECK(speed_of({{10ms, 4000}}) == Approx(10'000));
+  CHECK(speed_of({}) == 0);
 }
 
 TEST_CASE("peer_probe: a stranger without the token gets no answer", "[preflight]") {
