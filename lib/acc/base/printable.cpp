@@ -19,10 +19,18 @@ struct Sequence {
 constexpr Sequence kSequences[] = {
     {0x80, 0x00, 0x00}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
 
+// Characters without a shape of their own that change the order in which others are shown, or hide in a word.
+bool is_invisible(char32_t c) {
+  const bool is_mark = c == 0x61c || (c >= 0x200b && c <= 0x200f);
+  const bool is_embedding = (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
+  return (is_mark && c != 0x200c && c != 0x200d) || is_embedding || c == 0xfeff;
+}
+
 bool is_shown(char32_t c, char32_t min) {
   const bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
   const bool is_surrogate = c >= 0xd800 && c < 0xe000;
-  return c >= min && c <= 0x10ffff && !is_surrogate && (!is_control || c == '\n' || c == '\t');
+  const bool is_seen = (!is_control || c == '\n' || c == '\t') && !is_invisible(c);
+  return c >= min && c <= 0x10ffff && !is_surrogate && is_seen;
 }
 
 // The number of bytes of the character at the beginning of `text` that is shown as it is; 0: there is none.

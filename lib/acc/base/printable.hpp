@@ -6,8 +6,9 @@
 
 namespace acc {
 
-/// Text of another program for a terminal: control characters but newlines and tabs, and bytes that are not
-/// UTF-8, are written as `\x1b`, so that they move no cursor and change no color.
+/// Text of another program for a terminal or a page: control characters but newlines and tabs, characters
+/// that reorder a line or cannot be seen (U+202E), and bytes that are not UTF-8 are written as `\x1b`, so
+/// that they move no cursor, change no color and hide nothing.
 std::string printable(std::string_view text);
 
 /// One line of another program's output as a terminal would show it, without colors: escape sequences are

@@ -7,6 +7,15 @@ namespace printable_test {
 
 using acc::printable;
 
+TEST_CASE("printable: what reorders a line or hides in it is visible", "[base]") {
+  CHECK(printable("a\u202egnp.exe") == "a\\xe2\\x80\\xaegnp.exe");
+  for (const char* text :
+       {"\u061c", "\u200b", "\u200e", "\u200f", "\u2028", "\u202a", "\u2066", "\u2069", "\ufeff"})
+    CHECK(printable(text).starts_with("\\x"));
+  // Letters of Arabic and Hebrew, and the joiners that scripts and emojis need.
+  for (const char* text : {"\u05d0\u0628", "\u200c\u200d", "1\u202f000"}) CHECK(printable(text) == text);
+}
+
 TEST_CASE("printable: text is shown as it is", "[base]") {
   for (const char* text : {"", "two\n\tlines", "é € 𝄞"}) CHECK(printable(text) == text);
 }
