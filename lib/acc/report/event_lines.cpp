@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
 
 #include "acc/base/files.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxNotes = 3;
+// Lines of several nodes on one machine may be in another order than their times by less.
+constexpr double kMinSetBack = 1;
 // Beyond are no clocks, and doubles of seconds lose their microseconds.
 constexpr double kMaxTime = 1e11;
 // Their sums are numbers, too.
@@ -113,6 +116,7 @@ class LineReader {
     ++number_;
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
     if (auto line = parse_event_line(text)) {
+      follow_clock(*line);
       to_.lines.push_back(std::move(*line));
     } else if (++refused_ <= kMaxNotes) {
       to_.notes.push_back(fmt::format("{}:{}: is not an event; passed over", name_, number_));
@@ -125,8 +129,32 @@ class LineReader {
   }
 
  private:
+  /// The clock of a machine as far as its log was read.
+  struct Clock {
+    double last = 0;
+    /// By how much it was set back so far.
+    double set_back = 0;
+  };
+
+  // A log is in the order of what happened, whatever the clock of its machine was set to meanwhile.
+  void follow_clock(EventLine& line) {
+    Clock& clock = clocks_[{line.run_id, line.host}];
+    move_back(line, -clock.set_back);
+    if (const double back = clock.last - line.time; back >= kMinSetBack) {
+      clock.set_back += back;
+      move_back(line, -back);
+      to_.notes.push_back(
+          fmt::format("{}:{}: the clock of {} was set back by {:.1f} s or more; times from here on are by "
+                      "the old one, and "
+                      "may be too early",
+                      name_, number_, line.host, back));
+    }
+    clock.last = std::max(clock.last, line.time);
+  }
+
   EventLines& to_;
   std::string name_;
+  std::map<std::pair<std::string, std::string>, Clock> clocks_ = {};
   int number_ = 0;
   int refused_ = 0;
 };

@@ -33,6 +33,15 @@ Json attempts_json(const JobHistory& history) {
   return attempts;
 }
 
+Json last_event_json(const JobHistory& history) {
+  const LastEvent& last = history.last;
+  if (last.name.empty()) return nullptr;
+  return {{"event", last.name},
+          {"time_s", last.time - history.time.begin},
+          {"host", last.host},
+          {"running_ranks", last.running}};
+}
+
 Json failures_json(const JobHistory& history) {
   Json failures = Json::array();
   for (const FailureRecord& failure : history.failures) {
@@ -69,6 +78,25 @@ bool is_interpreter(std::string_view word) {
          word == "sh";
 }
 
+// `progress on node1, at 2026-11-28 01:20:00 UTC`
+std::string last_event_text(const LastEvent& last) {
+  std::string name = last.name;
+  std::ranges::replace(name, '_', ' ');
+  return fmt::format("{}{}, at {}", name, last.host.empty() ? "" : " on " + last.host, date_text(last.time));
+}
+
+// Of logs without an end: what is known of it.
+std::string unended_text(const JobHistory& history, const std::string& after) {
+  std::string text = fmt::format("No end in these logs; they reach over {}.", after);
+  if (history.last.name.empty()) return text;
+  text += fmt::format(" The last event is {}", last_event_text(history.last));
+  const std::set<int>& running = history.last.running;
+  if (running.empty()) return text + "; no rank was running.";
+  return text + fmt::format("; {} {} running. The job goes on, or acc or its machine ended at once.",
+                            name_ranks({running.begin(), running.end()}),
+                            running.size() == 1 ? "was" : "were");
+}
+
 }  // namespace
 
 std::string job_title(const JobHistory& history) {
@@ -81,7 +109,7 @@ std::string job_title(const JobHistory& history) {
 
 std::string outcome_text(const JobHistory& history) {
   const std::string after = duration_text(history.time.length()) + with_restarts(history);
-  if (!history.exit_code) return fmt::format("No end in these logs; they reach over {}.", after);
+  if (!history.exit_code) return unended_text(history, after);
   if (!history.stop_signal.empty()) return fmt::format("Stopped by {} after {}.", history.stop_signal, after);
   if (*history.exit_code == 0) return fmt::format("Succeeded after {}.", after);
   if (!history.failed.empty()) return fmt::format("Failed after {}: {}", after, history.failed);
@@ -114,6 +142,7 @@ std::string figures_json(const JobHistory& history) {
                         {"title", job_title(history)},
                         {"outcome", outcome_text(history)},
                         {"exit_code", history.exit_code ? Json(*history.exit_code) : Json()},
+                        {"last_event", last_event_json(history)},
                         {"begin_unix_s", history.time.begin},
                         {"wall_s", history.time.length()},
                         {"hosts", history.hosts},

@@ -137,6 +137,9 @@ class HistoryBuilder {
     history_.time = {lines_.lines.front().time, lines_.lines.back().time};
     for (EventLine& line : lines_.lines) {
       history_.hosts.insert(line.host);
+      history_.last.name = line.event;
+      history_.last.time = line.time;
+      history_.last.host = line.host;
       add(line);
     }
     end_attempts();
@@ -150,6 +153,7 @@ class HistoryBuilder {
     const std::string& event = line.event;
     if (event == "progress") return add_progress(line);
     if (event == "gpu_use") return add_gpus(line);
+    if (event == "worker_started") return add_worker(line);
     if (event == "worker_finished") return add_worker_end(line);
     if (event == "attempt_started") return add_attempt(line);
     if (event == "job_started") return add_job(line);
@@ -193,6 +197,7 @@ class HistoryBuilder {
         !history_.attempts.empty() && is_same(history_.attempts.back()) && nodes_.insert(line.node()).second;
     if (goes_on) return;
     nodes_ = {line.node()};
+    history_.last.running.clear();
     history_.attempts.push_back(attempt);
   }
 
@@ -203,7 +208,14 @@ class HistoryBuilder {
     return found == history_.attempts.rend() ? nullptr : &*found;
   }
 
+  void add_worker(const EventLine& line) {
+    const auto rank = integer_in(line.fields, "rank");
+    if (rank && *rank >= 0 && *rank < kMaxRanks) history_.last.running.insert(static_cast<int>(*rank));
+  }
+
   void add_worker_end(const EventLine& line) {
+    if (const auto rank = integer_in(line.fields, "rank"); rank && *rank >= 0 && *rank < kMaxRanks)
+      history_.last.running.erase(static_cast<int>(*rank));
     if (AttemptRecord* attempt = attempt_of(line)) attempt->time.end = std::max(attempt->time.end, line.time);
   }
 

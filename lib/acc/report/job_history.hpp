@@ -60,6 +60,15 @@ struct Moment {
   std::string text = {};
 };
 
+/// Where logs without an end break off.
+struct LastEvent {
+  std::string name = {};
+  double time = 0;
+  std::string host = {};
+  /// Ranks that had started in the last attempt and had not ended.
+  std::set<int> running = {};
+};
+
 struct SettingRecord {
   std::string name = {};
   std::string value = {};
@@ -73,6 +82,7 @@ struct JobHistory {
   std::set<std::string> hosts = {};
   /// Absent: no log has the end.
   std::optional<int> exit_code = {};
+  LastEvent last = {};
   std::string stop_signal = {};
   /// Why acc itself could not go on.
   std::string failed = {};

@@ -99,6 +99,25 @@ TEST_CASE("event_lines: progress is taken apart by ranks", "[report]") {
   CHECK(line->samples[1].second.cpu_seconds == 4);
 }
 
+TEST_CASE("event_lines: a clock that was set back during a run is told, and order and durations stay",
+          "[report]") {
+  test::EventLogText log;
+  log.add(1000, "attempt_started").progress(1010, 0, 0, 1, 2).progress(410, 0, 0, 2, 2).add(420, "finished");
+  test::EventLogText other("node1", 1);  // whose clock was not set
+  other.add(1000, "attempt_started").add(1000.5, "warning").add(1000.4, "warning").add(1020, "finished");
+  EventLines lines;
+  add_event_lines(lines, log.text() + other.text(), "a.jsonl");
+  std::vector<double> times;
+  for (const EventLine& line : lines.lines) times.push_back(line.time);
+  CHECK(times == std::vector<double>{1000, 1010, 1010, 1020, 1000, 1000.5, 1000.4, 1020});
+  CHECK(lines.lines[2].samples.at(0).second.step_ended == 1008);
+  REQUIRE(lines.notes.size() == 1);
+  CHECK(lines.notes[0].starts_with("a.jsonl:3: the clock of node0 was set back by 600.0 s or more"));
+  // A later run is by the clock as it is then.
+  add_event_lines(lines, test::EventLogText("node0", 0, "job8").add(430, "finished").text(), "b.jsonl");
+  CHECK(lines.lines.back().time == 430);
+}
+
 TEST_CASE("event_lines: a file that cannot be read is named", "[report]") {
   const test::TemporaryFolder folder;
   folder.write("a.jsonl", test::EventLogText().add(5, "finished").text() + "x");
