@@ -135,7 +135,7 @@ std::vector<StepComparison::Straggler> StepComparison::observe(
   const bool misses_some = ranks != ranks_ && std::ranges::includes(ranks_, ranks);
   missed_ = misses_some ? missed_ + 1 : 0;
   if (misses_some && missed_ < kMaxMissed) return {};
-  if (ranks != ranks_ || !is_continued(present)) {
+  if (ranks != ranks_ || !is_continued(present) || is_interrupted_) {
     begin(std::move(ranks), std::move(present), now);
     return {};
   }
@@ -180,6 +180,7 @@ void StepComparison::begin(std::vector<std::size_t> ranks, std::vector<Progress>
   first_ = std::move(pages);
   began_ = now;
   missed_ = 0;
+  is_interrupted_ = false;
   warming_up_ = true;
   windows_.clear();
 }

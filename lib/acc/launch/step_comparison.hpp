@@ -53,6 +53,9 @@ class StepComparison {
   /// again only after it was even in between, and ten minutes at the earliest.
   std::vector<Straggler> observe(const std::vector<std::optional<Progress>>& pages, TimePoint now);
 
+  /// The time until the next page is not compared, since a rank stood still for other reasons.
+  void interrupt() { is_interrupted_ = true; }
+
   /// The ranks that are slow now, each once, in order.
   std::vector<SlowRank> slow() const;
 
@@ -77,6 +80,7 @@ class StepComparison {
   std::vector<Progress> first_ = {};
   TimePoint began_ = {};
   bool warming_up_ = true;
+  bool is_interrupted_ = false;
   std::deque<Window> windows_ = {};
   /// How often in a row a page of those could not be read.
   int missed_ = 0;

@@ -11,6 +11,8 @@ namespace {
 
 /// While no rank says anything.
 constexpr int kLongestPause = 16;
+/// Who has said nothing for so many looks is suspended or cut off: its ranks are not compared.
+constexpr int kMaxSilentLooks = 5;
 /// The messages that the node that leads gets in a period, at most.
 constexpr int kMaxMessages = 20;
 
@@ -35,6 +37,7 @@ void StragglerWatch::report(const Event& event) {
     pause_ = period_;
     wait();
   }
+  if (std::holds_alternative<Suspended>(event)) on_suspended();
   const bool ends = std::holds_alternative<Stopping>(event) || std::holds_alternative<Restarting>(event) ||
                     std::holds_alternative<Suspended>(event) || std::holds_alternative<Finished>(event);
   if (ends) {
@@ -49,6 +52,12 @@ void StragglerWatch::begin(const Round& round) {
   is_followed_ = false;
   nodes_.clear();
   slow_.clear();
+}
+
+// The time until it goes on is no rank's.
+void StragglerWatch::on_suspended() {
+  comparison_->interrupt();
+  if (is_followed_) parts_.tell_progress({});
 }
 
 void StragglerWatch::mark(JobView& job) const {
@@ -69,6 +78,7 @@ void StragglerWatch::wait() {
 }
 
 void StragglerWatch::look() {
+  for (auto& [id, node] : nodes_) ++node.looks;
   const std::vector<RankProgress> local_ranks = read_pages();
   is_followed_ = is_followed_ || !local_ranks.empty();
   const bool is_told = is_followed_ && parts_.tell_progress(local_ranks);
@@ -96,7 +106,8 @@ std::vector<std::optional<Progress>> StragglerWatch::all_pages(
         pages[static_cast<std::size_t>(rank)] = progress;
   };
   add(local_ranks);
-  for (const auto& [id, node] : nodes_) add(node.ranks);
+  for (const auto& [id, node] : nodes_)
+    if (node.looks <= kMaxSilentLooks) add(node.progress.ranks);
   return pages;
 }
 
@@ -117,7 +128,8 @@ std::string StragglerWatch::host_of(int rank) const {
   const std::vector<RankView>& own = parts_.job().ranks;
   if (std::ranges::find(own, rank, &RankView::rank) != own.end()) return parts_.host;
   for (const auto& [id, node] : nodes_)
-    if (std::ranges::find(node.ranks, rank, &RankProgress::rank) != node.ranks.end()) return node.host;
+    if (std::ranges::find(node.progress.ranks, rank, &RankProgress::rank) != node.progress.ranks.end())
+      return node.progress.host;
   return parts_.host;
 }
 

@@ -35,8 +35,8 @@ struct StragglerWatchParts {
 
 /// Compares on the event loop the ranks that say how far they are, and sends Straggler for each that has
 /// become slow. Reads the pages of this node once in `period`; while none of them says anything, more and
-/// more seldom. Starts with the last worker of an attempt, pauses while the job is suspended, and ends when
-/// the job is asked to end.
+/// more seldom. Starts with the last worker of an attempt, and ends when the job is asked to end. While the
+/// node is suspended its ranks are not compared, and after that anew.
 ///
 /// In a job of several nodes the one that leads compares the ranks of all, and tells the others which are
 /// slow. They read their pages for it so much more seldom, where there are many, that it gets 20 messages in
@@ -50,7 +50,7 @@ class StragglerWatch : public Reporter {
   void report(const Event& event) override;
 
   /// Another node says how far its ranks are; this one leads the job.
-  void on_progress(const NodeProgress& node) { nodes_[node.node] = node; }
+  void on_progress(const NodeProgress& node) { nodes_[node.node] = {.progress = node}; }
   /// The node that leads says which ranks are slow now.
   void on_slow(const std::vector<SlowRank>& ranks) { slow_ = ranks; }
 
@@ -58,7 +58,14 @@ class StragglerWatch : public Reporter {
   void mark(JobView& job) const;
 
  private:
+  /// Another node: what it has said last, and how often this one has looked since.
+  struct Node {
+    NodeProgress progress = {};
+    int looks = 0;
+  };
+
   void begin(const Round& round);
+  void on_suspended();
   void wait();
   void look();
   void compare(const std::vector<RankProgress>& local_ranks);
@@ -76,8 +83,7 @@ class StragglerWatch : public Reporter {
   std::shared_ptr<StepComparison> comparison_ = std::make_shared<StepComparison>();
   /// Any rank here has said something.
   bool is_followed_ = false;
-  /// What other nodes have said last.
-  std::map<int, NodeProgress> nodes_ = {};
+  std::map<int, Node> nodes_ = {};
   std::vector<SlowRank> slow_ = {};
   boost::asio::steady_timer timer_;
 };

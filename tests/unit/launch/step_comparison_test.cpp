@@ -272,6 +272,19 @@ TEST_CASE("step_comparison: the first steps do not count", "[launch]") {
   CHECK(training.steps(100).empty());
 }
 
+TEST_CASE("step_comparison: time in which the ranks were suspended is not compared", "[launch]") {
+  Training training(2);
+  CHECK(training.steps(100).empty());
+  for (int stops = 0; stops < 20; ++stops) {
+    training.comparison.interrupt();
+    training.spend(0, acc::Section::data, 1h);
+    training.spend(1, acc::Section::backward, 1h);
+    CHECK(training.steps(20).empty());
+  }
+  training.delay = 20ms;
+  CHECK(training.steps(100).size() == 1);
+}
+
 TEST_CASE("step_comparison: is said once, and again only after the rank was even", "[launch]") {
   Training training(2);
   training.delay = 20ms;

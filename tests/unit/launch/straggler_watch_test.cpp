@@ -185,6 +185,25 @@ TEST_CASE("straggler_watch: never looks at a single rank, nor at a suspended job
   while (watched.found.empty()) watched.loop.run_one();
 }
 
+TEST_CASE("straggler_watch: a node that is suspended says so, and one that is silent is not compared",
+          "[launch]") {
+  Watched led;
+  led.is_led = true;
+  led.start();
+  while (led.told.empty()) led.loop.run_one();
+  led.watch.report(Suspended{});
+  CHECK(led.told.back().empty());
+
+  // A node that has said something once, and nothing since, keeps the others from nothing.
+  Watched watched;
+  watched.round.num_machines = 2;
+  watched.start();
+  watched.watch.on_progress({.ranks = {{2, {.steps = 1}}}, .node = 5, .host = "b"});
+  while (watched.found.empty()) watched.loop.run_one();
+  CHECK(watched.found[0].rank == 7);
+  CHECK(watched.found[0].other == 6);
+}
+
 TEST_CASE("straggler_watch: what says nothing at first is looked at later", "[launch]") {
   Watched watched;
   watched.silent = true;
