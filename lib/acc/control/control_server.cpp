@@ -112,27 +112,31 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
  public:
   Session(Impl& server, stream_protocol::socket socket) : server_(server), socket_(std::move(socket)) {}
 
+  // The next request, when the answers to those before are sent: what a client does not read takes no memory.
   void read() {
+    if (!open_ || is_reading_ || awaits_nodes_ || !unsent_.empty()) return;
+    is_reading_ = true;
     asio::async_read_until(
         socket_, received_, '\n', [self = shared_from_this()](error_code error, std::size_t size) {
+          self->is_reading_ = false;
           if (error) return self->close();
           const std::string line(
               asio::buffers_begin(self->received_.data()),
               asio::buffers_begin(self->received_.data()) + static_cast<std::ptrdiff_t>(size));
           self->received_.consume(size);
           self->on_request(line);
-          if (self->open_) self->read();
+          self->read();
         });
   }
 
   // The client still waits for a reply, for output or for the end of the job.
-  bool is_busy() const { return waits_for_end_ || !unsent_.empty(); }
+  bool is_busy() const { return waits_for_end_ || awaits_nodes_ || !unsent_.empty(); }
 
   // Sends what is pending. For a client that does not read, one message is buffered.
   void pump() {
     while (open_) {
       if (unsent_.empty()) send_output();
-      if (unsent_.empty()) return;
+      if (unsent_.empty()) return read();
       const ssize_t sent =
           ::send(socket_.native_handle(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent >= 0) {
@@ -181,8 +185,12 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     if (name == "view") {
       send(to_json(server_.handlers.view()));
     } else if (name == "nodes" && server_.handlers.nodes) {
+      awaits_nodes_ = true;
       server_.handlers.nodes([session = weak_from_this()](const json& nodes) {
-        if (const auto self = session.lock(); self && self->open_) self->send(nodes);
+        const auto self = session.lock();
+        if (!self || !self->open_) return;
+        self->awaits_nodes_ = false;
+        self->send(nodes);
       });
     } else if (name == "stop") {
       waits_for_end_ = true;
@@ -272,6 +280,9 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   std::string unsent_ = {};
   bool waiting_ = false;
   bool open_ = true;
+  bool is_reading_ = false;
+  /// The other nodes have been asked, and the answer is to come.
+  bool awaits_nodes_ = false;
   bool waits_for_end_ = false;
   bool follows_ = false;
   std::vector<int> wanted_ = {};

@@ -39,8 +39,9 @@ struct JobHandlers {
 /// `{"job": ...}`, `{"error": "..."}`. A client that asks for `stop` or follows `logs` receives `{"ended":
 /// CODE}` at the end of the job. `logs` (`"ranks"`, `"follow"`) sends `{"rank", "stream", "skipped", "bytes":
 /// N}` and then N bytes. `stacks` sends text until the connection closes. `history`
-/// (`"rank"`) is answered with `{"history": {...}}`, or null, and `nodes` by to_json(NodeReports). Invalid
-/// input closes only its own connection. Of more than 64 connections the oldest idle one is closed.
+/// (`"rank"`) is answered with `{"history": {...}}`, or null, and `nodes` by to_json(NodeReports). A request
+/// is read when the answers to those before are sent. Invalid input closes only its own connection. Of more
+/// than 64 connections the oldest idle one is closed.
 class ControlServer {
  public:
   /// Listens in the first of `folders` that can be used. Never throws and never blocks: the job also runs

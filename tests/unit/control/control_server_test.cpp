@@ -179,12 +179,12 @@ TEST_CASE("control_server: what other nodes say comes when they have said it, an
   Job job(base.path() / "acc");
   ControlClient client = job.ask({{"request", "nodes"}});
   client.send({{"request", "view"}});
-  CHECK(client.read_message()->at("job") == "job-1");  // meanwhile it answers others
+  CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");  // meanwhile it answers others
   job.post([&] { job.asked({{"nodes", 2}}); });
   CHECK(client.read_message() == json{{"nodes", 2}});
+  CHECK(client.read_message()->at("job") == "job-1");
   client.send({{"request", "nodes"}});
-  client.send({{"request", "view"}});
-  CHECK(client.read_message());
+  CHECK(job.ask({{"request", "view"}}).read_message());
   job.finish(0);
   job.asked({{"nodes", 3}});
   CHECK_FALSE(client.read_message());
@@ -244,6 +244,23 @@ TEST_CASE("control_server: tells the past of a rank", "[control]") {
   CHECK(ask_history(running, 4)->seconds.at(0).steps == 7);
   CHECK_FALSE(ask_history(running, 5));
   CHECK_THROWS_WITH(job.ask({{"request", "history"}}).read_message(), Catch::Contains("invalid request"));
+}
+
+TEST_CASE("control_server: who does not read the answers is not asked for more requests", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  job.view.command = {std::string(100'000, 'x')};
+  const Descriptor client = connect_to(base.path() / "acc" / "job-1.sock");
+  const std::string request = json{{"request", "view"}}.dump() + "\n";
+  // Only the socket's buffers hold what is not read: the agent's memory would hold all.
+  constexpr int kRequests = 100'000;
+  int sent = 0;
+  for (bool is_taken = true; is_taken && sent < kRequests; ++sent) {
+    is_taken = ::send(client.get(), request.data(), request.size(), MSG_DONTWAIT) > 0;
+    // An answer to another client comes after all that was read from this one.
+    if (sent % 1000 == 0) CHECK(job.ask({{"request", "view"}}).read_message());
+  }
+  CHECK(sent < kRequests);
 }
 
 TEST_CASE("control_server: idle clients are closed for new ones, waiting clients are not", "[control]") {
