@@ -231,6 +231,7 @@ std::string standing_out(const TopJob& job) {
 
 std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_clock::time_point now) {
   const JobView& job = one.job;
+  if (one.is_silent) return fmt::format("? {}  does not answer", job.id);
   const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
   std::string text = fmt::format("{} {}  up {}", is_folded ? "+" : "-", job.id, short_duration(uptime));
   if (job.max_restarts > 0) text += fmt::format("  restarts {} of {}", job.attempt, job.max_restarts);
@@ -285,7 +286,6 @@ class Painter {
                                    pluralize(ranks, "rank"));
     if (!state_.filter().empty() || state_.mode() == TopState::Mode::filter)
       line += "  filter: " + state_.filter() + (state_.mode() == TopState::Mode::filter ? "_" : "");
-    if (!reading.silent.empty()) line += "  no answer: " + join(reading.silent, ", ");
     const std::time_t seconds = std::chrono::system_clock::to_time_t(reading.time);
     std::tm local = {};
     ::localtime_r(&seconds, &local);
@@ -398,10 +398,12 @@ class Painter {
     // A character has two columns of dots.
     const RateCurve rates = rate_curve(samples, span, 2 * width);
     const std::optional<double> highest = highest_of(rates);
+    // The graph draws 0 as a line, as a rank that stands still; what is not known is below it, and blank.
+    static constexpr int kBlank = -1;
     const auto dots = [rates, top = highest.value_or(0)](int columns, int lines) {
-      std::vector<int> heights(static_cast<std::size_t>(columns));
+      std::vector<int> heights(static_cast<std::size_t>(columns), kBlank);
       for (std::size_t i = 0; i < std::min(heights.size(), rates.size()); ++i)
-        if (rates[i] && top > 0) heights[i] = static_cast<int>(*rates[i] / top * lines);
+        if (rates[i]) heights[i] = top > 0 ? static_cast<int>(*rates[i] / top * lines) : 0;
       return heights;
     };
     const std::string title = fmt::format(

@@ -48,8 +48,7 @@ std::vector<TopRank> ranks_of(const JobUsage& job) {
 }
 
 bool runs(const TopReading& reading, const std::string& job) {
-  return std::ranges::any_of(reading.jobs, [&](const TopJob& one) { return one.job.id == job; }) ||
-         std::ranges::find(reading.silent, job) != reading.silent.end();
+  return std::ranges::any_of(reading.jobs, [&](const TopJob& one) { return one.job.id == job; });
 }
 
 void remove_last_character(std::string& text) {
@@ -82,9 +81,9 @@ double value_of(const TopRank& rank, TopOrder order) {
 
 }  // namespace
 
-TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string> silent,
+TopReading reading_of(const std::vector<JobUsage>& jobs, const std::vector<std::string>& silent,
                       const RateWindow& rates, std::chrono::system_clock::time_point now) {
-  TopReading reading{.silent = std::move(silent), .time = now};
+  TopReading reading{.time = now};
   for (const JobUsage& usage : jobs) {
     TopJob& job = reading.jobs.emplace_back(TopJob{.job = usage.job});
     job.job.ranks.clear();
@@ -93,6 +92,8 @@ TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string
     for (TopRank& rank : job.ranks) rank.rates = rates.rates_of(usage.job.id, rank.view.rank);
     mark_awaited(job.ranks);
   }
+  for (const std::string& id : silent)
+    reading.jobs.push_back({.job = {.id = id, .started = now}, .is_silent = true});
   return reading;
 }
 
@@ -169,7 +170,7 @@ std::vector<TopLine> TopState::lines() const {
   std::vector<TopLine> all;
   for (const TopJob& job : reading_.jobs) {
     const std::vector<const TopRank*> ranks = sorted_ranks(job);
-    // A job without ranks has not started them yet.
+    // A job without ranks has not started them yet, or does not answer.
     if (ranks.empty() && !job.ranks.empty()) continue;
     all.push_back({.job = &job});
     if (is_folded(job)) continue;
@@ -202,15 +203,14 @@ void TopState::fold() {
   }
 }
 
-// A client of --hosts has no ranks of its own.
-bool TopState::is_elsewhere(const std::string& id) const {
-  return std::ranges::any_of(reading_.jobs,
-                             [&](const TopJob& job) { return job.job.id == id && job.job.hosts > 0; });
+const TopJob* TopState::find(const std::string& id) const {
+  const auto job = std::ranges::find_if(reading_.jobs, [&](const TopJob& one) { return one.job.id == id; });
+  return job == reading_.jobs.end() ? nullptr : &*job;
 }
 
 std::string TopState::scope_of_stop() const {
-  const auto job = std::ranges::find(reading_.jobs, job_to_stop_, [](const TopJob& one) { return one.job.id; });
-  if (job == reading_.jobs.end() || !job->job.has_other_nodes()) return job_to_stop_;
+  const TopJob* job = find(job_to_stop_);
+  if (job == nullptr || !job->job.has_other_nodes()) return job_to_stop_;
   if (job->job.stops_alone.empty()) return job_to_stop_ + " on all its nodes";
   return fmt::format("{} on this machine alone ({})", job_to_stop_, job->job.stops_alone);
 }
@@ -239,7 +239,13 @@ std::optional<TopAction> TopState::act(const KeyPress& press) {
                           rank->host);
     return std::nullopt;
   }
-  if (is_elsewhere(selected_job_)) {
+  const TopJob* job = find(selected_job_);
+  if (job != nullptr && job->is_silent) {
+    notice_ = selected_job_ + " does not answer: its agent is suspended or stuck";
+    return std::nullopt;
+  }
+  // A client of --hosts has no ranks of its own.
+  if (job != nullptr && job->job.hosts > 0) {
     notice_ = selected_job_ + " runs on other hosts: acc top has its output and stacks there";
     return std::nullopt;
   }

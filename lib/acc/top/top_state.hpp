@@ -36,6 +36,8 @@ struct TopJob {
   std::vector<TopRank> ranks = {};
   /// As lines_of_missing().
   std::vector<std::string> missing = {};
+  /// It does not answer: its id is all that is known of it.
+  bool is_silent = false;
 };
 
 /// A rank of a job.
@@ -54,14 +56,14 @@ struct RankPast {
 
 /// The jobs of a machine at one moment.
 struct TopReading {
+  /// Those that do not answer are the last.
   std::vector<TopJob> jobs = {};
-  /// Ids of jobs that do not answer.
-  std::vector<std::string> silent = {};
   std::chrono::system_clock::time_point time = {};
   std::optional<RankPast> past = {};
 };
 
-TopReading reading_of(const std::vector<JobUsage>& jobs, std::vector<std::string> silent,
+/// `silent`: ids of jobs that do not answer.
+TopReading reading_of(const std::vector<JobUsage>& jobs, const std::vector<std::string>& silent,
                       const RateWindow& rates, std::chrono::system_clock::time_point now);
 
 /// What the ranks of each job are sorted by.
@@ -143,7 +145,7 @@ class TopState {
   TopAction action(TopAction::Kind kind) const;
   std::optional<TopAction> act(const KeyPress& press);
   const TopRank* selected_rank() const;
-  bool is_elsewhere(const std::string& id) const;
+  const TopJob* find(const std::string& id) const;
   bool matches(const TopJob& job, const TopRank& rank) const;
   std::vector<const TopRank*> sorted_ranks(const TopJob& job) const;
 

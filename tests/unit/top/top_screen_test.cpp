@@ -136,7 +136,7 @@ TEST_CASE("top_screen: says what it waits for when there is nothing to show", "[
   CHECK(has(screen({}), "no job of yours is running on this machine"));
   CHECK(has(screen(reading(), 80, 9, "/nothing"), "no rank matches the filter"));
   CHECK(has(screen(reading(), 80, 9, "/nothing"), "filter: nothing_"));
-  CHECK(has(screen({.silent = {"train-9"}}), "no answer: train-9"));
+  CHECK(has(screen(reading_of({}, {"train-9"}, RateWindow(), kNow)), "\n ? train-9  does not answer\n"));
 }
 
 TEST_CASE("top_screen: asks before it stops a job, and explains itself", "[top]") {
@@ -196,6 +196,22 @@ TEST_CASE("top_screen: the past of the selected rank is below the table", "[top]
   CHECK_FALSE(has(line_of(text, 17).substr(0, 15), "█"));
   CHECK(has(line_of(text, 17), "█████████████████"));
   CHECK(has(line_of(text, 22), "███████████████████████████████████"));
+}
+
+TEST_CASE("top_screen: time without a step is a line, time of which nothing is known is blank", "[top]") {
+  TopReading shown = reading_with_past();
+  auto& seconds = shown.past->history->seconds;
+  // Nothing in the first three minutes, and no step in the last five.
+  std::erase_if(seconds, [](const StepHistory::Sample& sample) { return sample.age > 420s; });
+  for (StepHistory::Sample& sample : seconds) {
+    if (sample.age < 300s) sample.steps = 604;
+    if (sample.age < 300s) sample.since_step = 300s - sample.age;
+  }
+  const std::string text = screen(std::move(shown), 80, 24, "pjjj");
+  const std::string lowest = line_of(text, 22);
+  CHECK(lowest.starts_with(std::string(10, ' ')));
+  CHECK(has(lowest, "████"));
+  CHECK(has(lowest, "▄▄▄▄▄▄▄▄"));
 }
 
 TEST_CASE("top_screen: says what is missing for the past of a rank", "[top]") {

@@ -203,7 +203,7 @@ TEST_CASE("top_state: the job that is stopped is the one that was asked about", 
     CHECK_FALSE(type(state, "y"));
   }
   SECTION("it does not answer meanwhile") {
-    state.show({.jobs = {job_of("b", 3)}, .silent = {"a"}});
+    state.show({.jobs = {job_of("b", 3), {.job = {.id = "a"}, .is_silent = true}}});
     CHECK(type(state, "y") == TopAction{.kind = TopAction::Kind::stop, .job = "a"});
   }
 }
@@ -238,6 +238,15 @@ TEST_CASE("top_state: a client of --hosts has no logs, and can be stopped", "[to
   for (const char* key : {"l", "t", "d"}) CHECK_FALSE(type(state, key));
   CHECK(state.notice() == "client runs on other hosts: acc top has its output and stacks there");
   CHECK(type(state, "xy") == TopAction{.kind = TopAction::Kind::stop, .job = "client"});
+}
+
+TEST_CASE("top_state: a job that does not answer can be selected, and stopped when it answers", "[top]") {
+  TopState state;
+  state.show(reading_of({{.job = {.id = "a"}}}, {"b"}, RateWindow(), {}));
+  CHECK(text_of(state) == "a:, b:");
+  for (const char* key : {"l", "t", "d"}) CHECK_FALSE(type(state, std::string("j") + key));
+  CHECK(state.notice() == "b does not answer: its agent is suspended or stuck");
+  CHECK(type(state, "xy") == TopAction{.kind = TopAction::Kind::stop, .job = "b"});
 }
 
 TEST_CASE("top_state: ranks of all nodes are in order, and those of others have no logs here", "[top]") {
