@@ -27,7 +27,7 @@ void write(std::string_view text) {
 }
 
 int show_logs(const LogsOptions& options) {
-  RunningJob job = running_job(options.job);
+  RunningJob job = running_job(options.job, JobPart::ranks);
   if (job.view.hosts > 0) {
     throw Error({.what = "its ranks run on other hosts",
                  .where = job.view.id,

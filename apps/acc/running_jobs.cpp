@@ -24,16 +24,17 @@ FoundJobs running_jobs() {
 
 namespace {
 
-RunningJob choose(FoundJobs found, const std::string& name) {
+std::vector<JobView> views_of(const std::vector<RunningJob>& jobs) {
   std::vector<JobView> views;
-  for (const RunningJob& job : found.running) views.push_back(job.view);
-  return std::move(found.running.at(choose_job(views, found.silent, name)));
+  for (const RunningJob& job : jobs) views.push_back(job.view);
+  return views;
 }
 
 }  // namespace
 
-RunningJob running_job(const std::string& name) {
-  return choose(running_jobs(), name);
+RunningJob running_job(const std::string& name, JobPart part) {
+  FoundJobs found = running_jobs();
+  return std::move(found.running.at(choose_job(views_of(found.running), found.silent, name, part)));
 }
 
 std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
@@ -71,7 +72,8 @@ OtherNodes read_answer(ControlClient& client, std::chrono::steady_clock::time_po
 
 }  // namespace
 
-void ask_other_nodes(std::vector<RunningJob>& jobs) {
+void ask_anew(std::vector<RunningJob>& jobs) {
+  refresh(jobs);
   for (RunningJob& job : jobs) {
     if (job.view.has_other_nodes()) job.client.send({{"request", "nodes"}});
   }
@@ -80,12 +82,18 @@ void ask_other_nodes(std::vector<RunningJob>& jobs) {
 void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage) {
   const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].view.has_other_nodes()) usage.at(i).others = read_answer(jobs[i].client, deadline);
+    if (!jobs[i].view.has_other_nodes()) continue;
+    JobUsage& job = usage.at(i);
+    job.others = read_answer(jobs[i].client, deadline);
+    if (job.job.hosts == 0 || job.others.world_size == 0) continue;
+    job.job.world_size = job.others.world_size;
+    job.job.attempt = job.others.attempt;
+    job.job.max_restarts = job.others.max_restarts;
   }
 }
 
 std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
-  ask_other_nodes(jobs);
+  ask_anew(jobs);
   const ProcessSample sample = sample_processes();
   std::vector<JobUsage> usage = usage_of(jobs, sample.before, sample.now, sample.interval);
   read_other_nodes(jobs, usage);
@@ -94,7 +102,8 @@ std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
 
 std::string reports_of_job(const std::vector<std::filesystem::path>& folders, pid_t job) {
   std::vector<RunningJob> jobs;
-  jobs.push_back(choose(find_jobs(folders), std::to_string(job)));
+  if (auto match = find_job(folders, job)) jobs.push_back(std::move(*match));
+  if (jobs.empty()) throw Error({.what = "no such job is running", .where = std::to_string(job)});
   JobUsage usage = measure(jobs).front();
   if (usage.others.host.empty()) usage.others.host = host_name();
   return to_json(reports_of(usage)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

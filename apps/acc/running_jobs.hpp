@@ -19,16 +19,19 @@ namespace acc::launcher {
 FoundJobs running_jobs();
 
 /// Finds a job by id, by a prefix of it, or by a process of it. Throws Error{usage}.
-RunningJob running_job(const std::string& name);
+RunningJob running_job(const std::string& name, JobPart part = JobPart::whole);
 
 /// The jobs with the resource use of their ranks in `now`; CPU use is since `before`, `interval` ago.
 std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const ProcessTable& before,
                                const ProcessTable& now, std::chrono::milliseconds interval);
 
-/// Asks the jobs of several nodes for the other nodes; read_other_nodes() has to follow.
-void ask_other_nodes(std::vector<RunningJob>& jobs);
+/// Reads the jobs anew, since running_jobs() may have waited for one that does not answer, and asks those of
+/// several nodes for the other nodes; read_other_nodes() has to follow.
+void ask_anew(std::vector<RunningJob>& jobs);
 
-/// Adds what they answer, which takes a second at most if nodes are lost. A job that does not answer says so.
+/// Adds what they answer, which takes a second at most if nodes are lost: the other nodes and, to the client
+/// of
+/// `--hosts`, what is known of its job. A job that does not answer says so.
 void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usage);
 
 /// The jobs with the resource use of all their ranks, which takes 200 ms, and longer for other nodes.

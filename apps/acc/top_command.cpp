@@ -105,10 +105,10 @@ class TopReader {
       lock.unlock();
       if (!asks_past_alone) {
         // All are asked at once, and those that answer do so at once.
+        found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
         const auto asked = std::chrono::steady_clock::now();
         const auto asked_at = std::chrono::system_clock::now();
-        found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
-        ask_other_nodes(found.running);
+        ask_anew(found.running);
         ProcessTable now = ProcessTable::read();
         const auto time = std::chrono::steady_clock::now();
         std::vector<JobUsage> usage =

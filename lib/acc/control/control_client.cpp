@@ -83,9 +83,21 @@ std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::str
   return join(ids, ", ");
 }
 
+// The pid of a rank that has ended may be another process's by now.
 bool has_process(const JobView& job, std::int64_t pid) {
   return job.pid == pid || job.agent == pid || (job.importing && job.importing->pid == pid) ||
-         std::ranges::any_of(job.ranks, [&](const RankView& rank) { return rank.pid == pid; });
+         std::ranges::any_of(job.ranks,
+                             [&](const RankView& rank) { return rank.pid == pid && rank.ended.empty(); });
+}
+
+// Keeps one of the client of `--hosts` and the part of its job that runs here, if these are all.
+void choose_part(const std::vector<JobView>& running, std::vector<std::size_t>& matches, JobPart part) {
+  if (matches.size() != 2) return;
+  const auto [client, other] =
+      running[matches[0]].hosts > 0 ? std::pair(matches[0], matches[1]) : std::pair(matches[1], matches[0]);
+  const bool is_one_job = running[client].hosts > 0 && running[other].hosts == 0 &&
+                          running[client].run_id == running[other].run_id;
+  if (is_one_job) matches = {part == JobPart::whole ? client : other};
 }
 
 }  // namespace
@@ -189,9 +201,8 @@ void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, F
   found.running.push_back({std::move(view), std::move(job.client)});
 }
 
-}  // namespace
-
-FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
+// `suffix`: of the ids that are meant.
+FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders, const std::string& suffix) {
   FoundJobs found;
   const auto with_warning = [&](const auto& action) {
     try {
@@ -206,7 +217,8 @@ FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
     with_warning([&, &path = path, owner = owner] {
       const Descriptor folder = open_runtime_folder(path, false, owner);
       if (!folder) return;
-      for (const std::string& name : names_in(folder, kSocketSuffix)) ask_job(folder, name, owner, asked);
+      for (const std::string& name : names_in(folder, suffix + std::string(kSocketSuffix)))
+        ask_job(folder, name, owner, asked);
     });
   }
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
@@ -214,10 +226,43 @@ FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
   return found;
 }
 
+std::vector<RuntimeFolder> folders_of_user(const std::vector<fs::path>& folders) {
+  std::vector<RuntimeFolder> owned;
+  for (const fs::path& folder : folders) owned.push_back({.path = folder, .owner = ::geteuid()});
+  return owned;
+}
+
+}  // namespace
+
+FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
+  return find_jobs(folders, "");
+}
+
 FoundJobs find_jobs(const std::vector<fs::path>& folders) {
-  std::vector<RuntimeFolder> own;
-  for (const fs::path& folder : folders) own.push_back({.path = folder, .owner = ::geteuid()});
-  return find_jobs(own);
+  return find_jobs(folders_of_user(folders));
+}
+
+std::optional<RunningJob> find_job(const std::vector<fs::path>& folders, pid_t process) {
+  // An id ends with this pid: see job_id().
+  for (RunningJob& job : find_jobs(folders_of_user(folders), "-" + std::to_string(process)).running) {
+    if (job.view.pid == process) return std::move(job);
+  }
+  return std::nullopt;
+}
+
+void refresh(std::vector<RunningJob>& jobs) {
+  constexpr std::chrono::seconds kAnswerTimeout(1);
+  for (RunningJob& job : jobs) job.client.send({{"request", "view"}});
+  const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
+  for (RunningJob& job : jobs) {
+    try {
+      const auto answer = job.client.read_message(deadline);
+      if (answer) job.view = job_view_from_json(*answer);
+      if (!answer) job.client = ControlClient({});  // a late answer is not to be taken for the next one
+    } catch (const Error&) {
+      job.client = ControlClient({});
+    }
+  }
 }
 
 std::optional<StepHistory> ask_history(RunningJob& job, int rank) try {
@@ -232,31 +277,28 @@ std::optional<StepHistory> ask_history(RunningJob& job, int rank) try {
 }
 
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
-                       std::string_view name) {
+                       std::string_view name, JobPart part) {
   const bool none = running.empty() && silent.empty();
   const auto fail = [&](const std::string& what) {
     throw Error({.what = what,
                  .where = std::string(name),
                  .hint = none ? "acc ps shows the running jobs" : "running: " + list_of(running, silent)});
   };
-  if (name.empty()) {
-    if (none) fail("no job is running");
-    if (running.size() + silent.size() > 1) fail("several jobs are running: give the id of one");
-    if (running.empty()) fail("the only job does not answer");
-    return 0;
-  }
   const auto pid = parse_integer(name);
-  std::vector<std::size_t> found;
+  std::vector<std::size_t> matches;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].id == name) return i;
-    if (running[i].id.starts_with(name) || (pid && has_process(running[i], *pid))) found.push_back(i);
+    if (running[i].id.starts_with(name) || (pid && has_process(running[i], *pid))) matches.push_back(i);
   }
-  const auto silent_ones =
+  choose_part(running, matches, part);
+  const auto silent_matches =
       std::ranges::count_if(silent, [&](const std::string& id) { return id.starts_with(name); });
-  if (found.size() + static_cast<std::size_t>(silent_ones) > 1) fail("matches several jobs");
-  if (silent_ones == 1) fail("the job does not answer");
-  if (found.empty()) fail("no such job is running");
-  return found.front();
+  if (name.empty() && none) fail("no job is running");
+  if (matches.size() + static_cast<std::size_t>(silent_matches) > 1)
+    fail(name.empty() ? "several jobs are running: give the id of one" : "matches several jobs");
+  if (silent_matches == 1) fail(name.empty() ? "the only job does not answer" : "the job does not answer");
+  if (matches.empty()) fail("no such job is running");
+  return matches.front();
 }
 
 }  // namespace acc::launcher

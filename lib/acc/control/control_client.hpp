@@ -72,13 +72,26 @@ FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
 /// is left out.
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders);
 
+/// The job whose first process this is; absent: there is none, or it does not answer. Waits for no other job.
+std::optional<RunningJob> find_job(const std::vector<std::filesystem::path>& folders, pid_t process);
+
+/// Reads the views of the jobs anew, which answer at once; one that does not keeps its view, and its
+/// connection is closed.
+void refresh(std::vector<RunningJob>& jobs);
+
 /// The past of a rank of this node. Absent: the job knows nothing of it, is of an older acc, or does not
 /// answer.
 std::optional<StepHistory> ask_history(RunningJob& job, int rank);
 
+/// Which one is meant of the client of `--hosts` and the part of its job that runs on this machine, too.
+enum class JobPart {
+  whole,  ///< the client, for the job
+  ranks,  ///< the part, for its ranks
+};
+
 /// Index of the running job that `name` means: an id, a unique prefix of an id, or a pid of the job; empty
 /// means the only job, silent ones included. Throws Error{usage} that lists the candidates.
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
-                       std::string_view name);
+                       std::string_view name, JobPart part = JobPart::whole);
 
 }  // namespace acc::launcher

@@ -125,9 +125,11 @@ std::string import_line(const ImportView& importing, std::chrono::system_clock::
 }
 
 std::string progress_of_job(const JobView& job) {
-  if (job.hosts > 0) return "on " + pluralize(static_cast<std::uint64_t>(job.hosts), "host");
-  const std::string node = job.rendezvous.empty() ? "" : "  node " + job.rendezvous;
-  return fmt::format("restarts {} of {}{}", job.attempt, job.max_restarts, node);
+  const std::string restarts = fmt::format("restarts {} of {}", job.attempt, job.max_restarts);
+  const std::string hosts = "on " + pluralize(static_cast<std::uint64_t>(job.hosts), "host");
+  // How many there may be is known when a host has told its ranks.
+  if (job.hosts > 0) return job.max_restarts == 0 ? hosts : restarts + "  " + hosts;
+  return restarts + (job.rendezvous.empty() ? "" : "  node " + job.rendezvous);
 }
 
 std::string cut(const std::string& line, int width) {
@@ -171,7 +173,10 @@ NodeReports reports_of(const JobUsage& job) {
   const auto text_of = [](const std::vector<RankView>& ranks, const std::vector<RankUsage>& usage) {
     return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  NodeReports reports = {.reason = job.others.reason};
+  NodeReports reports = {.reason = job.others.reason,
+                         .world_size = job.job.world_size,
+                         .attempt = job.job.attempt,
+                         .max_restarts = job.job.max_restarts};
   reports.nodes.push_back({.node_rank = job.others.node_rank,
                            .host = job.others.host,
                            .workers = static_cast<int>(job.job.ranks.size()),
@@ -181,6 +186,7 @@ NodeReports reports_of(const JobUsage& job) {
     reports.nodes.push_back({.node_rank = node.node_rank,
                              .host = node.host,
                              .workers = node.workers,
+                             .first_rank = node.first_rank,
                              .problem = node.problem,
                              .age = node.age,
                              .ranks = text_of(node.ranks, node.usage)});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -77,13 +78,22 @@ RankView printable_view(RankView rank) {
   return rank;
 }
 
+bool may_have_rank(const NodeView& node, int rank) {
+  if (node.first_rank < 0) return rank >= 0;
+  return rank >= node.first_rank && rank - node.first_rank < node.workers;
+}
+
 void read_ranks(NodeView& node, const std::string& text) {
   const json ranks = json::parse(text);
-  if (ranks.size() > static_cast<std::size_t>(std::max(node.workers, 0))) throw Error({.what = "too many"});
+  std::set<int> numbers;
   for (const json& rank : ranks) {
     node.ranks.push_back(printable_view(rank_view_from_json(rank)));
     node.usage.push_back(usage_from_json(rank));
+    const int number = node.ranks.back().rank;
+    if (!may_have_rank(node, number) || !numbers.insert(number).second)
+      throw Error({.what = "the rank is not the node's"});
   }
+  if (ranks.size() > static_cast<std::size_t>(std::max(node.workers, 0))) throw Error({.what = "too many"});
 }
 
 std::string problem_of(const json& in, const NodeView& node) {
@@ -95,7 +105,8 @@ std::string problem_of(const json& in, const NodeView& node) {
 NodeView node_from_json(const json& in) {
   NodeView node{.node_rank = in.at("node_rank"),
                 .host = printable(in.at("host").get<std::string>()),
-                .workers = in.at("workers")};
+                .workers = in.at("workers"),
+                .first_rank = in.value("first_rank", -1)};
   if (const auto age = value_or_none<double>(in, "age_seconds"))
     node.age = std::chrono::round<milliseconds>(std::chrono::duration<double>(*age));
   node.problem = problem_of(in, node);
@@ -137,6 +148,7 @@ json to_json(const NodeReports& reports) {
     nodes.push_back({{"node_rank", node.node_rank},
                      {"host", node.host},
                      {"workers", node.workers},
+                     {"first_rank", node.first_rank},
                      {"problem", node.problem},
                      {"age_seconds", seconds_of(node.age)},
                      {"is_left_out", is_left_out},
@@ -145,13 +157,19 @@ json to_json(const NodeReports& reports) {
   return {{"host", reports.host},
           {"node_rank", reports.node_rank},
           {"reason", reports.reason},
-          {"nodes", std::move(nodes)}};
+          {"nodes", std::move(nodes)},
+          {"world_size", reports.world_size},
+          {"attempt", reports.attempt},
+          {"max_restarts", reports.max_restarts}};
 }
 
 OtherNodes other_nodes_from_json(const json& reports) try {
   OtherNodes others{.host = printable(reports.at("host").get<std::string>()),
                     .node_rank = reports.at("node_rank"),
-                    .reason = printable(reports.at("reason").get<std::string>())};
+                    .reason = printable(reports.at("reason").get<std::string>()),
+                    .world_size = reports.value("world_size", 0),
+                    .attempt = reports.value("attempt", 0),
+                    .max_restarts = reports.value("max_restarts", 0)};
   for (const json& node : reports.at("nodes")) others.nodes.push_back(node_from_json(node));
   return others;
 } catch (const json::exception&) {
@@ -178,9 +196,10 @@ std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& 
   std::vector<std::string> lines;
   for (const NodeView& node : others.nodes) {
     known += static_cast<std::size_t>(std::max(node.workers, 0));
-    if (!node.problem.empty())
-      lines.push_back(fmt::format("{} on {}: {}", pluralize(static_cast<std::uint64_t>(node.workers), "rank"),
-                                  node.host, node.problem));
+    const int unknown = node.workers - static_cast<int>(node.ranks.size());
+    if (unknown > 0)
+      lines.push_back(fmt::format("{} on {}: {}", pluralize(static_cast<std::uint64_t>(unknown), "rank"),
+                                  node.host, node.problem.empty() ? "not reported yet" : node.problem));
   }
   if (job.hosts > 0 && !others.reason.empty()) return {"its ranks are not known: " + others.reason};
   if (known >= all) {

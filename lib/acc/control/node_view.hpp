@@ -21,6 +21,8 @@ struct NodeReport {
   int node_rank = 0;
   std::string host = {};
   int workers = 0;
+  /// The lowest of them; -1: it is not known.
+  int first_rank = -1;
   /// Why its ranks are not known, for the user; empty: they are, or it has not answered.
   std::string problem = {};
   /// Since it has reported; absent: it has not.
@@ -37,6 +39,10 @@ struct NodeReports {
   /// Why other nodes are not shown, for the user; empty: they are.
   std::string reason = {};
   std::vector<NodeReport> nodes = {};
+  /// As in JobView, for a viewer that has no ranks of the job itself; world_size 0: not said.
+  int world_size = 0;
+  int attempt = 0;
+  int max_restarts = 0;
 };
 
 /// The texts of the first 3 MiB of ranks; nodes beyond them are there without.
@@ -46,8 +52,9 @@ nlohmann::json to_json(const NodeReports& reports);
 struct NodeView {
   int node_rank = 0;
   std::string host = {};
-  /// How many ranks it has.
+  /// How many ranks it has, and the lowest of them; -1: not known.
   int workers = 0;
+  int first_rank = -1;
   /// As NodeReport::age.
   std::optional<std::chrono::milliseconds> age = {};
   /// Why it is shown without its ranks: `it runs an older acc`; empty: it is shown with them.
@@ -67,10 +74,14 @@ struct OtherNodes {
   std::vector<NodeView> nodes = {};
   /// When that was read.
   std::chrono::steady_clock::time_point time = {};
+  /// As in NodeReports.
+  int world_size = 0;
+  int attempt = 0;
+  int max_restarts = 0;
 };
 
-/// Of to_json(NodeReports). What a node itself has sent may be anything: if it cannot be read, that node is
-/// shown without ranks. Throws Error{system} if the rest is invalid.
+/// Of to_json(NodeReports). What a node itself has sent may be anything: if it cannot be read, or is of ranks
+/// that are not its own, that node is shown without ranks. Throws Error{system} if the rest is invalid.
 OtherNodes other_nodes_from_json(const nlohmann::json& reports);
 
 /// A node as `acc ps --json` shows it.

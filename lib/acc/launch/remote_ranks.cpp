@@ -65,8 +65,11 @@ void RemoteRanks::on_report(const RankReport& report) {
   const auto known = nodes_.find(report.node_rank);
   if (known == nodes_.end()) return;
   Node& node = known->second;
-  node.ranks = report.ranks;
-  node.reported = Clock::now();
+  node.has_failed = report.ranks.empty();
+  if (!node.has_failed) {
+    node.ranks = report.ranks;
+    node.reported = Clock::now();
+  }
   node.is_awaited = node.is_late = false;
   finish_when_complete();
 }
@@ -94,9 +97,13 @@ void RemoteRanks::finish() {
 NodeReports RemoteRanks::reports() const {
   NodeReports reports = {.host = parts_.host, .node_rank = node_rank_, .reason = reason_};
   for (const auto& [rank, node] : nodes_) {
-    NodeReport& report = reports.nodes.emplace_back(NodeReport{
-        .node_rank = rank, .host = node.peer.host, .workers = node.peer.workers, .ranks = node.ranks});
+    NodeReport& report = reports.nodes.emplace_back(NodeReport{.node_rank = rank,
+                                                               .host = node.peer.host,
+                                                               .workers = node.peer.workers,
+                                                               .first_rank = node.peer.first_rank,
+                                                               .ranks = node.ranks});
     if (!node.peer.reports) report.problem = "it runs an older acc";
+    if (node.has_failed && !node.reported) report.problem = "it could not measure them";
     if (node.reported)
       report.age = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *node.reported);
   }

@@ -69,6 +69,8 @@ class RemoteRanks : public Reporter {
     bool is_awaited = false;
     /// It has not answered in time when it was last asked.
     bool is_late = false;
+    /// When it was last asked it could not say; what it said before stays.
+    bool has_failed = false;
   };
 
   bool may_ask_again() const;

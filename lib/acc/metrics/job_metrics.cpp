@@ -21,6 +21,8 @@ class JobMetrics {
   void add(const JobView& job, const std::string& node) {
     const Labels labels = {{"job", job.id}, {"node", node}};
     put(start_, labels, Seconds(job.started.time_since_epoch()).count());
+    // The client of --hosts leaves the rest to the machines where its ranks run.
+    if (job.hosts > 0) return;
     put(processes_, labels, job.world_size);
     put(restarts_, labels, job.attempt);
     put(max_restarts_, labels, job.max_restarts);

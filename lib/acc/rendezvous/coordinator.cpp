@@ -272,6 +272,7 @@ Peers Coordinator::peers_of(NodeId id) const {
     peers.nodes.push_back({.node_rank = node.machine_rank,
                            .host = node.info.host,
                            .workers = node.info.workers,
+                           .first_rank = node.first_rank,
                            .reports = node.info.protocol >= kProtocolOfReports});
   }
   return peers;
@@ -394,6 +395,7 @@ void Coordinator::on_round(Rounds rounds) {
     node->second.ready = node->second.spare = false;
     node->second.done = false;
     node->second.machine_rank = round.machine_rank;
+    node->second.first_rank = round.first_rank;
     node->second.viewers.clear();
     not_ready_.insert(own.local_id);
     not_done_.insert(own.local_id);

@@ -102,6 +102,7 @@ class Coordinator {
     bool spare = false;     // it waits for a place while a round runs
     bool silent = false;    // for longer than is reported
     int machine_rank = 0;   // in the last round
+    int first_rank = 0;     // likewise
     /// Nodes that wait for its next RankReport.
     std::set<NodeId> viewers = {};
   };

@@ -118,7 +118,8 @@ constexpr auto kFields<RanksWanted> = std::tuple(Field{"round", &RanksWanted::ro
 template <>
 constexpr auto kFields<PeerNode> =
     std::tuple(Field{"node_rank", &PeerNode::node_rank}, Field{"host", &PeerNode::host},
-               Field{"workers", &PeerNode::workers}, Field{"reports", &PeerNode::reports});
+               Field{"workers", &PeerNode::workers}, Field{"first_rank", &PeerNode::first_rank},
+               Field{"reports", &PeerNode::reports});
 template <>
 constexpr auto kFields<Peers> = std::tuple(Field{"round", &Peers::round}, Field{"nodes", &Peers::nodes});
 template <>

@@ -15,6 +15,8 @@ struct PeerNode {
   std::string host = {};
   /// How many ranks it has.
   int workers = 0;
+  /// The lowest of them; -1: the coordinator runs an acc that does not say.
+  int first_rank = -1;
   /// It reports its ranks; false: it runs an older acc.
   bool reports = false;
 

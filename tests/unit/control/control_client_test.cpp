@@ -58,6 +58,29 @@ TEST_CASE("control_client: a job is chosen by id, unique prefix or pid", "[contr
   CHECK(choose_job({jobs()[0]}, {}, "") == 0);
 }
 
+TEST_CASE("control_client: a pid that a rank had is not the rank's any more", "[control]") {
+  std::vector<JobView> both = jobs();
+  both[0].ranks[0].ended = "exit code 0";
+  both[1].ranks = {{.pid = 14}};
+  CHECK(choose_job(both, {}, "14") == 1);
+}
+
+TEST_CASE("control_client: of a client of --hosts and its part here one is meant", "[control]") {
+  std::vector<JobView> both = {{.id = "train-12", .pid = 12, .run_id = "x", .hosts = 2},
+                               {.id = "train-15", .pid = 15, .run_id = "x", .ranks = {{.pid = 16}}}};
+  for (const char* name : {"", "train"}) {
+    CHECK(choose_job(both, {}, name) == 0);
+    CHECK(choose_job(both, {}, name, JobPart::ranks) == 1);
+  }
+  CHECK(choose_job(both, {}, "train-12", JobPart::ranks) == 0);
+  CHECK(choose_job(both, {}, "16") == 1);
+  both[1].run_id = "y";  // another job
+  CHECK(refusal(both, "train") == "train: matches several jobs (running: train-12, train-15)");
+  both[1].run_id = "x";
+  both.push_back({.id = "train-17", .run_id = "x"});  // two parts
+  CHECK(refusal(both, "").starts_with("several jobs are running"));
+}
+
 TEST_CASE("control_client: an unknown or ambiguous name is refused with the candidates", "[control]") {
   CHECK(refusal(jobs(), "") == "several jobs are running: give the id of one (running: train-12, train-120)");
   CHECK(refusal(jobs(), "tr") == "tr: matches several jobs (running: train-12, train-120)");
@@ -130,19 +153,35 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
   }
   const Descriptor listening(leave_socket(folder / "d-4.sock"));
   REQUIRE(::listen(listening.get(), 1) == 0);
-  std::thread answers([&] {
-    const Descriptor connection(::accept(listening.get(), nullptr, nullptr));
-    const std::string view = to_json(JobView{.id = "d-4"}).dump() + "\n";
+  const auto answer = [&](int attempt, const Descriptor& connection) {
+    const std::string view = to_json(JobView{.id = "d-4", .pid = 4, .attempt = attempt}).dump() + "\n";
     std::array<char, 100> request = {};
     CHECK(::recv(connection.get(), request.data(), request.size(), 0) > 0);
     CHECK(::send(connection.get(), view.data(), view.size(), MSG_NOSIGNAL) ==
           static_cast<ssize_t>(view.size()));
+  };
+  const auto listen_once = [&] { return Descriptor(::accept(listening.get(), nullptr, nullptr)); };
+  std::thread answers([&] {
+    {
+      const Descriptor connection = listen_once();
+      answer(0, connection);
+      answer(1, connection);
+    }
+    answer(0, listen_once());
   });
-  const FoundJobs found = find_jobs({folder});
-  answers.join();
+  FoundJobs found = find_jobs({folder});
   CHECK(found.silent == std::vector<std::string>{"a-1", "b-2", "c-3"});
   REQUIRE(found.running.size() == 1);
   CHECK(found.running[0].view.id == "d-4");
+  refresh(found.running);  // the view is as old as the wait for the others
+  CHECK(found.running[0].view.attempt == 1);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(find_job({folder}, 4)->view.id == "d-4");  // without the others
+  CHECK_FALSE(find_job({folder}, 44));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));
+  answers.join();
+  refresh(found.running);  // it has ended
+  CHECK(found.running[0].view.attempt == 1);
 }
 
 TEST_CASE("control_client: a job that accepts nobody is silent, and is not waited for", "[control]") {

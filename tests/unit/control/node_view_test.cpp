@@ -66,6 +66,23 @@ TEST_CASE("node_view: a node that cannot be shown with its ranks says why", "[co
         "its answer cannot be read");  // more than it has
 }
 
+TEST_CASE("node_view: a node speaks for its own ranks alone", "[control]") {
+  const auto shown = [](int first_rank, int workers, const std::vector<int>& numbers) {
+    std::vector<RankView> ranks;
+    for (const int number : numbers) ranks.push_back({.rank = number});
+    NodeReport report = report_of(text_of(ranks), workers);
+    report.first_rank = first_rank;
+    return read(report).problem.empty();
+  };
+  CHECK(shown(2, 2, {2, 3}));
+  CHECK(shown(2, 2, {3}));
+  CHECK_FALSE(shown(2, 2, {1, 2}));
+  CHECK_FALSE(shown(2, 2, {3, 4}));
+  CHECK_FALSE(shown(2, 2, {3, 3}));
+  CHECK(shown(-1, 2, {7, 9}));  // the node that leads does not say
+  CHECK_FALSE(shown(-1, 2, {-1, 9}));
+}
+
 TEST_CASE("node_view: what other nodes send moves no cursor", "[control]") {
   RankView rank = kRank;
   rank.ended = "\x1b[2J";
@@ -98,11 +115,14 @@ TEST_CASE("node_view: a node that has become silent says so in the state of its 
 
 TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]") {
   const JobView job = {.world_size = 8, .ranks = {{.rank = 0}, {.rank = 1}}};
-  const NodeView shown = {.host = "b", .workers = 2};
+  const NodeView shown = {.host = "b", .workers = 2, .ranks = std::vector<RankView>(2)};
   const NodeView older = {.host = "c", .workers = 1, .problem = "it runs an older acc"};
   using Lines = std::vector<std::string>;
   CHECK(lines_of_missing(job, {.nodes = {shown, older}}) ==
         Lines{"1 rank on c: it runs an older acc", "3 ranks on other machines: no acc runs there"});
+  const NodeView starting = {.host = "b", .workers = 3, .ranks = std::vector<RankView>(2)};
+  CHECK(lines_of_missing({.world_size = 5, .ranks = job.ranks}, {.nodes = {starting}}) ==
+        Lines{"1 rank on b: not reported yet"});
   CHECK(lines_of_missing(job, {.reason = "torchrun hosts the job"}) ==
         Lines{"6 ranks on other machines: torchrun hosts the job"});
   CHECK(lines_of_missing({.world_size = 2, .ranks = job.ranks}, {.reason = "the nodes meet in a file"})
@@ -112,6 +132,14 @@ TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]"
         Lines{"ranks of other machines are as last seen: the leader is silent"});
   CHECK(lines_of_missing({.hosts = 2}, {.reason = "a does not answer"}) ==
         Lines{"its ranks are not known: a does not answer"});
+}
+
+TEST_CASE("node_view: who has no ranks of the job learns of it from who has", "[control]") {
+  const OtherNodes others =
+      other_nodes_from_json(to_json(NodeReports{.world_size = 8, .attempt = 1, .max_restarts = 3}));
+  CHECK(others.world_size == 8);
+  CHECK(others.attempt == 1);
+  CHECK(others.max_restarts == 3);
 }
 
 TEST_CASE("node_view: an answer of another form is an error", "[control]") {

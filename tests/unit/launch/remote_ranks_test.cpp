@@ -105,6 +105,21 @@ TEST_CASE("remote_ranks: a node that did not answer in time is waited for once",
   CHECK(viewer.answers.at(2)["nodes"][0]["ranks"] == "[1]");
 }
 
+TEST_CASE("remote_ranks: a node that cannot say once is shown as before, and its next answer counts",
+          "[launch]") {
+  Viewer viewer;
+  const auto answer = [&](const std::string& ranks) {
+    viewer.ask();
+    viewer.remote.on_peers({kPeers[0]});
+    viewer.remote.on_report({.node_rank = 1, .ranks = ranks});
+    return viewer.answers.back()["nodes"][0];
+  };
+  CHECK(answer("")["problem"] == "it could not measure them");
+  CHECK(answer("[1]")["problem"] == "");
+  CHECK(answer("")["ranks"] == "[1]");
+  CHECK(answer("[2]")["ranks"] == "[2]");
+}
+
 TEST_CASE("remote_ranks: nodes are not asked more often than once in the pause", "[launch]") {
   Viewer viewer({.wait = 1h, .pause = 1h});
   viewer.ask();

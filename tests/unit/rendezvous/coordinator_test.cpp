@@ -37,9 +37,10 @@ struct FakeBackend : RendezvousBackend {
     for (const OwnNode& node : nodes) {
       const int rank = static_cast<int>(rounds.size());
       if (rank == max_nodes) break;
-      rounds.emplace_back(
-          node,
-          Round{.machine_rank = rank, .num_machines = max_nodes, .master_port = nodes.front().store_port});
+      rounds.emplace_back(node, Round{.machine_rank = rank,
+                                      .num_machines = max_nodes,
+                                      .first_rank = rank * node.local_world_size,
+                                      .master_port = nodes.front().store_port});
     }
     events.on_round(rounds);
   }
@@ -553,9 +554,9 @@ TEST_CASE("coordinator: a node that looks learns who the others are, and gets th
   arrive_with_older(job);
   job.coordinator->on_message(1, RanksWanted{1});
   const Peers peers = {1,
-                       {{.node_rank = 0, .host = "node0", .workers = 2, .reports = true},
-                        {.node_rank = 2, .host = "node2", .workers = 2, .reports = true},
-                        {.node_rank = 3, .host = "node3", .workers = 2}}};
+                       {{.node_rank = 0, .host = "node0", .workers = 2, .first_rank = 0, .reports = true},
+                        {.node_rank = 2, .host = "node2", .workers = 2, .first_rank = 4, .reports = true},
+                        {.node_rank = 3, .host = "node3", .workers = 2, .first_rank = 6}}};
   CHECK(job.sent_to<Peers>(1) == std::vector<Peers>{peers});
   for (const int node : {0, 2}) CHECK(job.sent_to<RanksWanted>(node) == std::vector{RanksWanted{1}});
   for (const int node : {1, 3}) CHECK(job.sent_to<RanksWanted>(node).empty());

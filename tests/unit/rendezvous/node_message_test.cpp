@@ -78,7 +78,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       SlowRanks{2, {{5, acc::Section::data}}},
       StopJob{143},
       RanksWanted{2},
-      Peers{2, {{.node_rank = 3, .host = "b", .workers = 8, .reports = true}}},
+      Peers{2, {{.node_rank = 3, .host = "b", .workers = 8, .first_rank = 24, .reports = true}}},
       RankReport{.round = 2, .node_rank = 3, .ranks = R"([{"rank": 24}])"},
       Heartbeat{}};
   for (const NodeMessage& message : messages) {
