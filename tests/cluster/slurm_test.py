@@ -407,6 +407,28 @@ def a_preempted_job_is_requeued(acc):
 
 
 @case
+def a_state_in_memory_outlives_a_preemption_and_a_cancellation(acc):
+    """Slurm signals all processes, also the one that copies the state."""
+    with Slurm(acc, 2) as slurm:
+        runs = pathlib.Path(slurm.folder.name, "runs")
+        words = slurm.acc_words("--requeue-on-preemption", "--memory-checkpoints", "100MB", worker=WORKERS / "keep_state.py",
+                                arguments=[str(pathlib.Path(acc).with_name("acc-test-save-state")), str(runs)])
+        job = slurm.submit(f"srun {' '.join(words)}", "code=$?", "echo step ended with $code", "exit $code")
+        job.until_says("node0 goes on after 0\n", "node1 goes on after 0\n")
+        assert slurm.run("scancel", "-s", "USR1", job.number).returncode == 0
+        said = job.until_says("step ended with 75")
+        assert f"acc: the newest state in memory is on the disk: {runs}/checkpoint-2\n" in said, said
+        job.until_started_again(1)
+        job.until_says("node0 goes on after 2\n", "node1 goes on after 2\n")
+        assert slurm.run("scancel", job.number).returncode == 0
+        job.until_state("CANCELLED")
+        said = job.until_says(f"acc: the newest state in memory is on the disk: {runs}/checkpoint-4\n")
+        assert "could not be put on the disk" not in said, said
+        assert {"checkpoint-2", "checkpoint-4"} <= {path.name for path in runs.iterdir()} <= {
+            f"checkpoint-{number}" for number in (1, 2, 3, 4)}, said
+
+
+@case
 def a_cancelled_job_has_one_exit_code(acc):
     with Slurm(acc, 2) as slurm:
         step = slurm.on_node(0, "srun", "-N2", *slurm.acc_words(worker=UNTIL_TOLD), stdout=subprocess.PIPE,

@@ -146,6 +146,7 @@ class Agent {
   std::optional<RoundReady> ready_ = {};
   std::optional<RoundOver> round_over_ = {};
   bool job_done_ = false;
+  bool is_leaving_ = false;
   bool has_left_ = false;
   std::vector<Worker> workers_ = {};
   int running_ = 0;
@@ -200,7 +201,11 @@ LaunchReport Agent::run() {
     throw;
   }
   note_end();
-  if (report_.exit_code != 0) flush_state();
+  if (report_.exit_code != 0 && parts_.flush.begin) {
+    // First, so that other nodes do not wait for the disk, and know why their workers lose those of this one.
+    leave();
+    flush_state();
+  }
   end_flush();
   report_finish();
   leave();
@@ -265,6 +270,7 @@ bool Agent::goes_on() {
 }
 
 void Agent::leave() {
+  if (std::exchange(is_leaving_, true)) return;
   std::string reason;
   if (stop_signal_) reason = "it was asked to end by " + signal_name(*stop_signal_);
   if (stop_signal_ == SIGPIPE) reason = "the reader of its output is gone";

@@ -1228,6 +1228,7 @@ struct JobWithState : Job {
   explicit JobWithState(std::chrono::milliseconds takes = 0ms) {
     flush.begin = [this, takes] {
       began.push_back(processes.running());
+      if (processes.running() == 0) on_last_begin();
       processes.will_flush({.folder = "/runs/checkpoint-" + std::to_string(began.size())}, takes);
       return true;
     };
@@ -1246,6 +1247,7 @@ struct JobWithState : Job {
 
   /// How many workers ran at each begin.
   std::vector<std::size_t> began = {};
+  std::function<void()> on_last_begin = [] {};
   int interrupted = 0;
 };
 
@@ -1350,6 +1352,14 @@ TEST_CASE("agent: a copy that fails while workers run is told only if the last o
   job.run(plan_of(1));
   CHECK(job.began.size() == 2);
   CHECK(job.folders() == (fails_again ? Texts{"no space"} : Texts{}));
+}
+
+TEST_CASE("agent: other nodes know that the job ends before the newest state is copied", "[launch]") {
+  JobWithState job;
+  job.on_last_begin = [&] { CHECK(job.rendezvous.left_because == "it was asked to end by SIGTERM"); };
+  job.processes.signal_arrives(SIGTERM, 1s);
+  CHECK(job.run(plan_of(1)).exit_code == 143);
+  CHECK(job.began == Counts{1, 0});
 }
 
 TEST_CASE("agent: only the node with group rank 0 copies the state", "[launch]") {
