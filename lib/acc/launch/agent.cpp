@@ -33,6 +33,8 @@ constexpr auto kRepeatedNotice = std::chrono::seconds(2);
 constexpr auto kCopyOfNotice = std::chrono::seconds(10);
 // How soon a worker without a handler for a notice is looked at again.
 constexpr auto kRepetition = std::chrono::seconds(1);
+// A job that seems to hang at its end is killed by whoever looks at it.
+constexpr auto kSilentFlush = std::chrono::seconds(2);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -648,8 +650,15 @@ void Agent::flush_state() {
 }
 
 void Agent::wait_for_flush() {
+  const TimePoint telling = parts_.processes.now() + kSilentFlush;
+  bool told = false;
   while (flushing_ && !kill_now_) {
-    if (std::holds_alternative<TimeUp>(next_event(flush_end()))) break;
+    const auto end = flush_end();
+    const bool tells = !told && (!end || telling < *end);
+    if (!std::holds_alternative<TimeUp>(next_event(tells ? telling : end))) continue;
+    if (!tells) break;
+    parts_.reporter.report(StateFlushing{});
+    told = true;
   }
   end_flush();
 }

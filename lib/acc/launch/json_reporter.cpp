@@ -208,6 +208,10 @@ std::string add(OrderedJson& line, const GpuUseNoted& event) {
   return "gpu_use";
 }
 
+std::string add(OrderedJson&, const StateFlushing&) {
+  return "state_flushing";
+}
+
 std::string add(OrderedJson& line, const StateFlushed& event) {
   const FlushResult& result = event.result;
   line.update({{"folder", result.folder.empty() ? OrderedJson() : OrderedJson(result.folder.string())},

@@ -137,6 +137,9 @@ struct GpuUseNoted {
   };
   std::vector<Gpu> gpus = {};
 };
+/// The newest state in memory is being copied to the disk, which takes a while. StateFlushed follows, unless
+/// the disk has it.
+struct StateFlushing {};
 /// The newest state in memory was copied to the disk, or could not be; there is none where the disk had it.
 struct StateFlushed {
   FlushResult result = {};
@@ -153,10 +156,11 @@ struct Failed {
 struct Finished {
   LaunchReport report = {};
 };
-using Event = std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping,
-                           SignalPassedOn, Killed, Suspended, Resumed, Restarting, WaitingForNodes,
-                           PreflightFinished, GroupChanged, HangFound, HangStacksFound, StragglerFound,
-                           ProgressNoted, GpuUseNoted, StateFlushed, Warning, Failed, Finished>;
+using Event =
+    std::variant<JobStarted, AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
+                 Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
+                 HangStacksFound, StragglerFound, ProgressNoted, GpuUseNoted, StateFlushing, StateFlushed,
+                 Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

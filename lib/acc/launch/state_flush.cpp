@@ -236,13 +236,18 @@ std::string encode(const FlushResult& result) {
   return fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-FlushResult decode_flush_result(std::string_view text) try {
+FlushResult decode_flush_result(std::string_view text) {
   const auto fields = nlohmann::json::parse(text);
   return {.folder = fields.at("folder").get<std::string>(),
           .damaged = fields.at("damaged"),
           .problem = fields.at("problem")};
+}
+
+FlushResult result_of(const ChildAnswer::Answer& answer, bool interrupted) try {
+  return decode_flush_result(answer.text);
 } catch (const nlohmann::json::exception&) {
-  return {.problem = std::string("it ") + kUnfinished};
+  if (interrupted) return {.problem = std::string("it ") + kUnfinished};
+  return {.problem = answer.problem.empty() ? "the process that copied it was killed" : answer.problem};
 }
 
 std::vector<SavedState> newer_than_disk(const std::vector<SavedState>& states,
@@ -273,14 +278,16 @@ bool StateFlush::begin() {
   // Beyond that a disk counts as one that does not answer.
   constexpr auto kLimit = std::chrono::hours(1);
   if (states_of_trainings(memory_).empty()) return false;
+  interrupted_ = false;
   child_.ask([this](int to) { flush_until_interrupted(memory_, to); }, kLimit,
-             [this](const ChildAnswer::Answer& answer) { done_(decode_flush_result(answer.text)); });
+             [this](const ChildAnswer::Answer& answer) { done_(result_of(answer, interrupted_)); });
   return true;
 }
 
 void StateFlush::interrupt() {
   // Enough to remove what was written.
   constexpr auto kLimit = std::chrono::seconds(2);
+  interrupted_ = true;
   child_.interrupt(interruption(), kLimit);
 }
 

@@ -28,10 +28,12 @@ struct FlushResult {
   bool operator==(const FlushResult&) const = default;
 };
 
-/// As a line of JSON, and back. decode_flush_result() understands anything: a child that is killed says
-/// nothing.
+/// As a line of JSON, and back.
 std::string encode(const FlushResult& result);
 FlushResult decode_flush_result(std::string_view text);
+
+/// The result of a child, which says nothing if it was killed.
+FlushResult result_of(const ChildAnswer::Answer& answer, bool interrupted);
 
 /// The states in memory that are newer than all that exist on a disk; `states` and result are the newest
 /// first.
@@ -63,6 +65,7 @@ class StateFlush {
   std::filesystem::path memory_;
   std::function<void(const FlushResult&)> done_;
   ChildAnswer child_;
+  bool interrupted_ = false;
 };
 
 }  // namespace acc::launcher

@@ -255,6 +255,10 @@ std::string text_of(const Finished& event, const std::string& host, const std::s
   return text;
 }
 
+std::string text_of(const StateFlushing&) {
+  return "acc: the newest state in memory is being copied to the disk\n";
+}
+
 std::string text_of(const StateFlushed& event) {
   const FlushResult& result = event.result;
   std::string text;
@@ -329,6 +333,8 @@ template <>
 constexpr log::Level kLevel<WaitingForNodes> = log::Level::info;
 template <>
 constexpr log::Level kLevel<PreflightFinished> = log::Level::info;
+template <>
+constexpr log::Level kLevel<StateFlushing> = log::Level::info;
 template <>
 constexpr log::Level kLevel<StateFlushed> = log::Level::info;
 template <>

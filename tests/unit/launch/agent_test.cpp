@@ -1265,6 +1265,7 @@ TEST_CASE("agent: the state in memory goes to the disk when a failure ends the j
   CHECK(job.folders() == Texts{"/runs/checkpoint-1"});
   CHECK(std::holds_alternative<Finished>(job.reporter.events.back()));
   CHECK(job.interrupted == 0);
+  CHECK(job.reporter.all<StateFlushing>().size() == 1);
 }
 
 TEST_CASE("agent: nothing goes to the disk when the training ends well", "[launch]") {
@@ -1281,6 +1282,7 @@ TEST_CASE("agent: a signal begins to copy the state at once, and the newest foll
   CHECK(job.run(plan_of(2, 2)).exit_code == 143);
   CHECK(job.began == Counts{2, 0});
   CHECK(job.folders() == Texts{"/runs/checkpoint-1", "/runs/checkpoint-2"});
+  CHECK(job.reporter.all<StateFlushing>().empty());
 }
 
 TEST_CASE("agent: a notice begins to copy the state while workers run", "[launch]") {

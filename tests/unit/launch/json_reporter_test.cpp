@@ -107,6 +107,7 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       PreflightFinished{{.passed = false}},
       StateFlushed{{.folder = "/runs/checkpoint-9", .damaged = {"snapshot_12: is missing"}}},
       StateFlushed{{.problem = "no space"}},
+      StateFlushing{},
       Warning{"a full disk"},
       Failed{"no such host", 75},
       Finished{},

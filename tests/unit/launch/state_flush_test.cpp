@@ -229,11 +229,14 @@ TEST_CASE_METHOD(Fixture, "state_flush: a part of a sharded model is not put on 
   CHECK(flush_newest_state(memory).folder == checkpoint(9));
 }
 
-TEST_CASE("state_flush: the result survives the way through the pipe, a killed child's is a problem",
+TEST_CASE("state_flush: the result survives the way through the pipe, and a child that says nothing has one",
           "[launch]") {
   const FlushResult result = {.folder = "/a/checkpoint-1", .damaged = {"b"}, .problem = "c"};
   CHECK(decode_flush_result(encode(result)) == result);
-  CHECK(decode_flush_result("").problem == "it was not written before the job had to end");
+  CHECK(result_of({.text = encode(result)}, true) == result);
+  CHECK(result_of({}, true).problem == "it was not written before the job had to end");
+  CHECK(result_of({}, false).problem == "the process that copied it was killed");
+  CHECK(result_of({.problem = "no process is left"}, false).problem == "no process is left");
 }
 
 TEST_CASE_METHOD(Fixture, "state_flush: a child copies, and says so in the event loop", "[launch]") {

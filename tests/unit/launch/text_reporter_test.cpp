@@ -178,6 +178,7 @@ TEST_CASE("text_reporter: the table of the preflight, as a warning if something 
 }
 
 TEST_CASE("text_reporter: where the state in memory is, or why it is not on the disk", "[launch]") {
+  CHECK(text_of(StateFlushing{}) == "acc: the newest state in memory is being copied to the disk\n");
   const StateFlushed copied = {{.folder = "/runs/checkpoint-9"}};
   CHECK(text_of(copied) == "acc: the newest state in memory is on the disk: /runs/checkpoint-9\n");
   CHECK(level_of(copied) == log::Level::info);
