@@ -17,7 +17,6 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/formats/checksums.hpp"
-#include "acc/formats/dcp_metadata.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -57,30 +56,6 @@ bool link_files(const fs::path& snapshot, const fs::path& links) {
 std::string without_folder(const std::string& text, const fs::path& folder) {
   const std::string prefix = (folder / "").string();
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-}
-
-std::string missing_shard_in(const fs::path& folder) {
-  const DcpMetadata metadata = read_dcp_metadata(folder);
-  const auto is_missing = [&](const DcpStorageInfo& storage) { return !is_there(folder / storage.file); };
-  for (const auto& [name, tensor] : metadata.tensors)
-    for (const DcpChunk& chunk : tensor.chunks)
-      if (is_missing(chunk.storage)) return chunk.storage.file;
-  for (const auto& [name, object] : metadata.objects)
-    if (is_missing(object.storage)) return object.storage.file;
-  return {};
-}
-
-// Of a sharded model each machine has the shards of its own ranks.
-void require_all_shards(const fs::path& snapshot, const fs::path& disk) {
-  for (const auto& entry : fs::recursive_directory_iterator(snapshot)) {
-    if (entry.path().filename() != kDcpMetadataFile) continue;
-    const std::string shard = missing_shard_in(entry.path().parent_path());
-    if (!shard.empty())
-      throw Error({.kind = ErrorKind::system,
-                   .what = "this machine has only a part of it, without " + shard,
-                   .where = disk.string(),
-                   .hint = "save what is sharded over machines to a disk, too"});
-  }
 }
 
 void sync_folder(const fs::path& folder) {
@@ -197,7 +172,6 @@ class Flush {
     if (!result.folder.is_absolute()) refuse_file(state.folder, "does not name its folder on a disk");
     try {
       if (is_there(result.folder)) refuse_file(result.folder, "exists already");
-      require_all_shards(links_, result.folder);
       FolderCopy(links_, result.folder, is_interrupted_).run();
       states_.add_on_disk(state.number, result.folder);
     } catch (const std::exception& error) {

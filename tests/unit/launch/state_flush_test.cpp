@@ -11,8 +11,6 @@
 
 #include "acc/base/files.hpp"
 #include "acc/formats/checksums.hpp"
-#include "acc/formats/dcp_metadata.hpp"
-#include "acc/formats/torch_file.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
@@ -204,29 +202,6 @@ TEST_CASE_METHOD(Fixture, "state_flush: a disk that cannot be written is one err
   CHECK(flush_newest_state(memory) ==
         FlushResult{.folder = checkpoint(9),
                     .problem = checkpoint(9).string() + ": cannot be created: Not a directory"});
-}
-
-TEST_CASE_METHOD(Fixture, "state_flush: a part of a sharded model is not put on a disk", "[launch]") {
-  const fs::path snapshot = states.snapshot(9);
-  const auto shard = [](std::int64_t begin, const std::string& file) {
-    return DcpChunk{.box = {{begin}, {2}}, .storage = {.file = file, .length = 8}};
-  };
-  DcpMetadata metadata;
-  metadata.tensors["w"] = {.path = {"w"},
-                           .dtype = &kTorchDtypes[0],
-                           .shape = {4},
-                           .chunks = {shard(0, "__0_0.distcp"), shard(2, "__1_0.distcp")}};
-  const fs::path model = snapshot / "pytorch_model_fsdp_0";
-  replace_file(model / kDcpMetadataFile, format_dcp_metadata(metadata));
-  replace_file(model / "__0_0.distcp", std::string_view("shard 0"));
-  seal(snapshot, checkpoint(9));
-  CHECK(flush_newest_state(memory).problem.starts_with(
-      checkpoint(9).string() + ": this machine has only a part of it, without __1_0.distcp"));
-  CHECK_FALSE(fs::exists(disk));
-  fs::remove(snapshot / "checksums_0.json");
-  replace_file(model / "__1_0.distcp", std::string_view("shard 1"));
-  seal(snapshot, checkpoint(9));
-  CHECK(flush_newest_state(memory).folder == checkpoint(9));
 }
 
 TEST_CASE("state_flush: the result survives the way through the pipe, and a child that says nothing has one",
