@@ -23,8 +23,10 @@ BEGIN = f"""
 import os, pathlib, signal, subprocess, sys
 runs, rank, attempt = os.path.abspath("runs"), os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
 
+SAVE_STATE = {str(SAVE_STATE)!r}
+
 def save(number, *size):
-    subprocess.run([{str(SAVE_STATE)!r}, f"{{runs}}/checkpoint-{{number}}", str(number), *size], check=True)
+    subprocess.run([SAVE_STATE, f"{{runs}}/checkpoint-{{number}}", str(number), *size], check=True)
 
 def got(*names):
     signals = [signal.Signals[name] for name in names]
@@ -108,32 +110,43 @@ def what_the_disk_has_is_not_copied(folder):
 
 
 def a_signal_finds_the_state_that_workers_save_last(folder):
-    script = "save(1)\nassert got('SIGTERM', 'SIGINT')\nsave(2)\n"
+    script = "save(1)\nsave(2)\nassert got('SIGTERM', 'SIGINT')\nsave(3)\n"
     for number, name in enumerate(["SIGTERM", "SIGINT"]):
         folder.runs = folder.path / f"runs{number}"
         with folder.started(f"runs = {str(folder.runs)!r}\n{script}") as job:
             job.send_signal(signal.Signals[name])
             _, said = job.communicate()
         assert job.returncode == 128 + signal.Signals[name], said
-        assert said.endswith(folder.told(2)), said
+        assert said.endswith(folder.told(3)), said
         # The copy that begins at once may find either.
-        assert folder.on_disk().items() <= {"checkpoint-1": "weights 1", "checkpoint-2": "weights 2"}.items(), said
+        assert folder.on_disk().items() <= {"checkpoint-2": "weights 2", "checkpoint-3": "weights 3"}.items(), said
 
 
 def a_notice_brings_it_to_the_disk_while_workers_run(folder):
-    script = "save(1)\nassert got('SIGUSR1') == 'SIGUSR1'\nsave(2)\nassert got('SIGTERM', 'SIGUSR1') == 'SIGTERM'\n"
+    script = "save(1)\nsave(2)\nassert got('SIGUSR1') == 'SIGUSR1'\nsave(3)\nassert got('SIGTERM', 'SIGUSR1') == 'SIGTERM'\n"
     with folder.started(script, "--requeue-on-preemption") as job:
         job.send_signal(signal.SIGUSR1)
         lines = [job.stderr.readline() for _ in range(2)]
-        assert "SIGUSR1 received" in lines[0] and re.fullmatch(re.escape(folder.told("N")).replace("N", "[12]"), lines[1]), lines
+        assert "SIGUSR1 received" in lines[0] and re.fullmatch(re.escape(folder.told("N")).replace("N", "[23]"), lines[1]), lines
         assert job.stdout.readline() == "ready\n"
         job.send_signal(signal.SIGTERM)
         _, said = job.communicate()
-    assert job.returncode == 75 and folder.on_disk()["checkpoint-2"] == "weights 2", (lines, said)
+    assert job.returncode == 75 and folder.on_disk()["checkpoint-3"] == "weights 3", (lines, said)
+
+
+def a_training_may_save_where_its_state_belongs(folder):
+    script = "for number in (1, 2):\n" \
+             "    subprocess.run([SAVE_STATE, f'{runs}/checkpoint_0', str(number)], check=True)\n" \
+             "got('SIGUSR1')\nos.makedirs(f'{runs}/checkpoint_0')\n" \
+             "pathlib.Path(f'{runs}/checkpoint_0/model.safetensors').write_text('its own')\nsys.exit(7)\n"
+    with folder.started(script, "--requeue-on-preemption") as job:
+        job.send_signal(signal.SIGUSR1)
+        _, said = job.communicate()
+    assert job.returncode == 7 and folder.on_disk() == {"checkpoint_0": "its own"}, said
 
 
 def a_second_signal_leaves_nothing_half(folder):
-    with folder.started("save(1, str(64 << 10))\ngot('SIGINT')\ngot('SIGTERM')\n", memory="200MB") as job:
+    with folder.started("save(1)\nsave(2, str(64 << 10))\ngot('SIGINT')\ngot('SIGTERM')\n", memory="200MB") as job:
         # Within a tenth of a second they count as one.
         while job.poll() is None:
             job.send_signal(signal.SIGINT)
@@ -142,7 +155,7 @@ def a_second_signal_leaves_nothing_half(folder):
         said = job.stderr.read()
     assert job.returncode == 130 and "second signal: rank 0 was killed" in said, said
     # The disk may be faster.
-    assert (folder.told(1) if folder.on_disk() else LOST) in said, said
+    assert (folder.told(2) if folder.on_disk() else LOST) in said, said
 
 
 def a_disk_that_cannot_be_written_leaves_the_exit_code(folder):
@@ -195,6 +208,6 @@ def of_several_nodes_one_copies(folder):
 
 test(a_failure_costs_what_came_after_the_newest_state, events_tell_it, a_training_that_ends_well_leaves_memory_alone,
      what_the_disk_has_is_not_copied, a_signal_finds_the_state_that_workers_save_last,
-     a_notice_brings_it_to_the_disk_while_workers_run, a_second_signal_leaves_nothing_half,
+     a_notice_brings_it_to_the_disk_while_workers_run, a_training_may_save_where_its_state_belongs, a_second_signal_leaves_nothing_half,
      a_disk_that_cannot_be_written_leaves_the_exit_code, a_full_disk_has_nothing_half, memory_that_is_mounted_is_copied_too,
      of_several_nodes_one_copies)

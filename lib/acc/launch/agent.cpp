@@ -35,6 +35,8 @@ constexpr auto kCopyOfNotice = std::chrono::seconds(10);
 constexpr auto kRepetition = std::chrono::seconds(1);
 // A job that seems to hang at its end is killed by whoever looks at it.
 constexpr auto kSilentFlush = std::chrono::seconds(2);
+// Where workers have taken the whole grace.
+constexpr auto kMinFlush = std::chrono::seconds(2);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -109,7 +111,7 @@ class Agent {
   bool is_running(int attempt) const;
 
   void flush_while_running();
-  void begin_flush();
+  void begin_flush(Workers workers);
   void on_flush_ended(const FlushResult& result);
   void flush_state();
   void wait_for_flush();
@@ -187,6 +189,8 @@ class Agent {
   bool kill_now_ = false;
   bool supervisor_lost_ = false;
 
+  /// When the last worker had ended.
+  TimePoint workers_end_ = {};
   /// FlushEnded is to come.
   bool flushing_ = false;
   /// The last one failed, and nobody has been told: another one may follow.
@@ -623,12 +627,12 @@ void Agent::stop_orphans() {
 
 // Before workers have ended, for time may be short; newer states may follow.
 void Agent::flush_while_running() {
-  if (running_ > 0 && !kill_now_) begin_flush();
+  if (running_ > 0 && !kill_now_) begin_flush(Workers::running);
 }
 
 // One node has what all ranks share.
-void Agent::begin_flush() {
-  if (parts_.flush.begin && !flushing_ && round_.machine_rank == 0) flushing_ = parts_.flush.begin();
+void Agent::begin_flush(Workers workers) {
+  if (parts_.flush.begin && !flushing_ && round_.machine_rank == 0) flushing_ = parts_.flush.begin(workers);
 }
 
 void Agent::on_flush_ended(const FlushResult& result) {
@@ -642,9 +646,10 @@ void Agent::on_flush_ended(const FlushResult& result) {
 
 // Brings the newest state in memory to the disk, when no worker is left to replace it.
 void Agent::flush_state() {
+  workers_end_ = parts_.processes.now();
   wait_for_flush();
   const auto end = flush_end();
-  if (!kill_now_ && (!end || parts_.processes.now() < *end)) begin_flush();
+  if (!kill_now_ && (!end || parts_.processes.now() < *end)) begin_flush(Workers::ended);
   wait_for_flush();
   if (failed_flush_) parts_.reporter.report(StateFlushed{*failed_flush_});
 }
@@ -668,10 +673,10 @@ void Agent::end_flush() {
   while (flushing_) next_event(std::nullopt);
 }
 
-// The grace of workers is that of acc: whoever asks it to end may kill it then. After a failure there is
-// none.
+// The grace of workers is that of acc, which an engine may kill soon after it. After a failure there is none.
 std::optional<TimePoint> Agent::flush_end() const {
-  return stop_signal_ ? std::optional(stopped_at_ + plan_.shutdown_timeout) : std::nullopt;
+  if (!stop_signal_) return std::nullopt;
+  return std::max<TimePoint>(stopped_at_ + plan_.shutdown_timeout, workers_end_ + kMinFlush);
 }
 
 // Before the next attempt, which removes the pages.

@@ -20,7 +20,7 @@ using CheckNodes = std::function<void(const Round& round, int attempt)>;
 /// What brings the newest state in memory to the disk.
 struct FlushParts {
   /// Begins to copy it; FlushEnded follows, unless it returns false: there is none.
-  std::function<bool()> begin = {};
+  std::function<bool(Workers workers)> begin = {};
   /// Makes that end within seconds, done or not.
   std::function<void()> interrupt = {};
 };

@@ -432,7 +432,8 @@ LaunchReport run_agent(const Job& job) {
     flush.emplace(job.loop, memory, [&](const FlushResult& result) { processes.post(FlushEnded{result}); });
   FlushParts flush_parts;
   if (flush)
-    flush_parts = {.begin = [&] { return flush->begin(); }, .interrupt = [&] { flush->interrupt(); }};
+    flush_parts = {.begin = [&](Workers workers) { return flush->begin(workers); },
+                   .interrupt = [&] { flush->interrupt(); }};
   LaunchReport report = run(plan, {.processes = processes,
                                    .rendezvous = *rendezvous,
                                    .reporter = reporters,

@@ -140,11 +140,19 @@ std::string damage_of(const SavedState& state, const fs::path& links) {
   return damage.empty() ? "" : state.folder.filename().string() + ": " + without_folder(damage, links);
 }
 
+std::vector<StateFolder> folders_of(const std::vector<SavedState>& states) {
+  std::vector<StateFolder> folders;
+  for (const SavedState& state : states)
+    folders.push_back({.number = state.number, .disk = read_snapshot_record(state.folder).disk});
+  return folders;
+}
+
 /// Flushes the states of a training, of which others may be saved and removed meanwhile.
 class Flush {
  public:
-  Flush(const fs::path& memory, const SavedStates& states, const std::function<bool()>& is_interrupted)
-      : links_(memory / ".acc-flush"), states_(states), is_interrupted_(is_interrupted) {}
+  Flush(const fs::path& memory, const SavedStates& states, Workers workers,
+        const std::function<bool()>& is_interrupted)
+      : links_(memory / ".acc-flush"), states_(states), workers_(workers), is_interrupted_(is_interrupted) {}
   ~Flush() {
     std::error_code error;
     fs::remove_all(links_, error);
@@ -156,6 +164,7 @@ class Flush {
   std::optional<FlushResult> run() const {
     FlushResult result;
     const std::vector<SavedState> states = newer_than_disk(states_.all(), is_there);
+    if (workers_ == Workers::running && !has_own_folder(folders_of(states))) return result;
     for (const SavedState& state : states) {
       if (!link_files(state.folder, links_)) return {};
       const std::string damage = damage_of(state, links_);
@@ -182,6 +191,7 @@ class Flush {
 
   fs::path links_;
   const SavedStates& states_;
+  Workers workers_;
   const std::function<bool()>& is_interrupted_;
 };
 
@@ -193,13 +203,13 @@ int interruption() {
 volatile std::sig_atomic_t interruption_received = 0;
 
 // In the child.
-void flush_until_interrupted(const fs::path& memory, int to) {
+void flush_until_interrupted(const fs::path& memory, Workers workers, int to) {
   sigset_t others = {};
   ::sigfillset(&others);
   ::sigdelset(&others, interruption());
   ::sigprocmask(SIG_SETMASK, &others, nullptr);
   ::signal(interruption(), [](int) { interruption_received = 1; });
-  write_all(to, encode(flush_newest_state(memory, [] { return interruption_received != 0; })));
+  write_all(to, encode(flush_newest_state(memory, workers, [] { return interruption_received != 0; })));
 }
 
 }  // namespace
@@ -236,11 +246,17 @@ std::vector<SavedState> newer_than_disk(const std::vector<SavedState>& states,
   return newer;
 }
 
-FlushResult flush_newest_state(const fs::path& memory, const std::function<bool()>& is_interrupted) try {
+bool has_own_folder(const std::vector<StateFolder>& states) {
+  // A number between them is that of a save to the disk, which may not have ended.
+  return states.size() > 1 && states[0].number == states[1].number + 1 && states[0].disk != states[1].disk;
+}
+
+FlushResult flush_newest_state(const fs::path& memory, Workers workers,
+                               const std::function<bool()>& is_interrupted) try {
   constexpr int kTries = 100;
   const std::vector<SavedStates> trainings = states_of_trainings(memory);
   if (trainings.empty()) return {};
-  const Flush flush(memory, trainings.back(), is_interrupted);
+  const Flush flush(memory, trainings.back(), workers, is_interrupted);
   for (int tries = 0; tries < kTries; ++tries)
     if (auto result = flush.run()) return *result;
   return {.problem = "the training replaces its states faster than they can be read"};
@@ -248,12 +264,12 @@ FlushResult flush_newest_state(const fs::path& memory, const std::function<bool(
   return {.problem = error.what()};
 }
 
-bool StateFlush::begin() {
+bool StateFlush::begin(Workers workers) {
   // Beyond that a disk counts as one that does not answer.
   constexpr auto kLimit = std::chrono::hours(1);
   if (states_of_trainings(memory_).empty()) return false;
   interrupted_ = false;
-  child_.ask([this](int to) { flush_until_interrupted(memory_, to); }, kLimit,
+  child_.ask([=, this](int to) { flush_until_interrupted(memory_, workers, to); }, kLimit,
              [this](const ChildAnswer::Answer& answer) { done_(result_of(answer, interrupted_)); });
   return true;
 }

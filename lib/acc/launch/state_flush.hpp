@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -41,11 +42,26 @@ std::vector<SavedState> newer_than_disk(
     const std::vector<SavedState>& states,
     const std::function<bool(const std::filesystem::path& folder)>& exists);
 
+/// A state, and the folder that it becomes on a disk.
+struct StateFolder {
+  std::int64_t number = 0;
+  std::filesystem::path disk = {};
+};
+
+/// Whether the newest of these states, given first, may become a folder while the training goes on: the state
+/// saved just before has another one. Else the training may be about to save in that folder by itself.
+bool has_own_folder(const std::vector<StateFolder>& states);
+
+/// Who else may write to the disk.
+enum class Workers { running, ended };
+
 /// Copies the newest undamaged state of the last training in this memory to the folder on a disk that it
-/// names, if the disk has none as new. The folder appears when it is whole, also if the machine fails. What
-/// cannot be done is in the result. `is_interrupted` is asked between parts of files: then nothing is left.
+/// names, if the disk has none as new; while workers run, only where it has_own_folder(). The folder appears
+/// when it is whole, also if the machine fails. What cannot be done is in the result. `is_interrupted` is
+/// asked between parts of files: then nothing is left.
 FlushResult flush_newest_state(
-    const std::filesystem::path& memory, const std::function<bool()>& is_interrupted = [] { return false; });
+    const std::filesystem::path& memory, Workers workers,
+    const std::function<bool()>& is_interrupted = [] { return false; });
 
 /// Flushes the newest state in a child process: disks can block for minutes.
 class StateFlush {
@@ -56,7 +72,7 @@ class StateFlush {
       : memory_(std::move(memory)), done_(std::move(done)), child_(loop) {}
 
   /// Returns false where no training has a state in memory. Not to be called while one is being flushed.
-  bool begin();
+  bool begin(Workers workers);
 
   /// Makes it end within seconds, done or not.
   void interrupt();

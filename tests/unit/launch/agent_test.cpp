@@ -1226,7 +1226,8 @@ namespace {
 /// A job whose training has a state in memory, which takes `takes` to copy.
 struct JobWithState : Job {
   explicit JobWithState(std::chrono::milliseconds takes = 0ms) {
-    flush.begin = [this, takes] {
+    flush.begin = [this, takes](Workers workers) {
+      CHECK((workers == Workers::running) == (processes.running() > 0));
       began.push_back(processes.running());
       if (processes.running() == 0) on_last_begin();
       processes.will_flush({.folder = "/runs/checkpoint-" + std::to_string(began.size())}, takes);
@@ -1318,6 +1319,18 @@ TEST_CASE("agent: a copy that does not end within the grace is interrupted, and 
   CHECK(job.folders() == Texts{"was interrupted"});
 }
 
+TEST_CASE("agent: workers that take the whole grace leave two seconds for the copy", "[launch]") {
+  const auto takes = GENERATE(1500ms, 2500ms);
+  JobWithState job(takes);
+  job.processes.ignores_signals(0);
+  job.processes.signal_arrives(SIGTERM, 1s);
+  LaunchPlan plan = plan_of(1);
+  plan.shutdown_timeout = 7s;
+  CHECK(job.run(plan).exit_code == 143);
+  CHECK(job.began == Counts{1, 0});
+  CHECK(job.folders() == Texts{"/runs/checkpoint-1", takes < 2s ? "/runs/checkpoint-2" : "was interrupted"});
+}
+
 TEST_CASE("agent: a second signal does not wait for the copy", "[launch]") {
   JobWithState job(60s);
   job.processes.ignores_signals(0);
@@ -1344,7 +1357,7 @@ TEST_CASE("agent: a signal limits the copy after a failure", "[launch]") {
 TEST_CASE("agent: a copy that fails while workers run is told only if the last one fails, too", "[launch]") {
   JobWithState job;
   const bool fails_again = GENERATE(false, true);
-  job.flush.begin = [&] {
+  job.flush.begin = [&](Workers) {
     job.began.push_back(job.processes.running());
     const bool fails = job.began.size() == 1 || fails_again;
     job.processes.will_flush(fails ? FlushResult{.problem = "no space"} : FlushResult{}, 0ms);

@@ -93,11 +93,34 @@ TEST_CASE("newer_than_disk: what the disk has, in a folder that exists, need not
   CHECK(newer_than_disk({}, all).empty());
 }
 
+TEST_CASE("has_own_folder: the state saved just before must have another one", "[launch]") {
+  CHECK(has_own_folder({{6, "/runs/checkpoint-6"}, {5, "/runs/checkpoint-5"}}));
+  CHECK_FALSE(has_own_folder({{6, "/runs/checkpoint_1"}, {5, "/runs/checkpoint_1"}}));
+  CHECK_FALSE(has_own_folder({{6, "/runs/checkpoint_1"}, {4, "/runs/checkpoint_0"}}));
+  CHECK_FALSE(has_own_folder({{6, "/runs/checkpoint-6"}}));
+  CHECK_FALSE(has_own_folder({}));
+}
+
+TEST_CASE_METHOD(Fixture, "state_flush: no folder appears in which the training may be about to save",
+                 "[launch]") {
+  save(8);
+  CHECK(flush_newest_state(memory, Workers::running).empty());
+  save(9);
+  CHECK(flush_newest_state(memory, Workers::running).folder == checkpoint(9));
+  const fs::path shared = disk / "checkpoint_0";
+  for (const int number : {10, 11}) {
+    replace_file(states.snapshot(number) / "model.safetensors", std::string_view("w"));
+    seal(states.snapshot(number), shared);
+  }
+  CHECK(flush_newest_state(memory, Workers::running).empty());
+  CHECK(flush_newest_state(memory, Workers::ended).folder == shared);
+}
+
 TEST_CASE_METHOD(Fixture, "state_flush: the newest state becomes a folder as the library writes it",
                  "[launch]") {
   save(9);
   save(12);
-  CHECK(flush_newest_state(memory) == FlushResult{.folder = checkpoint(12)});
+  CHECK(flush_newest_state(memory, Workers::ended) == FlushResult{.folder = checkpoint(12)});
   CHECK(names_in(disk) == Names{"checkpoint-12"});
   CHECK(names_in(checkpoint(12)) == Names{"model.safetensors", "optimizer_0"});
   CHECK(weights(12) == "weights 12");
@@ -107,21 +130,21 @@ TEST_CASE_METHOD(Fixture, "state_flush: the newest state becomes a folder as the
 
 TEST_CASE_METHOD(Fixture, "state_flush: it is copied once, and a newer one again", "[launch]") {
   save(9);
-  CHECK(flush_newest_state(memory).folder == checkpoint(9));
-  CHECK(flush_newest_state(memory).empty());
+  CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(9));
+  CHECK(flush_newest_state(memory, Workers::ended).empty());
   save(10);
-  CHECK(flush_newest_state(memory).folder == checkpoint(10));
+  CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(10));
   fs::remove_all(checkpoint(10));
-  CHECK(flush_newest_state(memory).folder == checkpoint(10));
+  CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(10));
 }
 
 TEST_CASE_METHOD(Fixture, "state_flush: nothing is copied where the disk has a newer state, or there is none",
                  "[launch]") {
-  CHECK(flush_newest_state(memory).empty());
+  CHECK(flush_newest_state(memory, Workers::ended).empty());
   save(9);
   fs::create_directories(disk / "final");
   states.add_on_disk(10, disk / "final");
-  CHECK(flush_newest_state(memory).empty());
+  CHECK(flush_newest_state(memory, Workers::ended).empty());
   CHECK(names_in(disk) == Names{"final"});
 }
 
@@ -129,9 +152,9 @@ TEST_CASE_METHOD(Fixture, "state_flush: of several trainings only the last one c
   save(9);
   const SavedStates second = states_of_training(memory, {.training = 1});
   fs::create_directories(second.folder());
-  CHECK(flush_newest_state(memory).empty());
+  CHECK(flush_newest_state(memory, Workers::ended).empty());
   save(second, 2);
-  CHECK(flush_newest_state(memory).folder == checkpoint(2));
+  CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(2));
   CHECK(names_in(disk) == Names{"checkpoint-2"});
 }
 
@@ -139,7 +162,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: a damaged state is named, and the one be
                  "[launch]") {
   save(9);
   damage(save(12));
-  CHECK(flush_newest_state(memory) ==
+  CHECK(flush_newest_state(memory, Workers::ended) ==
         FlushResult{.folder = checkpoint(9),
                     .damaged = {"snapshot_12: model.safetensors: is not what was written"}});
   CHECK(weights(9) == "weights 9");
@@ -149,7 +172,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: a damaged state is named, and the one be
 TEST_CASE_METHOD(Fixture, "state_flush: where all are damaged, nothing is written", "[launch]") {
   damage(save(9));
   fs::remove(save(12) / "model.safetensors");
-  CHECK(flush_newest_state(memory) ==
+  CHECK(flush_newest_state(memory, Workers::ended) ==
         FlushResult{.damaged = {"snapshot_12: model.safetensors: is missing",
                                 "snapshot_9: model.safetensors: is not what was written"},
                     .problem = "all states in memory are damaged"});
@@ -159,7 +182,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: where all are damaged, nothing is writte
 TEST_CASE_METHOD(Fixture, "state_flush: a folder that exists is left as it is, and named", "[launch]") {
   save(9);
   replace_file(checkpoint(9) / "model.safetensors", std::string_view("of an earlier job"));
-  CHECK(flush_newest_state(memory).problem == checkpoint(9).string() + ": exists already");
+  CHECK(flush_newest_state(memory, Workers::ended).problem == checkpoint(9).string() + ": exists already");
   CHECK(weights(9) == "of an earlier job");
 }
 
@@ -167,12 +190,13 @@ TEST_CASE_METHOD(Fixture, "state_flush: a state that names no folder is not put 
   const fs::path snapshot = save(9);
   fs::remove(snapshot / "checksums_0.json");
   seal(snapshot, "runs/checkpoint-9");
-  CHECK(flush_newest_state(memory).problem == snapshot.string() + ": does not name its folder on a disk");
+  CHECK(flush_newest_state(memory, Workers::ended).problem ==
+        snapshot.string() + ": does not name its folder on a disk");
 }
 
 TEST_CASE_METHOD(Fixture, "state_flush: when it is interrupted, nothing is left", "[launch]") {
   save(9);
-  CHECK(flush_newest_state(memory, [] { return true; }).problem ==
+  CHECK(flush_newest_state(memory, Workers::ended, [] { return true; }).problem ==
         checkpoint(9).string() + ": was not written before the job had to end");
   CHECK(names_in(disk).empty());
   CHECK(names_in(memory) == Names{"training_0_0"});
@@ -184,14 +208,14 @@ TEST_CASE_METHOD(Fixture, "state_flush: a training may remove the state that is 
     fs::remove_all(snapshot);
     return false;
   };
-  CHECK(flush_newest_state(memory, remove) == FlushResult{.folder = checkpoint(9)});
+  CHECK(flush_newest_state(memory, Workers::ended, remove) == FlushResult{.folder = checkpoint(9)});
   CHECK(names_in(checkpoint(9)) == Names{"model.safetensors", "optimizer_0"});
 }
 
 TEST_CASE_METHOD(Fixture, "state_flush: what a killed process has left is replaced", "[launch]") {
   save(9);
   replace_file(disk / ".checkpoint-9.acc-copy" / "half", std::string_view("x"));
-  CHECK(flush_newest_state(memory).folder == checkpoint(9));
+  CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(9));
   CHECK(names_in(disk) == Names{"checkpoint-9"});
   CHECK(names_in(checkpoint(9)) == Names{"model.safetensors", "optimizer_0"});
 }
@@ -199,7 +223,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: what a killed process has left is replac
 TEST_CASE_METHOD(Fixture, "state_flush: a disk that cannot be written is one error", "[launch]") {
   save(9);
   replace_file(disk, std::string_view("a file"));
-  CHECK(flush_newest_state(memory) ==
+  CHECK(flush_newest_state(memory, Workers::ended) ==
         FlushResult{.folder = checkpoint(9),
                     .problem = checkpoint(9).string() + ": cannot be created: Not a directory"});
 }
@@ -219,9 +243,9 @@ TEST_CASE_METHOD(Fixture, "state_flush: a child copies, and says so in the event
           boost::asio::io_context loop(1);
           std::vector<FlushResult> results;
           StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
-          if (flush.begin()) return 1;
+          if (flush.begin(Workers::ended)) return 1;
           save(9);
-          if (!flush.begin()) return 2;
+          if (!flush.begin(Workers::ended)) return 2;
           loop.run();
           return results == std::vector{FlushResult{.folder = checkpoint(9)}} ? 0 : 3;
         }) == 0);
@@ -235,7 +259,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: signals that an engine sends to all proc
           boost::asio::io_context loop(1);
           std::vector<FlushResult> results;
           StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
-          flush.begin();
+          flush.begin(Workers::ended);
           while (names_in(disk).empty()) std::this_thread::yield();
           const std::string self = std::to_string(::getpid());
           const std::string child = text_of_kernel("/proc/self/task/" + self + "/children");
@@ -255,7 +279,7 @@ TEST_CASE_METHOD(Fixture, "state_flush: interrupted at any moment, it is whole o
           boost::asio::io_context loop(1);
           std::vector<FlushResult> results;
           StateFlush flush(loop, memory, [&](const FlushResult& result) { results.push_back(result); });
-          flush.begin();
+          flush.begin(Workers::ended);
           loop.run_for(delay);
           flush.interrupt();
           loop.restart();
