@@ -7,6 +7,7 @@
 #include <array>
 
 #include "acc/base/printable.hpp"
+#include "acc/base/short_size.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -209,12 +210,6 @@ std::string short_duration(std::chrono::milliseconds duration) {
   if (seconds < 3600) return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
   if (seconds < 86400) return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
   return fmt::format("{}d{:02}h", seconds / 86400, seconds / 3600 % 24);
-}
-
-std::string short_size(std::uint64_t bytes) {
-  const double mib = static_cast<double>(bytes) / (1 << 20U);
-  if (mib < 1024) return fmt::format("{:.{}f} MiB", mib, mib < 10 ? 1 : 0);
-  return fmt::format("{:.1f} GiB", mib / 1024);
 }
 
 }  // namespace acc::launcher

@@ -36,7 +36,4 @@ std::string section_text(const ProgressView& progress);
 /// `12s`, `3m05s`, `2h07m`, `4d03h`.
 std::string short_duration(std::chrono::milliseconds duration);
 
-/// `512 MiB`, `1.5 GiB`.
-std::string short_size(std::uint64_t bytes);
-
 }  // namespace acc::launcher

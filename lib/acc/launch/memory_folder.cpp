@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "acc/base/short_size.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/launch/unique_folder.hpp"

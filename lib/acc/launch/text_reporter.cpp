@@ -10,6 +10,7 @@
 
 #include "acc/base/limit_hint.hpp"
 #include "acc/base/printable.hpp"
+#include "acc/base/short_size.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/python_place.hpp"

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "acc/base/printable.hpp"
+#include "acc/base/short_size.hpp"
 #include "acc/base/text.hpp"
 #include "acc/top/rate_curve.hpp"
 

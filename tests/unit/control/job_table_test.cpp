@@ -162,14 +162,11 @@ TEST_CASE("job_table: the JSON has the same numbers", "[control]") {
   CHECK(job_list({}) == nlohmann::json::array());
 }
 
-TEST_CASE("job_table: durations and sizes are short", "[control]") {
+TEST_CASE("job_table: durations are short", "[control]") {
   CHECK(short_duration(12s) == "12s");
   CHECK(short_duration(3min + 5s) == "3m05s");
   CHECK(short_duration(std::chrono::hours(99)) == "4d03h");
   CHECK(short_duration(-1s) == "0s");
-  CHECK(short_size(0) == "0.0 MiB");
-  CHECK(short_size(std::uint64_t{512} << 20U) == "512 MiB");
-  CHECK(short_size(std::uint64_t{3} << 29U) == "1.5 GiB");
 }
 
 TEST_CASE("job_table: a command line moves no cursor", "[control]") {
