@@ -36,7 +36,7 @@ std::string xxh3_of(std::string_view text) {
   return xxh3_of(text.data(), text.size());
 }
 
-FileChecksum checksum_of(const fs::path& file) {
+FileChecksum sum_up(const fs::path& file) {
   const MappedFile content(file);
   return {.bytes = content.size(), .xxh3 = xxh3_of(content.data(), content.size())};
 }
@@ -45,8 +45,9 @@ fs::path list_of(const fs::path& folder, std::size_t index) {
   return folder / fmt::format("checksums_{}.json", index);
 }
 
+// Or one that another process is writing, beside its name.
 bool is_list(std::string_view name) {
-  return name.starts_with("checksums_") && name.ends_with(".json");
+  return name.starts_with("checksums_") && name.find(".json") != std::string_view::npos;
 }
 
 // Relative to the folder, the largest first: dealt in turns, they are about as much for each process.
@@ -105,7 +106,7 @@ void require_undamaged(const fs::path& folder, const FileShare& share) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!is_mine(i, share)) continue;
     const FileChecksum& expected = written.at(files[i]);
-    const FileChecksum actual = checksum_of(folder / files[i]);
+    const FileChecksum actual = sum_up(folder / files[i]);
     if (actual.bytes != expected.bytes)
       refuse_file(folder / files[i],
                   fmt::format("has {} bytes, and {} were written", actual.bytes, expected.bytes));
@@ -115,11 +116,15 @@ void require_undamaged(const fs::path& folder, const FileShare& share) {
 
 }  // namespace
 
+std::string checksum_of(const fs::path& file) {
+  return sum_up(file).xxh3;
+}
+
 void write_checksums(const fs::path& folder, const FileShare& share) {
   Checksums checksums;
   const std::vector<std::string> files = files_in(folder);
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (is_mine(i, share)) checksums[files[i]] = checksum_of(folder / files[i]);
+    if (is_mine(i, share)) checksums[files[i]] = sum_up(folder / files[i]);
   replace_file(list_of(folder, share.index), list_text(checksums, share.count));
 }
 

@@ -7,6 +7,9 @@
 
 namespace acc {
 
+/// XXH3 (128 bits) of the file's content, in hexadecimal digits. Throws Error{system} if it cannot be read.
+std::string checksum_of(const std::filesystem::path& file);
+
 /// One of the processes that divide the files of a folder among themselves.
 struct FileShare {
   std::size_t index = 0;  ///< From 0.

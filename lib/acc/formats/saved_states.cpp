@@ -63,8 +63,7 @@ std::optional<TrainingNumber> training_of(const std::string& name) {
 }  // namespace
 
 void write_snapshot_record(const fs::path& folder, const SnapshotRecord& record) {
-  const nlohmann::json fields = {
-      {"id", record.id}, {"num_processes", record.num_processes}, {"disk", record.disk.string()}};
+  const nlohmann::json fields = {{"id", record.id}, {"disk", record.disk.string()}};
   replace_file(folder / kRecord, fields.dump() + "\n");
 }
 
@@ -72,9 +71,7 @@ SnapshotRecord read_snapshot_record(const fs::path& folder) {
   const fs::path file = folder / kRecord;
   try {
     const auto fields = nlohmann::json::parse(read_file(file));
-    return {.id = fields.at("id"),
-            .num_processes = fields.at("num_processes"),
-            .disk = fs::path(fields.at("disk").get<std::string>())};
+    return {.id = fields.at("id"), .disk = fs::path(fields.at("disk").get<std::string>())};
   } catch (const nlohmann::json::exception&) {
     refuse_file(file, "is damaged");
   }

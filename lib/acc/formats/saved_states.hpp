@@ -13,8 +13,6 @@ namespace acc {
 struct SnapshotRecord {
   /// Of this save, the same on all machines.
   std::string id = {};
-  /// How many processes saved it.
-  int num_processes = 1;
   /// The folder, an absolute path, that it becomes where it is put on a disk.
   std::filesystem::path disk = {};
 

@@ -81,6 +81,17 @@ TEST_CASE("checksums: a missing, cut, longer or added file is named", "[formats]
   CHECK_THAT(acc::damage_in(folder.path()), EndsWith("scaler.pt: was not there when the folder was written"));
 }
 
+TEST_CASE("checksums: a list that another process is writing is none of the files", "[formats]") {
+  const acc::test::TemporaryFolder folder;
+  folder.write("a.bin", "a");
+  folder.write("b.bin", "b");
+  folder.write("checksums_1.json.acc-041df745", "");
+  acc::write_checksums(folder.path(), {0, 2});
+  std::filesystem::remove(folder.path() / "checksums_1.json.acc-041df745");
+  acc::write_checksums(folder.path(), {1, 2});
+  CHECK(acc::damage_in(folder.path()).empty());
+}
+
 TEST_CASE("checksums: a folder whose list is missing is damaged", "[formats]") {
   const WrittenFolder folder;
   fs::remove(folder.path() / "checksums_1.json");

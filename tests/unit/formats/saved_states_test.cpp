@@ -79,7 +79,7 @@ TEST_CASE_METHOD(Fixture, "saved_states: trainings are in the order in which a p
 }
 
 TEST_CASE_METHOD(Fixture, "saved_states: a record is read as it was written, and else named", "[formats]") {
-  const acc::SnapshotRecord record{.id = "a1", .num_processes = 3, .disk = "/runs/checkpoint-120"};
+  const acc::SnapshotRecord record{.id = "a1", .disk = "/runs/checkpoint-120"};
   acc::write_snapshot_record(folder.path(), record);
   CHECK(acc::read_snapshot_record(folder.path()) == record);
   std::ofstream(folder.path() / "snapshot.json") << "{";
