@@ -42,6 +42,10 @@ std::string gradients_file(int process) {
   return fmt::format("accumulated_gradients_{}.bin", process);
 }
 
+bool is_of_one_process(const std::string& name) {
+  return name.starts_with("random_states_") || name.starts_with("accumulated_gradients_");
+}
+
 std::string custom_file(std::size_t index) {
   return fmt::format("custom_checkpoint_{}.pkl", index);
 }

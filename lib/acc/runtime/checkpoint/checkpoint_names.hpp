@@ -44,6 +44,9 @@ std::string random_states_file(int process);
 /// `accumulated_gradients_3.bin`: accelerate has no such file; acc writes it during an accumulation.
 std::string gradients_file(int process);
 
+/// Whether a file of this name has what one process alone knows: random states or accumulated gradients.
+bool is_of_one_process(const std::string& name);
+
 /// `custom_checkpoint_3.pkl`
 std::string custom_file(std::size_t index);
 

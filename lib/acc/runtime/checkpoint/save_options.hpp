@@ -42,6 +42,8 @@ struct SaveCheckpointOptions {
   bool safe_serialization = true;
   /// The first process of each machine writes the shared files, not only that of the first machine.
   bool save_on_each_node = false;
+  /// Buffers are the main process's in all files; those of other machines may have values of their own.
+  bool buffers_of_main = false;
   /// Writes models and optimizers in shards, each process its own, as accelerate's SHARDED_STATE_DICT.
   bool in_shards = false;
   std::vector<SaveStatePreHook> hooks = {};  ///< Called before weights are written, in this order.
@@ -49,11 +51,16 @@ struct SaveCheckpointOptions {
   std::function<void(const std::filesystem::path& folder)> add_files = {};
 };
 
+/// Where Accelerator::save_state saves: in the memory of each machine, which outlives the processes of a job
+/// that was started with `--memory-checkpoints`.
+struct InMemory {};
+inline constexpr InMemory in_memory;  ///< See InMemory.
+
 /// How Accelerator::save_state saves.
 struct SaveStateOptions {
   /// Writes weights as safetensors; off: as torch.save does.
   bool safe_serialization = true;
-  /// Copies the state and returns; a thread writes it while the training goes on.
+  /// Copies the state and returns; a thread writes it while the training goes on. So it is in memory always.
   bool background = false;
   /// Called on every process, before save_state returns, with the folder in which the checkpoint is being
   /// written: what the program adds to it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "acc/runtime/checkpoint/checkpoint_content.hpp"
@@ -24,9 +25,11 @@ class CheckpointSave {
                  const SavingProcesses& processes, const SaveCheckpointOptions& options,
                  TensorCopies* copies = nullptr);
 
-  /// Together, once: writes the files, and replaces the old folder when all processes have written theirs.
-  /// `processes` are those of the constructor; their group may be another one.
-  void finish(const SavingProcesses& processes);
+  /// Together, once: writes the files, and replaces the old folder when all processes have written theirs and
+  /// taken each of the `last_steps`, one after the other, with the new folder. `processes` are those of the
+  /// constructor; their group may be another one.
+  void finish(const SavingProcesses& processes,
+              const std::vector<std::function<void(const std::filesystem::path& folder)>>& last_steps = {});
 
  private:
   void collect(const CheckpointContent& content, const SavingProcesses& processes,

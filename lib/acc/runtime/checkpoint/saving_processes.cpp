@@ -48,6 +48,14 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
                .where = fmt::format("process {}", failed - texts.begin())});
 }
 
+std::vector<int> machines_of(const SavingProcesses& processes) {
+  std::vector<int> machines;
+  for (const std::string& machine :
+       gather_texts({std::to_string(processes.machine())}, processes.group.get()))
+    machines.push_back(std::stoi(machine));
+  return machines;
+}
+
 std::function<bool(bool)> on_any(const SavingProcesses& processes) {
   return [group = processes.group](bool here) {
     const std::vector<std::string> texts = gather_texts({here ? "yes" : ""}, group.get());

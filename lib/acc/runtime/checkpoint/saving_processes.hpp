@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
+
+#include "acc/formats/checksums.hpp"
 
 namespace acc {
 
@@ -12,11 +16,14 @@ class ProcessGroup;
 struct SavingProcesses {
   int index = 0;        ///< The rank of this process.
   int local_index = 0;  ///< Its rank on its machine.
+  int num_local = 1;    ///< The number of processes on its machine.
   /// Null for one process.
   std::shared_ptr<ProcessGroup> group = {};
 
   bool is_main() const { return index == 0; }              ///< Whether it is rank 0.
   bool is_local_main() const { return local_index == 0; }  ///< Whether it is the first of its machine.
+  /// The rank of the first process of its machine, by which machines are known.
+  int machine() const { return index - local_index; }
   /// Whether this process writes the shared files: the first, or the first of each machine.
   bool writes_shared(bool on_each_node) const { return is_main() || (on_each_node && is_local_main()); }
 };
@@ -32,6 +39,15 @@ class FolderReplacement;
 void together(
     const SavingProcesses& processes, const std::function<void()>& function,
     const std::function<void()>& clean_up = [] {});
+
+/// This process among those of its machine.
+inline FileShare share_on_machine(const SavingProcesses& processes) {
+  return {.index = static_cast<std::size_t>(processes.local_index),
+          .count = static_cast<std::size_t>(processes.num_local)};
+}
+
+/// Together: the machine of each process.
+std::vector<int> machines_of(const SavingProcesses& processes);
 
 /// A function, for all processes together, that returns whether its argument is true on any of them.
 std::function<bool(bool)> on_any(const SavingProcesses& processes);

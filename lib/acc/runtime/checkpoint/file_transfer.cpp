@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/file_transfer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/comm/operations.hpp"
+
+namespace acc::detail {
+
+namespace fs = std::filesystem;
+
+ReceivedFile::ReceivedFile(const fs::path& file) : path_(file) {
+  std::error_code told_by_finish;
+  fs::create_directories(file.parent_path(), told_by_finish);
+  stream_.open(file, std::ios::binary);
+}
+
+void ReceivedFile::write(std::string_view piece) {
+  if (!path_.empty()) stream_.write(piece.data(), std::ssize(piece));
+}
+
+void ReceivedFile::finish() {
+  if (path_.empty()) return;
+  stream_.close();
+  if (!stream_) throw_errno(path_, "cannot be written", errno);
+}
+
+void send_file(const fs::path& file, int from, const SavingProcesses& processes, ReceivedFile& received) {
+  constexpr std::size_t kPiece = std::size_t{32} << 20U;
+  std::optional<MappedFile> content;
+  const auto failure = failure_of([&] {
+    if (processes.index == from) content.emplace(file);
+  });
+  ProcessGroup* group = processes.group.get();
+  const std::string size =
+      broadcast_text(content ? std::to_string(content->size()) : "", from, group, failure);
+  const std::size_t bytes = std::stoull(size);
+  for (std::size_t begin = 0; begin < bytes; begin += kPiece) {
+    const std::size_t length = std::min(kPiece, bytes - begin);
+    const std::string_view piece =
+        content ? std::string_view(content->data() + begin, length) : std::string_view();
+    received.write(broadcast_text(piece, from, group));
+  }
+}
+
+}  // namespace acc::detail

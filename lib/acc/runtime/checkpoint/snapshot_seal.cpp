@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/snapshot_seal.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "acc/base/files.hpp"
+#include "acc/formats/checksums.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/file_transfer.hpp"
+#include "acc/runtime/comm/operations.hpp"
+
+namespace acc::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of each file that one process writes for all of its machine, by name.
+using Checksums = std::map<std::string, std::string>;
+
+Checksums shared_checksums(const fs::path& folder) {
+  Checksums checksums;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().lexically_relative(folder).string();
+    if (!entry.is_directory() && !is_of_one_process(name)) checksums[name] = checksum_of(entry.path());
+  }
+  return checksums;
+}
+
+// Those of all machines, the main process's first.
+std::vector<Checksums> checksums_of_machines(const fs::path& folder, const SavingProcesses& processes) {
+  std::string text;
+  const auto failure = failure_of([&] {
+    if (processes.is_local_main()) text = nlohmann::json(shared_checksums(folder)).dump();
+  });
+  std::vector<Checksums> machines;
+  for (const std::string& one : gather_texts({text}, processes.group.get(), failure))
+    if (!one.empty()) machines.push_back(nlohmann::json::parse(one));
+  return machines;
+}
+
+bool has(const Checksums& machine, const std::string& name, const std::string& checksum) {
+  const auto file = machine.find(name);
+  return file != machine.end() && file->second == checksum;
+}
+
+// What the main process wrote is what is saved: the objects of a program may differ between processes.
+void spread_shared_files(const fs::path& folder, const SavingProcesses& processes) {
+  const std::vector<Checksums> machines = checksums_of_machines(folder, processes);
+  const Checksums own = processes.is_local_main() ? shared_checksums(folder) : Checksums();
+  for (const auto& [name, checksum] : machines.front()) {
+    if (std::ranges::all_of(machines, [&](const auto& machine) { return has(machine, name, checksum); }))
+      continue;
+    ReceivedFile received;
+    if (processes.is_local_main() && !has(own, name, checksum)) received = ReceivedFile(folder / name);
+    send_file(folder / name, 0, processes, received);
+    received.finish();
+  }
+  for (const auto& [name, checksum] : own)
+    if (!machines.front().contains(name)) fs::remove(folder / name);
+}
+
+// The names and contents of the files that this process alone has written, in turns.
+std::vector<std::string> own_files_in(const fs::path& folder, int process) {
+  std::vector<std::string> texts;
+  for (const std::string& name : {random_states_file(process), gradients_file(process)}) {
+    if (!fs::exists(folder / name)) continue;
+    const MappedFile content(folder / name);
+    texts.push_back(name);
+    texts.emplace_back(content.data(), content.size());
+  }
+  return texts;
+}
+
+// Ranks may be others after a restart, and a machine may be replaced.
+void spread_own_files(const fs::path& folder, const SavingProcesses& processes) {
+  std::vector<std::string> own;
+  const auto failure = failure_of([&] { own = own_files_in(folder, processes.index); });
+  const std::vector<std::string> files = gather_texts(own, processes.group.get(), failure);
+  if (!processes.is_local_main()) return;
+  for (std::size_t i = 0; i + 1 < files.size(); i += 2)
+    if (!fs::exists(folder / files[i])) replace_file(folder / files[i], files[i + 1]);
+}
+
+void make_equal_on_machines(const fs::path& folder, const SavingProcesses& processes) {
+  const std::vector<int> machines = machines_of(processes);
+  if (std::ranges::all_of(machines, [](int machine) { return machine == 0; })) return;
+  spread_shared_files(folder, processes);
+  spread_own_files(folder, processes);
+}
+
+}  // namespace
+
+std::vector<std::function<void(const fs::path&)>> seal_of(const SnapshotRecord& record,
+                                                          const SavingProcesses& processes) {
+  return {[=](const fs::path& folder) {
+            make_equal_on_machines(folder, processes);
+            if (processes.is_local_main()) write_snapshot_record(folder, record);
+          },
+          [=](const fs::path& folder) { write_checksums(folder, share_on_machine(processes)); }};
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/state_agreement.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "acc/formats/checksums.hpp"
+#include "acc/runtime/checkpoint/file_transfer.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/comm/operations.hpp"
+
+namespace acc::detail {
+namespace {
+
+namespace fs = std::filesystem;
+using Tell = std::function<void(const std::string& line)>;
+
+std::vector<std::string> texts_of_all(const std::string& text, const SavingProcesses& processes) {
+  return gather_texts({text}, processes.group.get());
+}
+
+// A state that some machine has.
+struct Candidate {
+  std::int64_t number = 0;
+  // Of a snapshot; empty for a folder on a disk.
+  std::string id = {};
+  std::string disk = {};
+
+  auto operator<=>(const Candidate&) const = default;
+};
+
+nlohmann::json known_to_this_machine(const SavedStates& states) {
+  nlohmann::json known = nlohmann::json::array();
+  for (const SavedState& state : states.all()) {
+    std::string id;
+    const auto damage = failure_of([&] {
+      if (state.in_memory) id = read_snapshot_record(state.folder).id;
+    });
+    if (!damage) known.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
+  }
+  return known;
+}
+
+// The newest first, the same on all processes.
+std::vector<Candidate> candidates_of_all(const SavedStates& states, const SavingProcesses& processes) {
+  std::string known = "[]";
+  if (processes.is_local_main()) known = known_to_this_machine(states).dump();
+  std::vector<Candidate> candidates;
+  for (const std::string& text : texts_of_all(known, processes))
+    for (const auto& state : nlohmann::json::parse(text))
+      candidates.push_back({.number = state.at(0), .id = state.at(1), .disk = state.at(2)});
+  std::ranges::sort(candidates, std::greater());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  return candidates;
+}
+
+struct Lack {
+  // Why this process cannot load the state; empty: it can.
+  std::string reason = {};
+  bool is_damage = false;
+};
+
+Lack lack_of(const Candidate& candidate, const fs::path& folder, const SavingProcesses& processes) {
+  if (candidate.id.empty()) {
+    std::error_code error;
+    const bool is_there = fs::is_directory(complete_folder(candidate.disk), error);
+    return {.reason = is_there ? "" : candidate.disk + " is not there"};
+  }
+  if (!fs::exists(folder)) return {.reason = "is not there"};
+  const std::string damage = damage_in(folder, share_on_machine(processes));
+  if (!damage.empty()) return {.reason = damage, .is_damage = true};
+  return {.reason = read_snapshot_record(folder).id == candidate.id ? "" : "is another save"};
+}
+
+// The machines of which a process lacks something.
+std::set<int> machines_without(const std::vector<std::string>& lacks, const std::vector<int>& machines) {
+  std::set<int> without;
+  for (std::size_t i = 0; i < lacks.size(); ++i)
+    if (!lacks[i].empty()) without.insert(machines[i]);
+  return without;
+}
+
+std::string names_in(const fs::path& folder) {
+  nlohmann::json names = nlohmann::json::array();
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (!entry.is_directory()) names.push_back(entry.path().lexically_relative(folder).string());
+  return names.dump();
+}
+
+// Writes the folder where `receives`. An error there is that of all, when nobody waits for a piece any more.
+void copy_to_machines(const fs::path& folder, int from, bool receives, const SavingProcesses& processes) {
+  FolderReplacement replacement(folder, [](const std::string&) { return true; });
+  std::exception_ptr failure = failure_of([&] {
+    if (receives) replacement.begin();
+  });
+  const bool sends = processes.index == from;
+  const auto names =
+      nlohmann::json::parse(broadcast_text(sends ? names_in(folder) : "", from, processes.group.get()));
+  for (const std::string name : names) {
+    ReceivedFile received;
+    if (receives && !failure) received = ReceivedFile(replacement.temporary() / name);
+    send_file(folder / name, from, processes, received);
+    const std::exception_ptr problem = failure_of([&] { received.finish(); });
+    if (!failure) failure = problem;
+  }
+  fill_together(replacement, processes, [&] {
+    if (failure) std::rethrow_exception(failure);
+    if (receives) replacement.publish();
+  });
+}
+
+// Whether all processes can load it, where needed after a machine that has it has given it to the others.
+bool is_for_all(const Candidate& candidate, const fs::path& folder, const std::vector<int>& machines,
+                const SavingProcesses& processes, const Tell& tell) {
+  const Lack lack = lack_of(candidate, folder, processes);
+  if (lack.is_damage) tell("a state in memory is damaged: " + lack.reason);
+  const std::set<int> without = machines_without(texts_of_all(lack.reason, processes), machines);
+  if (without.empty()) return true;
+  const auto source = std::ranges::find_if(machines, [&](int machine) { return !without.contains(machine); });
+  if (candidate.id.empty() || source == machines.end()) return false;
+  const bool receives = processes.is_local_main() && without.contains(processes.machine());
+  copy_to_machines(folder, *source, receives, processes);
+  const Lack left = lack_of(candidate, folder, processes);
+  return machines_without(texts_of_all(left.reason, processes), machines).empty();
+}
+
+}  // namespace
+
+StateNumbering agree_on_numbering(const SavedStates& states, const std::string& run_id,
+                                  const SavingProcesses& processes) {
+  const std::vector<SavedState> all = states.all();
+  StateNumbering numbering{.run_id =
+                               broadcast_text(processes.is_main() ? run_id : "", 0, processes.group.get())};
+  const std::string next = std::to_string(all.empty() ? 0 : all.front().number + 1);
+  for (const std::string& number : texts_of_all(next, processes))
+    numbering.next = std::max<std::int64_t>(numbering.next, std::stoll(number));
+  return numbering;
+}
+
+std::optional<SavedState> newest_common_state(const SavedStates& states, const SavingProcesses& processes,
+                                              const std::function<void(const std::string& line)>& tell) {
+  const std::vector<int> machines = machines_of(processes);
+  for (const Candidate& candidate : candidates_of_all(states, processes)) {
+    const bool in_memory = !candidate.id.empty();
+    const fs::path folder = in_memory ? states.snapshot(candidate.number) : fs::path(candidate.disk);
+    if (is_for_all(candidate, folder, machines, processes, tell))
+      return SavedState{.number = candidate.number, .folder = folder, .in_memory = in_memory};
+  }
+  return {};
+}
+
+}  // namespace acc::detail
