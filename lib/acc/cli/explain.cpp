@@ -22,7 +22,10 @@ Environment shown_environment(const LaunchPlan& plan, int local_rank) {
   Environment environment = worker_environment(plan, local_rank, attempt);
   if (plan.sets_ranks && plan.master_port == 0) environment.set("MASTER_PORT", std::string(kFreePort));
   if (plan.watch) environment.set("PYTHONPATH", watched_python_path(plan.inherited, "<memory>/watch"));
-  if (plan.memory_checkpoints != 0) environment.set("ACC_MEMORY_FOLDER", "<memory>/checkpoints");
+  if (plan.memory_checkpoints != 0) {
+    environment.set("ACC_MEMORY_FOLDER", "<memory>/checkpoints");
+    environment.set("ACC_MEMORY_SIZE", std::to_string(plan.memory_checkpoints));
+  }
   return environment;
 }
 

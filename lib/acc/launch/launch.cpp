@@ -287,8 +287,10 @@ void tell_workers(const Leftovers& leftovers, LaunchPlan& plan) {
   if (!leftovers.watch.empty())
     plan.environment.set("PYTHONPATH", watched_python_path(plan.inherited, leftovers.watch.string()));
   plan.inherited.erase("ACC_MEMORY_FOLDER");
-  if (!leftovers.memory.path().empty())
-    plan.environment.set("ACC_MEMORY_FOLDER", leftovers.memory.path().string());
+  plan.inherited.erase("ACC_MEMORY_SIZE");
+  if (leftovers.memory.path().empty()) return;
+  plan.environment.set("ACC_MEMORY_FOLDER", leftovers.memory.path().string());
+  plan.environment.set("ACC_MEMORY_SIZE", std::to_string(plan.memory_checkpoints));
 }
 
 /// What the parts of a running job share.

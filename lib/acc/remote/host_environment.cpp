@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 24> kCarriedPrefixes = {
     "TRANSFORMERS_", "TRITON_",      "UCX_",     "WANDB_"};
 constexpr std::array<std::string_view, 2> kCarriedNames = {"VIRTUAL_ENV", "CONDA_PREFIX"};
 // They describe the client, or a worker that it is.
-constexpr std::array<std::string_view, 8> kKept = {"ACC_MEMORY_FOLDER",
+constexpr std::array<std::string_view, 9> kKept = {"ACC_MEMORY_FOLDER",
+                                                   "ACC_MEMORY_SIZE",
                                                    "ACC_PROGRESS",
                                                    "ACC_RSH",
                                                    "TORCHELASTIC_RUN_ID",
