@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // trainer_run ARGUMENTS.json: trains a network with dropout on the examples' digits. In ACC_TEST_KILL_AT it
-// may be told a step after which rank 0 ends as by kill -9, in ACC_TEST_STOP_AT one in which the last rank
-// gets SIGUSR1.
+// may be told a step after which rank 0 ends as by kill -9, with a folder in memory in the first attempt, in
+// ACC_TEST_STOP_AT one in which the last rank gets SIGUSR1.
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "acc/error.hpp"
 #include "acc/trainer.hpp"
@@ -33,7 +34,9 @@ class KillAt : public acc::TrainerCallback {
  public:
   explicit KillAt(long step) : step_(step) {}
   void on_step_end(const Arguments& /*arguments*/, State& state, Control& /*control*/) override {
-    if (state.is_world_process_zero && state.global_step == step_) std::raise(SIGKILL);
+    const bool is_first = std::getenv("ACC_MEMORY_FOLDER") == nullptr ||
+                          std::getenv("TORCHELASTIC_RESTART_COUNT") == std::string("0");
+    if (state.is_world_process_zero && state.global_step == step_ && is_first) std::raise(SIGKILL);
   }
 
  private:

@@ -162,11 +162,10 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   state_ = {.is_local_process_zero = state_.is_local_process_zero,
             .is_world_process_zero = state_.is_world_process_zero};
   checkpoints_.forget_own();
-  const fs::path checkpoint = checkpoints_.folder_to_resume(
-      resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint);
+  const bool resumed = resume_from(resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint
+                                                                  : resume_from_checkpoint);
   LoaderPosition position;
-  if (!checkpoint.empty()) {
-    resume(checkpoint);
+  if (resumed) {
     position = train_position();
     if (arguments_.ignore_data_skip) position = {.epoch = position.epoch + (position.finished ? 1 : 0)};
     continue_with(plan, position);
@@ -181,7 +180,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
   counters.first_step = counters.step_of_last_log = state_.global_step;
   const detail::ProgressTraining progress(state_.global_step);
-  if (!checkpoint.empty() && shows_progress())
+  if (resumed && shows_progress())
     std::fprintf(stderr, "  Resuming training from checkpoint with epoch %ld and global step %ld\n",
                  long(position.epoch), long(state_.global_step));
 
@@ -208,6 +207,8 @@ void TrainerBase::set_intervals(const detail::TrainingPlan& plan) {
   state_.train_batch_size = arguments_.per_device_train_batch_size;
   state_.logging_steps = detail::steps_of(arguments_.logging_steps, plan.max_steps);
   state_.save_steps = detail::steps_of(arguments_.save_steps, plan.max_steps);
+  memory_save_steps_ =
+      arguments_.memory_save_steps > 0 ? detail::steps_of(arguments_.memory_save_steps, plan.max_steps) : 0;
   if (arguments_.eval_steps) state_.eval_steps = detail::steps_of(*arguments_.eval_steps, plan.max_steps);
 }
 
@@ -244,7 +245,10 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
       fire(&TrainerCallback::on_step_end);
       stop_if_asked();
       if (control_.should_epoch_stop) skip_rest_of_epoch();
+      const bool saves = memory_save_steps_ > 0 && state_.global_step % memory_save_steps_ == 0;
+      const bool goes_to_disk = control_.should_save;
       log_save_evaluate(counters);
+      if (saves && !goes_to_disk && !is_over()) save_in_memory();
     }
   }
   end_epoch();
@@ -380,19 +384,23 @@ void TrainerBase::note_saved(std::int64_t step) {
     state_.best_model_checkpoint = checkpoints_.folder_of(*state_.best_global_step);
 }
 
+std::function<void(const fs::path&)> TrainerBase::state_writer(bool writes) {
+  state_.stateful_callbacks = callbacks_.states();
+  return [this, writes](const fs::path& folder) {
+    if (!writes) return;
+    replace_file(folder / detail::kTrainingArgumentsFile, to_json(arguments_));
+    replace_file(folder / detail::kTrainerStateFile, to_json(state_));
+  };
+}
+
 void TrainerBase::save_checkpoint() {
   accelerator_->wait_for_save();  // the one before is in its place
   const fs::path folder = checkpoints_.folder_of(state_.global_step);
   note_saved(state_.global_step);
-  state_.stateful_callbacks = callbacks_.states();
   const bool writes = accelerator_->should_save_model();
+  const auto write_state = state_writer(writes);
   if (writes) detail::remove_leftovers(arguments_.output_dir);
   accelerator_->wait_for_everyone();
-  const auto write_state = [&](const fs::path& target) {
-    if (!writes) return;
-    replace_file(target / detail::kTrainingArgumentsFile, to_json(arguments_));
-    replace_file(target / detail::kTrainerStateFile, to_json(state_));
-  };
   std::function<void()> rotation = [] {};
   if (arguments_.save_total_limit && writes)
     rotation = checkpoints_.rotation(*arguments_.save_total_limit, state_.best_model_checkpoint);
@@ -408,17 +416,34 @@ void TrainerBase::save_checkpoint() {
   }
 }
 
-void TrainerBase::resume(const fs::path& checkpoint) {
+void TrainerBase::save_in_memory() {
+  accelerator_->save_state(in_memory, checkpoints_.folder_of(state_.global_step),
+                           {.add_files = state_writer(accelerator_->is_local_main_process())});
+}
+
+bool TrainerBase::resume_from(const std::string& choice) {
+  const bool is_newest = choice.empty() || choice == "last" || choice == "true";
+  if (is_newest && resume([&] { return accelerator_->resume(); })) return true;
+  const fs::path checkpoint = checkpoints_.folder_to_resume(choice);
+  return !checkpoint.empty() && resume([&] {
+    accelerator_->load_state(checkpoint);
+    return true;
+  });
+}
+
+bool TrainerBase::resume(const std::function<bool()>& load) {
   const bool is_local = state_.is_local_process_zero;
   const bool is_world = state_.is_world_process_zero;
+  fs::path checkpoint;
   // Read as a part of the checkpoint: of the save of which everything else is.
   HookHandle hook = accelerator_->register_load_state_pre_hook(
       [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& folder) {
         state_ = read_trainer_state(folder / detail::kTrainerStateFile);
+        checkpoint = folder;
       });
   const auto remove = [](HookHandle* registered) { registered->remove(); };
   const std::unique_ptr<HookHandle, decltype(remove)> until_loaded(&hook, remove);
-  accelerator_->load_state(checkpoint);
+  if (!load()) return false;
   state_.is_local_process_zero = is_local;
   state_.is_world_process_zero = is_world;
   if (fs::path& best = state_.best_model_checkpoint; !best.empty() && !fs::exists(best)) {
@@ -429,6 +454,7 @@ void TrainerBase::resume(const fs::path& checkpoint) {
   if (detail::is_same_folder(checkpoint, checkpoints_.folder_of(state_.global_step)))
     checkpoints_.add_own(state_.global_step);
   callbacks_.load_states(state_.stateful_callbacks);
+  return true;
 }
 
 TrainOutput TrainerBase::finish(const detail::TrainingPlan& plan, Counters& counters) {

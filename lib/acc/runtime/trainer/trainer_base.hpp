@@ -92,6 +92,10 @@ class TrainerBase {
   /// default that of the arguments, is a folder or `last`. A training that was killed and resumed ends with
   /// the same weights as one that was not. Throws Error{usage} for invalid arguments, Error{config} for a
   /// checkpoint that does not fit, and what the data, the model and callbacks throw.
+  ///
+  /// After a restart in a job with `--memory-checkpoints` it goes on from the newest state that this training
+  /// has saved, in memory (memory_save_steps) or on a disk, unless resume_from_checkpoint is a folder or
+  /// `false`.
   TrainOutput train(const std::string& resume_from_checkpoint = {});
 
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
@@ -176,7 +180,10 @@ class TrainerBase {
   void show_banner(const detail::TrainingPlan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
-  void resume(const std::filesystem::path& checkpoint);
+  // Calls `load`, which returns whether it has loaded a checkpoint.
+  bool resume(const std::function<bool()>& load);
+  // From the checkpoint that `choice` names, see train; false: from the start.
+  bool resume_from(const std::string& choice);
   void set_intervals(const detail::TrainingPlan& plan);
   // Trains an epoch from the position on.
   void train_epoch(const detail::TrainingPlan& plan, Counters& counters, const LoaderPosition& from);
@@ -186,6 +193,9 @@ class TrainerBase {
   void evaluate_in_training();
   void note_saved(std::int64_t step);
   void save_checkpoint();
+  void save_in_memory();
+  // What a checkpoint has besides the state of the Accelerator.
+  std::function<void(const std::filesystem::path& folder)> state_writer(bool writes);
   TrainOutput finish(const detail::TrainingPlan& plan, Counters& counters);
   void load_best_model();
   void fire(void (TrainerCallback::*event)(const TrainingArguments&, TrainerState&, TrainerControl&));
@@ -202,6 +212,8 @@ class TrainerBase {
   // One of the two, according to lr_scheduler_type.
   std::shared_ptr<Scheduler> scheduler_ = {};
   std::shared_ptr<ReduceOnPlateau> plateau_ = {};
+  // 0: none are saved.
+  std::int64_t memory_save_steps_ = 0;
   bool is_training_ = false;
   // The training was asked to end, and is over before its last step.
   bool stopped_ = false;

@@ -110,6 +110,8 @@ void for_each_argument(Arguments& a, const Visit& visit) {
   visit("prediction_loss_only", a.prediction_loss_only, "evaluate only the loss");
   visit("save_strategy", a.save_strategy, "when to save a checkpoint");
   visit("save_steps", a.save_steps, "steps between checkpoints, or a fraction of all");
+  visit("memory_save_steps", a.memory_save_steps,
+        "steps between states in memory, or a fraction of all; 0: none");
   visit("save_total_limit", a.save_total_limit, "number of checkpoints that are kept");
   visit("save_only_model", a.save_only_model, "save only the model; training cannot be resumed");
   visit("save_in_background", a.save_in_background, "train on while a checkpoint is written");
@@ -321,6 +323,7 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.bf16 && a.fp16) refuse_argument("bf16, fp16", "exclude each other", "choose one");
   if (a.logging_strategy == IntervalStrategy::steps) require_positive("logging_steps", a.logging_steps);
   if (a.save_strategy == SaveStrategy::steps) require_positive("save_steps", a.save_steps);
+  if (a.memory_save_steps != 0) require_positive("memory_save_steps", a.memory_save_steps);
   if (!a.eval_steps && a.eval_strategy == IntervalStrategy::steps) a.eval_steps = a.logging_steps;
   if (a.eval_steps) require_positive("eval_steps", *a.eval_steps);
   if (a.logging_dir.empty()) a.logging_dir = a.output_dir / "runs";

@@ -118,6 +118,8 @@ struct TrainingArguments {
 
   SaveStrategy save_strategy = SaveStrategy::steps;  ///< When to save a checkpoint.
   double save_steps = 500;                           ///< Steps between checkpoints.
+  /// Steps between states in memory, see Accelerator::save_state(InMemory), or a fraction; 0: there are none.
+  double memory_save_steps = 0;
   /// The maximum number of checkpoints that are kept; the best one is always kept.
   std::optional<int> save_total_limit = {};
   /// Checkpoints contain only the model: training cannot be resumed from them.

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trainer_recovery_test.py ACC PROGRAM PROCESSES: a Trainer whose rank 0 is killed goes on by itself from its state in memory,
+and ends with the very weights and evaluation of one that nobody killed. PROGRAM is trainer_run."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+acc, program, processes = sys.argv[1:]
+ARGUMENTS = {"num_train_epochs": 0.6, "per_device_train_batch_size": 25, "gradient_accumulation_steps": 2, "learning_rate": 1e-3,
+             "warmup_steps": 5, "save_strategy": "no", "memory_save_steps": 3, "eval_strategy": "epoch", "disable_tqdm": False}
+
+
+def train(folder, kill_at=None, **arguments):
+    folder.mkdir(exist_ok=True)
+    file = folder / "arguments.json"
+    file.write_text(json.dumps({**ARGUMENTS, "output_dir": str(folder / "run"), **arguments}))
+    command = [acc, "launch", "--standalone", "--no-python", "--nproc-per-node", processes, "--max-restarts", "1",
+               "--memory-checkpoints", "64MB", program, file]
+    environment = {**os.environ, **({"ACC_TEST_KILL_AT": str(kill_at)} if kill_at else {})}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if done.returncode != 0:
+        sys.exit(f"the training ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def result(folder):
+    state = json.loads((folder / "run" / "trainer_state.json").read_text())
+    evaluations = [entry["eval_loss"] for entry in state["log_history"] if "eval_loss" in entry]
+    return state["global_step"], evaluations, (folder / "run" / "model.safetensors").read_bytes()
+
+
+with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
+    whole, killed, refused = (pathlib.Path(name, word) for word in ("whole", "killed", "refused"))
+    train(whole)
+    text = train(killed, kill_at=8)
+    if "Resuming training from checkpoint with epoch 0 and global step 6" not in text:
+        sys.exit(f"did not go on after step 6:\n{text}")
+    if result(killed) != result(whole):
+        sys.exit(f"ended with {result(killed)[:2]}, not {result(whole)[:2]}, or with other weights")
+    text = train(refused, kill_at=8, resume_from_checkpoint="false")
+    if "Resuming" in text or result(refused) != result(whole):
+        sys.exit(f"resume_from_checkpoint=false:\n{text}")
