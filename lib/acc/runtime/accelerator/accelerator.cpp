@@ -202,6 +202,13 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
   return options.output_trace_dir / fmt::format("profile_{}.json", process_index());
 }
 
+std::ranges::iota_view<std::uint64_t, std::uint64_t> Accelerator::epochs(std::uint64_t num_epochs) const {
+  if (prepared().loaders.empty())
+    throw Error({.what = "no loader was prepared, whose passes could be counted", .where = "epochs"});
+  const std::uint64_t first = prepared().loaders.front()->epoch();
+  return {std::min(first, num_epochs), num_epochs};
+}
+
 void Accelerator::free_memory() {
   preparation_.release();
   checkpointing_.free_memory();

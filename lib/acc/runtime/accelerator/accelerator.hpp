@@ -5,11 +5,13 @@
 
 #include <array>
 #include <concepts>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -302,16 +304,41 @@ class Accelerator : public PartialState {
     return checkpointing_.save_state(folder, options);
   }
 
+  /// Together: the same in the memory of each machine, always in the background: in a job that was started
+  /// with `--memory-checkpoints`, which keeps the newest two of these states for as long as it lives. `disk`,
+  /// by default the folder of the next iteration in project_dir, is where the launcher puts the newest one
+  /// when the job ends before its training. On several machines each has the whole state, sharded models too.
+  /// A save that fails, as for lack of memory, is told on standard error, and the training goes on. In a job
+  /// without such memory nothing is saved, which is told once. Throws Error{usage} where there is no folder.
+  void save_state(InMemory where, const std::optional<std::filesystem::path>& disk = {},
+                  const SaveStateOptions& options = {}) {
+    checkpointing_.save_state(where, disk, options);
+  }
+
   /// Returns when no save is under way in the background. Throws the error of the last one, unless another
   /// function has thrown it.
   void wait_for_save() { checkpointing_.wait_for_save(); }
 
   /// Loads a checkpoint of acc or accelerate into the prepared and registered objects, see load_checkpoint.
-  /// Default: the newest checkpoint of project_dir. Automatic naming continues after the newest one. Waits
-  /// for a save in the background.
+  /// Default, for which all processes must call it together: what resume() loads, or else the newest
+  /// checkpoint of project_dir. Automatic naming continues after the newest one. Waits for a save in the
+  /// background.
   void load_state(const std::optional<std::filesystem::path>& folder = {}) {
     checkpointing_.load_state(folder);
   }
+
+  /// Together: after a restart in a job with `--memory-checkpoints`, loads the newest state that this
+  /// training has saved, in memory or on a disk, if it is undamaged, else the one before. Returns whether
+  /// there was one: a training that begins, and any job without such memory, has none. What must be prepared,
+  /// registered and created in the same order is what load_state asks for, and each Accelerator resumes its
+  /// own training. A state of several machines may be in the memory of one of them alone: the others get it
+  /// from there.
+  bool resume() { return checkpointing_.resume(); }
+
+  /// The epochs of a training that are left, for a loop with one pass over the first prepared loader in each:
+  /// 0 to `num_epochs` - 1, and after load_state or resume from the one that was under way. Throws
+  /// Error{usage} if no loader was prepared.
+  std::ranges::iota_view<std::uint64_t, std::uint64_t> epochs(std::uint64_t num_epochs) const;
 
   /// Adds the states of objects to checkpoints. The objects must outlive the Accelerator, and be registered
   /// in the same order when a checkpoint is loaded.

@@ -143,6 +143,7 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
 SavingProcesses processes_of(const PartialState& state) {
   return {.index = state.process_index(),
           .local_index = state.local_process_index(),
+          .num_local = state.worker().local_world_size,
           .group = state.process_group()};
 }
 
@@ -198,12 +199,32 @@ fs::path Checkpointing::numbered_folder() {
   return preparation_.options().project_dir / "checkpoints";
 }
 
-SavingProcesses Checkpointing::processes_beside_training() {
+SavingProcesses Checkpointing::processes_beside_training(SavesBesideTraining& saves) const {
   SavingProcesses processes = processes_of(state_);
-  if (processes.group && !background_group_)
-    background_group_ = std::make_shared<ProcessGroup>(state_.worker(), processes.group->timeout());
-  processes.group = background_group_;
+  if (processes.group && !saves.group)
+    saves.group = std::make_shared<ProcessGroup>(state_.worker(), processes.group->timeout());
+  processes.group = saves.group;
   return processes;
+}
+
+CheckpointContent Checkpointing::content() {
+  const Prepared& prepared = preparation_.prepared();
+  require_no_shards_of_gradients(prepared);
+  for (const PreparedModel& model : prepared.models) {
+    if (model.ddp) model.ddp->settle_bucket_layout();
+  }
+  return content_of(prepared, registry_.objects, state_.num_processes());
+}
+
+void Checkpointing::wait_for_save() {
+  to_disk_.thread.wait();
+  to_memory_.thread.wait();
+}
+
+void Checkpointing::free_memory() {
+  to_disk_.free_memory();
+  to_memory_.free_memory();
+  snapshots_.begin_training();
 }
 
 fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& folder,
@@ -224,34 +245,32 @@ fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& folder,
 
 fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const SaveStateOptions& options) {
   const ProgressSection section(Section::saving);
-  wait_for_save();
+  to_disk_.thread.wait();
   const SavingProcesses processes = processes_of(state_);
-  const Prepared& prepared = preparation_.prepared();
   ProjectOptions& project = preparation_.options().project;
-  require_no_shards_of_gradients(prepared);
+  CheckpointContent saved = content();
   const fs::path target = folder_of_next(folder, processes);
-  const SavingProcesses writing = options.background ? processes_beside_training() : processes;
-  for (const PreparedModel& model : prepared.models) {
-    if (model.ddp) model.ddp->settle_bucket_layout();
-  }
-  const auto save = std::make_shared<CheckpointSave>(
-      target, content_of(prepared, registry_.objects, state_.num_processes()), processes,
-      SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
-                            .save_on_each_node = project.save_on_each_node,
-                            .in_shards = preparation_.saves_shards(),
-                            .hooks = registry_.save_hooks.all(),
-                            .add_files = options.add_files},
-      options.background ? &copies_ : nullptr);
+  const std::int64_t number = snapshots_.is_on() ? snapshots_.next_number(processes) : 0;
+  const SavingProcesses writing = options.background ? processes_beside_training(to_disk_) : processes;
+  const auto save =
+      std::make_shared<CheckpointSave>(target, saved, processes,
+                                       SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
+                                                             .save_on_each_node = project.save_on_each_node,
+                                                             .in_shards = preparation_.saves_shards(),
+                                                             .hooks = registry_.save_hooks.all(),
+                                                             .add_files = options.add_files},
+                                       options.background ? &to_disk_.copies : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
-  const auto finish = [=, parent = absolute_path(target).parent_path(), on_saved = options.on_saved] {
+  const auto finish = [=, snapshots = snapshots_, path = absolute_path(target), on_saved = options.on_saved] {
     save->finish(writing);
-    if (limit > 0) remove_oldest(parent, static_cast<std::size_t>(limit), writing);
+    if (limit > 0) remove_oldest(path.parent_path(), static_cast<std::size_t>(limit), writing);
     together(writing, [&] {
+      if (snapshots.is_on()) snapshots.note_on_disk(number, path, writing);
       if (on_saved) on_saved();
     });
   };
   if (options.background) {
-    background_.start(finish);
+    to_disk_.thread.start(finish);
   } else {
     finish();
   }
@@ -259,17 +278,79 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
   return target;
 }
 
+void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>& disk,
+                               const SaveStateOptions& options) {
+  const ProgressSection section(Section::saving);
+  const SavingProcesses processes = processes_of(state_);
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty() && !disk) refuse_without_folder("save_state(in_memory)");
+  const fs::path later =
+      absolute_path(disk ? *disk : numbered_checkpoint(numbered, preparation_.options().project.iteration));
+  if (!snapshots_.is_on()) return warn_once("nothing is saved in memory: start with --memory-checkpoints");
+  to_memory_.thread.wait();
+  const CheckpointContent saved = content();
+  const std::int64_t number = snapshots_.next_number(processes);
+  const SavingProcesses writing = processes_beside_training(to_memory_);
+  // On several machines each has all of the state: any of them may be lost.
+  const bool one_machine = processes.num_local == state_.num_processes();
+  const auto finish = [=, this, snapshots = snapshots_, on_saved = options.on_saved](CheckpointSave& save) {
+    save.finish(writing, snapshots.last_steps(number, later, writing));
+    together(writing, [&] {
+      snapshots.make_room(number, writing);
+      if (on_saved) on_saved();
+    });
+  };
+  const auto or_warn = [this](const auto& step) {
+    try {
+      step();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::system) throw;
+      warn_once(std::string("a state was not saved in memory: ") + error.what());
+    }
+  };
+  or_warn([&] {
+    const auto save = std::make_shared<CheckpointSave>(
+        snapshots_.folder_of(number), saved, processes,
+        SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
+                              .save_on_each_node = true,
+                              .buffers_of_main = !one_machine,
+                              .in_shards = one_machine && preparation_.saves_shards(),
+                              .hooks = registry_.save_hooks.all(),
+                              .add_files = options.add_files},
+        &to_memory_.copies);
+    to_memory_.thread.start([=] { or_warn([&] { finish(*save); }); });
+  });
+}
+
+void Checkpointing::warn_once(const std::string& text) {
+  if (!has_warned_.exchange(true)) warn(processes_of(state_), text);
+}
+
+void Checkpointing::load(const fs::path& folder) {
+  const Prepared& prepared = preparation_.prepared();
+  CheckpointContent loaded = content_of(prepared, registry_.objects, state_.num_processes());
+  if (any_is_sharded(prepared)) loaded.loading_group = state_.process_group();
+  const auto step = load_checkpoint(folder, loaded, state_.process_index(), registry_.load_hooks.all());
+  if (step) prepared.gradients->resume(*step);
+  const fs::path numbered = numbered_folder();
+  if (!numbered.empty()) preparation_.options().project.iteration = static_cast<int>(next_number(numbered));
+}
+
 void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   wait_for_save();
+  if (folder) return load(*folder);
+  if (resume()) return;
   const fs::path numbered = numbered_folder();
-  if (numbered.empty() && !folder) refuse_without_folder("load_state");
-  const fs::path source = folder ? *folder : newest_checkpoint(numbered);
-  const Prepared& prepared = preparation_.prepared();
-  CheckpointContent content = content_of(prepared, registry_.objects, state_.num_processes());
-  if (any_is_sharded(prepared)) content.loading_group = state_.process_group();
-  const auto step = load_checkpoint(source, content, state_.process_index(), registry_.load_hooks.all());
-  if (step) prepared.gradients->resume(*step);
-  if (!numbered.empty()) preparation_.options().project.iteration = static_cast<int>(next_number(numbered));
+  if (numbered.empty()) refuse_without_folder("load_state");
+  load(newest_checkpoint(numbered));
+}
+
+bool Checkpointing::resume() {
+  wait_for_save();
+  if (!snapshots_.is_on()) return false;
+  const auto newest = snapshots_.newest(processes_of(state_));
+  if (newest) load(*newest);
+  return newest.has_value();
 }
 
 HookHandle Checkpointing::register_save_state_pre_hook(SaveStatePreHook hook) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "acc/runtime/accelerator/prepared.hpp"
 #include "acc/runtime/checkpoint/background_save.hpp"
 #include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/memory_snapshots.hpp"
 #include "acc/runtime/checkpoint/model_state.hpp"
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
@@ -56,6 +59,20 @@ struct CheckpointRegistry {
   Hooks<LoadStatePreHook> load_hooks = {};
 };
 
+/// What saves beside the training need, and keep for the next one.
+struct SavesBesideTraining {
+  /// Null before the first.
+  std::shared_ptr<ProcessGroup> group = {};
+  TensorCopies copies = {};  ///< The memory of the state that is being written.
+  BackgroundSave thread = {};
+
+  /// Frees what the next save needs again.
+  void free_memory() {
+    copies = {};
+    group.reset();
+  }
+};
+
 /// The part of an Accelerator that saves and loads what was prepared. See the Accelerator's functions of the
 /// same names.
 class Checkpointing {
@@ -73,13 +90,13 @@ class Checkpointing {
                               bool strict) const;
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder,
                                    const SaveStateOptions& options);
-  void wait_for_save() { background_.wait(); }
-  // Frees what the next save in the background needs again.
-  void free_memory() {
-    copies_ = {};
-    background_group_.reset();
-  }
+  void save_state(InMemory where, const std::optional<std::filesystem::path>& disk,
+                  const SaveStateOptions& options);
+  void wait_for_save();
+  // Another training begins.
+  void free_memory();
   void load_state(const std::optional<std::filesystem::path>& folder);
+  bool resume();
   void register_for_checkpointing(Stateful object) { registry_.objects.push_back(std::move(object)); }
   HookHandle register_save_state_pre_hook(SaveStatePreHook hook);
   HookHandle register_load_state_pre_hook(LoadStatePreHook hook);
@@ -91,16 +108,20 @@ class Checkpointing {
   std::filesystem::path folder_of_next(const std::optional<std::filesystem::path>& folder,
                                        const SavingProcesses& processes);
   // The processes, with a process group that the training does not use.
-  SavingProcesses processes_beside_training();
+  SavingProcesses processes_beside_training(SavesBesideTraining& saves) const;
+  // Together: what is saved now.
+  CheckpointContent content();
+  void load(const std::filesystem::path& folder);
+  // On the main process.
+  void warn_once(const std::string& text);
 
   const PartialState& state_;
   Preparation& preparation_;
   CheckpointRegistry registry_ = {};
-  // Null before the first save in the background.
-  std::shared_ptr<ProcessGroup> background_group_ = {};
-  // The memory of the state that is written in the background.
-  TensorCopies copies_ = {};
-  BackgroundSave background_ = {};
+  MemorySnapshots snapshots_ = {};
+  std::atomic<bool> has_warned_ = false;
+  SavesBesideTraining to_disk_ = {};
+  SavesBesideTraining to_memory_ = {};
 };
 
 }  // namespace acc::detail
