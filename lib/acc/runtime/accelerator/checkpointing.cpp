@@ -318,7 +318,12 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
                               .hooks = registry_.save_hooks.all(),
                               .add_files = options.add_files},
         &to_memory_.copies);
-    to_memory_.thread.start([=] { or_warn([&] { finish(*save); }); });
+    to_memory_.thread.start([=, this] {
+      or_warn([&] {
+        finish(*save);
+        has_warned_ = false;  // what fails after this one is told again
+      });
+    });
   });
 }
 
