@@ -43,6 +43,10 @@ with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
         sys.exit(f"did not go on after step 3 or 6:\n{text}")
     if result(killed) != result(whole):
         sys.exit(f"ended with {result(killed)[:2]}, not {result(whole)[:2]}, or with other weights")
+    # A model alone on the disk is no state: that in memory is saved at the same steps.
+    text = train(pathlib.Path(name, "models"), kill_at=8, save_strategy="steps", save_steps=3, save_only_model=True)
+    if not re.search("Resuming training from checkpoint with epoch 0 and global step [36]\n", text):
+        sys.exit(f"with save_only_model did not go on:\n{text}")
     text = train(refused, kill_at=8, resume_from_checkpoint="false")
     if "Resuming" in text or result(refused) != result(whole):
         sys.exit(f"resume_from_checkpoint=false:\n{text}")

@@ -246,7 +246,8 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
       stop_if_asked();
       if (control_.should_epoch_stop) skip_rest_of_epoch();
       const bool saves = memory_save_steps_ > 0 && state_.global_step % memory_save_steps_ == 0;
-      const bool goes_to_disk = control_.should_save;
+      // A model alone is no state to go on from.
+      const bool goes_to_disk = control_.should_save && !arguments_.save_only_model;
       log_save_evaluate(counters);
       if (saves && !goes_to_disk && !is_over()) save_in_memory();
     }
