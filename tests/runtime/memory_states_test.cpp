@@ -43,6 +43,13 @@ struct Counter {
   void load_state(const acc::PtValue& state) { value = static_cast<std::int64_t>(state.number().value()); }
 };
 
+// The same, whose state may be large.
+struct Blob {
+  std::string bytes = {};
+  acc::PtValue state() const { return bytes; }
+  void load_state(const acc::PtValue& state) { bytes = *state.get_if<std::string>(); }
+};
+
 // A training with a folder in memory: the same for all processes, or one for each.
 struct Training {
   explicit Training(bool own_machine = false) {
@@ -129,9 +136,9 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
 // Files cannot grow while it exists, as on a full file system.
 class NoRoom {
  public:
-  NoRoom() {
+  explicit NoRoom(rlim_t bytes = 16) {
     ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit none = {.rlim_cur = 16, .rlim_max = before_.rlim_max};
+    const rlimit none = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &none);
     std::signal(SIGXFSZ, SIG_IGN);
   }
@@ -235,6 +242,22 @@ TEST_CASE("memory_states: without memory nothing is saved, and without a folder 
         }).starts_with("save_state(in_memory): needs a"));
 }
 
+TEST_CASE("memory_states: a save to the disk is one, also where there is no room for its note", "[ranks]") {
+  Training training;
+  training.save(1);
+  const fs::path note = training.states().folder() / "on_disk_1";
+  // A folder has the name of the note.
+  const auto obstruct = [&](const fs::path& /*checkpoint*/) {
+    if (training.accelerator->is_main_process()) fs::create_directories(note);
+  };
+  training.set(2);
+  const fs::path folder = training.accelerator->save_state(std::nullopt, {.add_files = obstruct});
+  CHECK(fs::exists(folder / "model.safetensors"));
+  training.accelerator->wait_for_everyone();
+  training.accelerator->on_main_process([&] { fs::remove(note); });
+  CHECK(training.resumed() == 1);
+}
+
 // The next cases run in a job in which every process is told that it is the only one on its machine.
 
 TEST_CASE("memory_states: each machine has all of it, as the main process has it", "[.machines]") {
@@ -273,6 +296,26 @@ TEST_CASE("memory_states: a damaged one is replaced by that of another machine",
   training.damage_on(0, 1, "model.safetensors");
   CHECK(training.resumed() == 2);
   CHECK(training.resumed() == 2);
+}
+
+TEST_CASE("memory_states: a machine that cannot take what the main process has fails the save, not the job",
+          "[.machines]") {
+  Training training(true);
+  training.save(1);
+  // So large on the main process alone.
+  constexpr std::size_t kRoom = std::size_t{64} << 10U;
+  const int rank = training.accelerator->process_index();
+  const std::size_t objects = GENERATE(std::size_t{1}, std::size_t{2});
+  std::vector<Blob> blobs(objects, Blob{std::string(rank == 0 ? 2 * kRoom : 8, 'x')});
+  for (Blob& blob : blobs) training.accelerator->register_for_checkpointing(blob);
+  {
+    std::optional<NoRoom> no_room;
+    if (rank == 1) no_room.emplace(kRoom);
+    training.save(2);
+  }
+  CHECK(training.numbers() == Numbers{0});
+  training.save(3);
+  CHECK(training.resumed() == 3);
 }
 
 TEST_CASE("memory_states: where no machine has the newest undamaged, all take the one before",

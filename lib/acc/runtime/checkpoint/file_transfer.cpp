@@ -51,4 +51,19 @@ void send_file(const fs::path& file, int from, const SavingProcesses& processes,
   }
 }
 
+std::exception_ptr send_files(const std::vector<std::string>& names, const fs::path& folder, int from,
+                              const SavingProcesses& processes,
+                              const std::function<fs::path(const std::string& name)>& target_of) {
+  std::exception_ptr failure;
+  for (const std::string& name : names) {
+    ReceivedFile received;
+    const fs::path target = failure ? fs::path() : target_of(name);
+    if (!target.empty()) received = ReceivedFile(target);
+    send_file(folder / name, from, processes, received);
+    const std::exception_ptr problem = failure_of([&] { received.finish(); });
+    if (!failure) failure = problem;
+  }
+  return failure;
+}
+
 }  // namespace acc::detail

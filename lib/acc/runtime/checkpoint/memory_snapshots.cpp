@@ -9,6 +9,7 @@
 #include <random>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
 #include "acc/base/short_size.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/snapshot_seal.hpp"
@@ -79,7 +80,12 @@ void MemorySnapshots::make_room(std::int64_t number, const SavingProcesses& proc
 
 void MemorySnapshots::note_on_disk(std::int64_t number, const fs::path& folder,
                                    const SavingProcesses& processes) const {
-  if (processes.is_local_main()) states().add_on_disk(number, folder);
+  if (!processes.is_local_main()) return;
+  try {
+    states().add_on_disk(number, folder);
+  } catch (const Error& error) {
+    say(std::string("a restart will not know of ") + folder.string() + ": " + error.what());
+  }
 }
 
 std::optional<fs::path> MemorySnapshots::newest(const SavingProcesses& processes) {

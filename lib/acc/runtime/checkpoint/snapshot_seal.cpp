@@ -30,18 +30,6 @@ Checksums shared_checksums(const fs::path& folder) {
   return checksums;
 }
 
-// Those of all machines, the main process's first.
-std::vector<Checksums> checksums_of_machines(const fs::path& folder, const SavingProcesses& processes) {
-  std::string text;
-  const auto failure = failure_of([&] {
-    if (processes.is_local_main()) text = nlohmann::json(shared_checksums(folder)).dump();
-  });
-  std::vector<Checksums> machines;
-  for (const std::string& one : gather_texts({text}, processes.group.get(), failure))
-    if (!one.empty()) machines.push_back(nlohmann::json::parse(one));
-  return machines;
-}
-
 bool has(const Checksums& machine, const std::string& name, const std::string& checksum) {
   const auto file = machine.find(name);
   return file != machine.end() && file->second == checksum;
@@ -49,18 +37,28 @@ bool has(const Checksums& machine, const std::string& name, const std::string& c
 
 // What the main process wrote is what is saved: the objects of a program may differ between processes.
 void spread_shared_files(const fs::path& folder, const SavingProcesses& processes) {
-  const std::vector<Checksums> machines = checksums_of_machines(folder, processes);
-  const Checksums own = processes.is_local_main() ? shared_checksums(folder) : Checksums();
-  for (const auto& [name, checksum] : machines.front()) {
-    if (std::ranges::all_of(machines, [&](const auto& machine) { return has(machine, name, checksum); }))
-      continue;
-    ReceivedFile received;
-    if (processes.is_local_main() && !has(own, name, checksum)) received = ReceivedFile(folder / name);
-    send_file(folder / name, 0, processes, received);
-    received.finish();
-  }
-  for (const auto& [name, checksum] : own)
-    if (!machines.front().contains(name)) fs::remove(folder / name);
+  Checksums own;
+  const auto unread = failure_of([&] {
+    if (processes.is_local_main()) own = shared_checksums(folder);
+  });
+  const std::string text = processes.is_local_main() ? nlohmann::json(own).dump() : "";
+  std::vector<Checksums> machines;
+  for (const std::string& one : gather_texts({text}, processes.group.get(), unread))
+    if (!one.empty()) machines.push_back(nlohmann::json::parse(one));
+  const Checksums& of_main = machines.front();
+
+  std::vector<std::string> names;
+  for (const auto& file : of_main)
+    if (!std::ranges::all_of(machines,
+                             [&](const auto& machine) { return has(machine, file.first, file.second); }))
+      names.push_back(file.first);
+  const auto unwritten = send_files(names, folder, 0, processes, [&](const std::string& name) {
+    const bool lacks = processes.is_local_main() && !has(own, name, of_main.at(name));
+    return lacks ? folder / name : fs::path();
+  });
+  if (unwritten) std::rethrow_exception(unwritten);
+  for (const auto& file : own)
+    if (!of_main.contains(file.first)) fs::remove(folder / file.first);
 }
 
 // The names and contents of the files that this process alone has written, in turns.
@@ -85,19 +83,21 @@ void spread_own_files(const fs::path& folder, const SavingProcesses& processes) 
     if (!fs::exists(folder / files[i])) replace_file(folder / files[i], files[i + 1]);
 }
 
-void make_equal_on_machines(const fs::path& folder, const SavingProcesses& processes) {
+bool is_on_several_machines(const SavingProcesses& processes) {
   const std::vector<int> machines = machines_of(processes);
-  if (std::ranges::all_of(machines, [](int machine) { return machine == 0; })) return;
-  spread_shared_files(folder, processes);
-  spread_own_files(folder, processes);
+  return std::ranges::any_of(machines, [](int machine) { return machine != 0; });
 }
 
 }  // namespace
 
 std::vector<std::function<void(const fs::path&)>> seal_of(const SnapshotRecord& record,
                                                           const SavingProcesses& processes) {
+  // What fails in one step is known to all before the next, in which they wait for each other.
   return {[=](const fs::path& folder) {
-            make_equal_on_machines(folder, processes);
+            if (is_on_several_machines(processes)) spread_shared_files(folder, processes);
+          },
+          [=](const fs::path& folder) {
+            if (is_on_several_machines(processes)) spread_own_files(folder, processes);
             if (processes.is_local_main()) write_snapshot_record(folder, record);
           },
           [=](const fs::path& folder) { write_checksums(folder, share_on_machine(processes)); }};

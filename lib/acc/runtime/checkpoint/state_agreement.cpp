@@ -99,15 +99,13 @@ void copy_to_machines(const fs::path& folder, int from, bool receives, const Sav
     if (receives) replacement.begin();
   });
   const bool sends = processes.index == from;
-  const auto names =
+  const std::vector<std::string> names =
       nlohmann::json::parse(broadcast_text(sends ? names_in(folder) : "", from, processes.group.get()));
-  for (const std::string name : names) {
-    ReceivedFile received;
-    if (receives && !failure) received = ReceivedFile(replacement.temporary() / name);
-    send_file(folder / name, from, processes, received);
-    const std::exception_ptr problem = failure_of([&] { received.finish(); });
-    if (!failure) failure = problem;
-  }
+  const bool writes = receives && !failure;
+  const std::exception_ptr unwritten = send_files(
+      names, folder, from, processes,
+      [&](const std::string& name) { return writes ? replacement.temporary() / name : fs::path(); });
+  if (!failure) failure = unwritten;
   fill_together(replacement, processes, [&] {
     if (failure) std::rethrow_exception(failure);
     if (receives) replacement.publish();
