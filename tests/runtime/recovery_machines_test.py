@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recovery_machines_test.py ACC PROGRAM: machines of a job are lost with all of their memory. Those that take their place get
+"""recovery_machines_test.py ACC PROGRAM: machines of a job are lost with all of their memory. Those that replace them get
 the training's state from the others, and it ends with the very weights of one that nobody disturbed; without a replacement
 fewer processes go on. Each machine is an agent of its own here. PROGRAM is recovering_run."""
 import os

@@ -35,7 +35,7 @@ struct SavedState {
 };
 
 /// The states of one training in the memory of this machine, which outlives its processes: the folders
-/// `snapshot_<number>`, which are renamed into their place when they are whole, and `on_disk_<number>`, files
+/// `snapshot_<number>`, which get that name when they are whole, and `on_disk_<number>`, files
 /// with the paths of those that went to a disk.
 class SavedStates {
  public:
@@ -63,7 +63,7 @@ class SavedStates {
   std::filesystem::path folder_;
 };
 
-/// The place of a training among those of a program.
+/// Which of the trainings of a program it is.
 struct TrainingNumber {
   int accelerator = 0;  ///< Of the Accelerators that the program has created.
   int training = 0;     ///< Of the trainings with this Accelerator.
