@@ -52,7 +52,7 @@ class Job:
         for node in self.nodes:
             for line in node.stdout:
                 node.lines.append(line)
-                match = re.search(r"rank (\d+) pid \d+ goes on after step 0", line)
+                match = re.search(r"rank (\d+) goes on after step 0", line)
                 if match:
                     ranks[int(match[1])] = node
                     break
