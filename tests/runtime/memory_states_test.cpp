@@ -229,6 +229,15 @@ TEST_CASE("memory_states: load_state takes the newest, wherever it is", "[ranks]
   CHECK(training.counter.value == 2);
 }
 
+TEST_CASE("memory_states: of another training in the folder on the disk none is replaced", "[ranks]") {
+  Training training;
+  training.accelerator->on_main_process(
+      [&] { fs::create_directories(training.disk / "checkpoints" / "checkpoint_0"); });
+  training.accelerator->wait_for_everyone();
+  CHECK_THROWS_WITH(training.save(1), Catch::Matchers::Contains("checkpoint_0: already exists"));
+  CHECK(training.resumed() == -1);
+}
+
 TEST_CASE("memory_states: without memory nothing is saved, and without a folder it is refused", "[ranks]") {
   ::unsetenv("ACC_MEMORY_FOLDER");
   const fs::path disk = acc::test::temporary_folder();

@@ -47,6 +47,10 @@ with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
     text = train(pathlib.Path(name, "models"), kill_at=8, save_strategy="steps", save_steps=3, save_only_model=True)
     if not re.search("Resuming training from checkpoint with epoch 0 and global step [36]\n", text):
         sys.exit(f"with save_only_model did not go on:\n{text}")
+    # Which checkpoints are its own it knows from before.
+    state = json.loads((pathlib.Path(name, "models") / "run" / "trainer_state.json").read_text())
+    if state["stateful_callbacks"]["acc::Trainer"]["saved_steps"][:2] != [3, 6]:
+        sys.exit(f"with save_only_model has forgotten checkpoints: {state['stateful_callbacks']}")
     text = train(refused, kill_at=8, resume_from_checkpoint="false")
     if "Resuming" in text or result(refused) != result(whole):
         sys.exit(f"resume_from_checkpoint=false:\n{text}")

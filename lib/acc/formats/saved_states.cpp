@@ -45,6 +45,14 @@ void remove_whole(const fs::path& path) {
   fs::remove_all(error ? path : hidden, error);
 }
 
+// It goes into JSON, here and between machines.
+void require_utf8(const fs::path& folder) {
+  if (is_utf8(folder.string())) return;
+  throw Error({.what = "is not UTF-8, which the folder of a state in memory has to be",
+               .where = folder.string(),
+               .hint = "rename it, or start without --memory-checkpoints"});
+}
+
 fs::path on_disk_file(const fs::path& folder, std::int64_t number) {
   return folder / fmt::format("{}{}", kOnDisk, number);
 }
@@ -63,6 +71,7 @@ std::optional<TrainingNumber> training_of(const std::string& name) {
 }  // namespace
 
 void write_snapshot_record(const fs::path& folder, const SnapshotRecord& record) {
+  require_utf8(record.disk);
   const nlohmann::json fields = {{"id", record.id}, {"disk", record.disk.string()}};
   replace_file(folder / kRecord, fields.dump() + "\n");
 }
@@ -95,15 +104,18 @@ fs::path SavedStates::snapshot(std::int64_t number) const {
 }
 
 void SavedStates::add_on_disk(std::int64_t number, const fs::path& folder) const {
+  require_utf8(folder);
   replace_file(on_disk_file(folder_, number), folder.string());
 }
 
-void SavedStates::keep_newest(std::size_t snapshots) const {
-  std::size_t kept = 0;
+void SavedStates::keep_newest(std::size_t count) const {
+  std::size_t snapshots = 0;
+  std::size_t notes = 0;
   for (const SavedState& state : all()) {
-    if (kept >= snapshots)
+    std::size_t& kept = state.in_memory ? snapshots : notes;
+    if (snapshots >= count || kept >= count)
       remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
-    else if (state.in_memory)
+    else
       ++kept;
   }
 }

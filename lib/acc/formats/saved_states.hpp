@@ -19,7 +19,8 @@ struct SnapshotRecord {
   bool operator==(const SnapshotRecord&) const = default;
 };
 
-/// Writes `snapshot.json` to the folder. Throws Error{system}.
+/// Writes `snapshot.json` to the folder. Throws Error{usage} for a `disk` that is not UTF-8, and
+/// Error{system}.
 void write_snapshot_record(const std::filesystem::path& folder, const SnapshotRecord& record);
 /// Throws Error, naming the file, if it is missing or is something else.
 SnapshotRecord read_snapshot_record(const std::filesystem::path& folder);
@@ -50,11 +51,13 @@ class SavedStates {
   /// The folder of the snapshot of this number, whether it exists or not.
   std::filesystem::path snapshot(std::int64_t number) const;
 
-  /// Notes that the state of this number is in this folder on a disk.
+  /// Notes that the state of this number is in this folder on a disk, or will be. Throws Error{usage} for a
+  /// folder that is not UTF-8, and Error{system}.
   void add_on_disk(std::int64_t number, const std::filesystem::path& folder) const;
 
-  /// Removes all but the newest `snapshots` in memory, and what is older than they are.
-  void keep_newest(std::size_t snapshots) const;
+  /// Removes all but the newest `count` snapshots, the newest `count` notes of those on a disk, and what is
+  /// older than these snapshots.
+  void keep_newest(std::size_t count) const;
 
   /// Removes what was saved after this number, and what killed processes have left.
   void remove_after(std::int64_t number) const;

@@ -56,6 +56,20 @@ TEST_CASE_METHOD(Fixture, "saved_states: snapshots that are too many go, with wh
   CHECK(numbers() == Numbers{-6, 5});
 }
 
+TEST_CASE_METHOD(Fixture, "saved_states: notes of those on a disk do not pile up", "[formats]") {
+  for (int number = 0; number < 5; ++number) states.add_on_disk(number, "/disk");
+  states.keep_newest(2);
+  CHECK(numbers() == Numbers{-4, -3});
+}
+
+TEST_CASE_METHOD(Fixture, "saved_states: a folder that is not UTF-8 is refused", "[formats]") {
+  constexpr const char* kRefusal = "/disk/\xff: is not UTF-8";
+  CHECK_THROWS_WITH(states.add_on_disk(0, "/disk/\xff"), Catch::Matchers::StartsWith(kRefusal));
+  CHECK_THROWS_WITH(acc::write_snapshot_record(folder.path(), {.id = "a1", .disk = "/disk/\xff"}),
+                    Catch::Matchers::StartsWith(kRefusal));
+  CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE_METHOD(Fixture, "saved_states: what came after a state goes, and what killed processes left",
                  "[formats]") {
   for (const int number : {1, 2, 3}) save(number);

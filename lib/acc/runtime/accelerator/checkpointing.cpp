@@ -262,7 +262,11 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
                                        options.background ? &to_disk_.copies : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
   const auto finish = [=, snapshots = snapshots_, path = absolute_path(target), on_saved = options.on_saved] {
-    save->finish(writing);
+    // Nobody takes a new folder for a state that a restart knows nothing of. An old one is that state still.
+    const auto note_new = [&](const fs::path& /*unpublished*/) {
+      if (snapshots.is_on() && !fs::exists(path)) snapshots.note_on_disk(number, path, writing);
+    };
+    save->finish(writing, {note_new});
     if (limit > 0) remove_oldest(path.parent_path(), static_cast<std::size_t>(limit), writing);
     together(writing, [&] {
       if (snapshots.is_on()) snapshots.note_on_disk(number, path, writing);
@@ -288,6 +292,11 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
       absolute_path(disk ? *disk : numbered_checkpoint(numbered, preparation_.options().project.iteration));
   if (!snapshots_.is_on()) return warn_once("nothing is saved in memory: start with --memory-checkpoints");
   to_memory_.thread.wait();
+  // What may not go to the disk is of no use in memory.
+  together(processes, [&] {
+    if (!disk && processes.is_local_main())
+      folder_to_save(numbered, preparation_.options().project.iteration);
+  });
   const CheckpointContent saved = content();
   const std::int64_t number = snapshots_.next_number(processes);
   const SavingProcesses writing = processes_beside_training(to_memory_);

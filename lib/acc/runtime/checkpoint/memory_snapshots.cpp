@@ -83,6 +83,7 @@ void MemorySnapshots::note_on_disk(std::int64_t number, const fs::path& folder,
   if (!processes.is_local_main()) return;
   try {
     states().add_on_disk(number, folder);
+    states().keep_newest(kKept);
   } catch (const Error& error) {
     say(std::string("a restart will not know of ") + folder.string() + ": " + error.what());
   }
@@ -91,11 +92,10 @@ void MemorySnapshots::note_on_disk(std::int64_t number, const fs::path& folder,
 std::optional<fs::path> MemorySnapshots::newest(const SavingProcesses& processes) {
   next_.reset();
   const auto state = newest_common_state(states(), processes, say);
-  if (!state) return {};
   together(processes, [&] {
-    if (processes.is_local_main()) states().remove_after(state->number);
+    if (processes.is_local_main()) states().remove_after(state ? state->number : -1);
   });
-  return state->folder;
+  return state ? std::optional(state->folder) : std::nullopt;
 }
 
 void warn(const SavingProcesses& processes, const std::string& text) {

@@ -44,8 +44,8 @@ class MemorySnapshots {
   /// standard error how much memory the snapshots need.
   void make_room(std::int64_t number, const SavingProcesses& processes) const;
 
-  /// Each process calls it for a state that is complete in this folder on a disk. Where there is no room for
-  /// the note, a line on standard error says so.
+  /// Each process calls it for a state that is in this folder on a disk, or about to appear there. Where
+  /// there is no room for the note, a line on standard error says so.
   void note_on_disk(std::int64_t number, const std::filesystem::path& folder,
                     const SavingProcesses& processes) const;
 

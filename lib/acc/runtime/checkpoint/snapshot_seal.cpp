@@ -61,26 +61,28 @@ void spread_shared_files(const fs::path& folder, const SavingProcesses& processe
     if (!of_main.contains(file.first)) fs::remove(folder / file.first);
 }
 
-// The names and contents of the files that this process alone has written, in turns.
+// Those that this process alone has written.
 std::vector<std::string> own_files_in(const fs::path& folder, int process) {
-  std::vector<std::string> texts;
-  for (const std::string& name : {random_states_file(process), gradients_file(process)}) {
-    if (!fs::exists(folder / name)) continue;
-    const MappedFile content(folder / name);
-    texts.push_back(name);
-    texts.emplace_back(content.data(), content.size());
-  }
-  return texts;
+  std::vector<std::string> names = {random_states_file(process), gradients_file(process)};
+  std::erase_if(names, [&](const std::string& name) { return !fs::exists(folder / name); });
+  return names;
 }
 
 // Ranks may be others after a restart, and a machine may be replaced.
 void spread_own_files(const fs::path& folder, const SavingProcesses& processes) {
-  std::vector<std::string> own;
-  const auto failure = failure_of([&] { own = own_files_in(folder, processes.index); });
-  const std::vector<std::string> files = gather_texts(own, processes.group.get(), failure);
-  if (!processes.is_local_main()) return;
-  for (std::size_t i = 0; i + 1 < files.size(); i += 2)
-    if (!fs::exists(folder / files[i])) replace_file(folder / files[i], files[i + 1]);
+  const auto target_of = [&](const std::string& name) {
+    const bool lacks = processes.is_local_main() && !fs::exists(folder / name);
+    return lacks ? folder / name : fs::path();
+  };
+  const auto names = nlohmann::json(own_files_in(folder, processes.index)).dump();
+  const std::vector<std::string> of_all = gather_texts({names}, processes.group.get());
+  std::exception_ptr failure;
+  for (int process = 0; process < std::ssize(of_all); ++process) {
+    const auto files = nlohmann::json::parse(of_all[static_cast<std::size_t>(process)]);
+    const auto unwritten = send_files(files, folder, process, processes, target_of);
+    if (!failure) failure = unwritten;
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 bool is_on_several_machines(const SavingProcesses& processes) {

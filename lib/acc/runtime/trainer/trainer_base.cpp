@@ -20,12 +20,12 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
-#include "acc/runtime/trainer/plan_record.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
 #include "acc/runtime/trainer/trainer_optimizer.hpp"
 #include "acc/runtime/trainer/trainer_progress.hpp"
 #include "acc/runtime/trainer/trainer_schedule.hpp"
 #include "acc/runtime/trainer/training_plan.hpp"
+#include "acc/runtime/trainer/training_record.hpp"
 
 namespace acc {
 namespace {
@@ -74,14 +74,14 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
       options_(std::move(options)),
       accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
       checkpoints_(arguments_.output_dir),
-      plan_record_(std::make_shared<detail::PlanRecord>()) {
+      training_record_(std::make_shared<detail::TrainingRecord>()) {
   // The Trainer itself counts the batches of a step.
   accelerator_->set_gradient_accumulation_steps(1);
   set_seed(arguments_.seed, {.deterministic = arguments_.full_determinism});
   state_.is_local_process_zero = accelerator_->is_local_main_process();
   state_.is_world_process_zero = accelerator_->is_main_process();
   callbacks_.add(std::make_shared<detail::DefaultFlowCallback>());
-  callbacks_.add(plan_record_);
+  callbacks_.add(training_record_);
   for (auto& callback : options_.callbacks) callbacks_.add(std::move(callback));
   if (shows_progress())
     callbacks_.add(std::make_shared<detail::ProgressCallback>(::isatty(STDERR_FILENO) == 1));
@@ -128,7 +128,7 @@ void TrainerBase::create_scheduler(Optimizer& optimizer, std::int64_t max_steps)
 
 void TrainerBase::continue_with(detail::TrainingPlan& plan, const LoaderPosition& from) {
   const std::int64_t steps_from_start = plan.max_steps;
-  if (plan_record_->is_loaded(state_)) {
+  if (training_record_->is_loaded(state_)) {
     plan.max_steps = state_.max_steps;
     plan.num_train_epochs = state_.num_train_epochs;
   } else if (train_batches()) {
@@ -156,7 +156,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   std::optional<detail::TrainingDataSize> size;
   if (const auto batches = train_batches()) size = {*batches, num_train_examples()};
   detail::TrainingPlan plan = detail::plan_training(arguments_, accelerator_->num_processes(), size);
-  plan_record_->set(plan);
+  training_record_->set(plan);
   create_scheduler(*optimizer_, plan.max_steps);
 
   state_ = {.is_local_process_zero = state_.is_local_process_zero,
@@ -386,6 +386,7 @@ void TrainerBase::note_saved(std::int64_t step) {
 }
 
 std::function<void(const fs::path&)> TrainerBase::state_writer(bool writes) {
+  training_record_->set_saved_steps(checkpoints_.own_steps());
   state_.stateful_callbacks = callbacks_.states();
   return [this, writes](const fs::path& folder) {
     if (!writes) return;
@@ -424,12 +425,19 @@ void TrainerBase::save_in_memory() {
 
 bool TrainerBase::resume_from(const std::string& choice) {
   const bool is_newest = choice.empty() || choice == "last" || choice == "true";
-  if (is_newest && resume([&] { return accelerator_->resume(); })) return true;
+  if (is_newest && resume([&] { return accelerator_->resume(); })) {
+    add_saved_checkpoints();  // the same job has the same output_dir
+    return true;
+  }
   const fs::path checkpoint = checkpoints_.folder_to_resume(choice);
   return !checkpoint.empty() && resume([&] {
     accelerator_->load_state(checkpoint);
     return true;
   });
+}
+
+void TrainerBase::add_saved_checkpoints() {
+  for (const std::int64_t step : training_record_->saved_steps()) checkpoints_.add_own(step);
 }
 
 bool TrainerBase::resume(const std::function<bool()>& load) {
@@ -452,9 +460,11 @@ bool TrainerBase::resume(const std::function<bool()>& load) {
     best = checkpoint.parent_path() / best.filename();
     if (!fs::exists(best)) best.clear();
   }
-  if (detail::is_same_folder(checkpoint, checkpoints_.folder_of(state_.global_step)))
-    checkpoints_.add_own(state_.global_step);
   callbacks_.load_states(state_.stateful_callbacks);
+  if (detail::is_same_folder(checkpoint, checkpoints_.folder_of(state_.global_step))) {
+    checkpoints_.add_own(state_.global_step);
+    add_saved_checkpoints();
+  }
   return true;
 }
 

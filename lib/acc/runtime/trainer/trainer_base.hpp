@@ -30,7 +30,7 @@ class Optimizer;
 namespace acc {
 
 namespace detail {
-class PlanRecord;
+class TrainingRecord;
 struct TrainingPlan;
 }  // namespace detail
 
@@ -180,6 +180,8 @@ class TrainerBase {
   void show_banner(const detail::TrainingPlan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
+  // What the training had saved before it goes on is its own.
+  void add_saved_checkpoints();
   // Calls `load`, which returns whether it has loaded a checkpoint.
   bool resume(const std::function<bool()>& load);
   // From the checkpoint that `choice` names, see train; false: from the start.
@@ -207,7 +209,7 @@ class TrainerBase {
   TrainerControl control_ = {};
   detail::CallbackHandler callbacks_ = {};
   detail::TrainerCheckpoints checkpoints_;
-  std::shared_ptr<detail::PlanRecord> plan_record_;
+  std::shared_ptr<detail::TrainingRecord> training_record_;
   std::optional<Optimizer> optimizer_ = {};
   // One of the two, according to lr_scheduler_type.
   std::shared_ptr<Scheduler> scheduler_ = {};

@@ -26,6 +26,7 @@ class TrainerCheckpoints {
   /// The checkpoint of this step is the training's own.
   void add_own(std::int64_t step) { own_steps_.insert(step); }
   bool is_own(std::int64_t step) const { return own_steps_.contains(step); }
+  const std::set<std::int64_t>& own_steps() const { return own_steps_; }
 
   /// The folder of the checkpoint of this step, whether it exists or not.
   std::filesystem::path folder_of(std::int64_t step) const;

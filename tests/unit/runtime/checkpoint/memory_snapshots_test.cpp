@@ -49,6 +49,19 @@ TEST_CASE_METHOD(Fixture, "memory_snapshots: two stay of a training, and one of 
   CHECK(first.all().size() == 1);
 }
 
+TEST_CASE_METHOD(Fixture, "memory_snapshots: of those on a disk two are known", "[runtime]") {
+  acc::detail::MemorySnapshots snapshots;
+  for (int i = 0; i < 5; ++i) snapshots.note_on_disk(snapshots.next_number({}), folder.path(), {});
+  CHECK(acc::states_of_trainings(folder.path()).front().all().size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "memory_snapshots: where none can be loaded none stays", "[runtime]") {
+  acc::detail::MemorySnapshots snapshots;
+  snapshots.note_on_disk(snapshots.next_number({}), "/nowhere", {});
+  CHECK_FALSE(snapshots.newest({}));
+  CHECK(acc::states_of_trainings(folder.path()).front().all().empty());
+}
+
 TEST_CASE_METHOD(Fixture, "memory_snapshots: each Accelerator has its own", "[runtime]") {
   acc::detail::MemorySnapshots first;
   save(first);
