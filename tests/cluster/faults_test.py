@@ -330,6 +330,32 @@ def host_without_power(acc):
         report("power loss of node 0", recovered=time.monotonic() - began)
 
 
+def kill_agents(cluster, indices):
+    """All processes of acc on these nodes, at once: the machines and their addresses stay."""
+    for pid in [pid for index in indices for pid in cluster.agent_pids(index)]:
+        send(pid, signal.SIGKILL)
+
+
+@case
+def host_and_another_node_killed(acc):
+    with Cluster(acc) as cluster:
+        for nnodes in ["1:3", "3"]:
+            start(cluster, nnodes, "--max-restarts", "9")
+            for lost in [[0, 1], [0, 2]]:
+                began = time.monotonic()
+                kill_agents(cluster, lost)
+                if nnodes == "1:3":
+                    took = cluster.until("the last node goes on alone", lambda: cluster.is_whole(1))
+                    report(f"nodes {lost} killed, 1:3", recovered=took)
+                for index in lost:
+                    cluster.agents[index].wait()
+                    cluster.launch(index, *flags(nnodes, "--max-restarts", "9"), script="exec sleep 1000")
+                cluster.until("three go on", lambda: cluster.is_whole(3))
+                report(f"nodes {lost} killed and replaced, {nnodes}", recovered=time.monotonic() - began)
+            kill_agents(cluster, range(3))
+            cluster.until("nothing is left", lambda: not cluster.processes())
+
+
 @case
 def fixed_group_loses_a_node(acc):
     with Cluster(acc) as cluster:

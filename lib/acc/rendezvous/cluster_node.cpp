@@ -160,7 +160,7 @@ void ClusterNode::succeed(const std::string& why) {
   const NodeInfo self = node_.introduction();
   std::vector<StoreAddress> others = node_.last_round.others(self);
   for (const auto& member : node_.pending_members) std::erase(others, address_of(member->hello.node));
-  node_.last_round.ask(0);
+  node_.last_round.ask({});
   const bool counts_restart = node_.settings.min_nodes == node_.settings.max_nodes;
   std::unique_ptr<Host> own;
   try {
@@ -248,7 +248,7 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& wh
     node_.last_round.forget_coordinator();
     candidates = {.endpoint_asked = false};
   }
-  node_.last_round.ask(0);
+  node_.last_round.ask({});
   redirect_pending_members(node_);
   candidates->addresses.insert(candidates->addresses.begin(), coordinator);
   look_for_job(CoordinatorLost::First::next, std::move(*candidates),

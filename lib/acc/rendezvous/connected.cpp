@@ -57,8 +57,7 @@ void Connected::on_introduced(bool is_proven) {
   connection_->set_handlers(guard_([this](const NodeMessage& message) { on_message(message); }),
                             guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
   if (others_) {
-    const auto address = parse_address(node_.coordinator_address, "");
-    node_.last_round.ask(address ? address->port : 0);
+    note_asked();
     redirect_pending_members_later();
   }
   if (node_.wants_round) ask_for_round();
@@ -66,9 +65,12 @@ void Connected::on_introduced(bool is_proven) {
 
 void Connected::ask_for_round() {
   if (!introduced_) return;  // on_introduced() asks
-  const auto address = parse_address(node_.coordinator_address, "");
-  node_.last_round.ask(address ? address->port : 0);
+  note_asked();
   send(Join{node_.ports.open_workers_store()});
+}
+
+void Connected::note_asked() {
+  node_.last_round.ask(parse_address(node_.coordinator_address, "").value_or(StoreAddress{}));
 }
 
 void Connected::on_message(const NodeMessage& message) {

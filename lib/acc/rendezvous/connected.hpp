@@ -46,6 +46,7 @@ class Connected : public NodeState {
 
  private:
   void on_introduced(bool is_proven);
+  void note_asked();
   void on_message(const NodeMessage& message);
   void on_lost(const ConnectionLoss& loss);
   void redirect_pending_members_later();

@@ -122,7 +122,7 @@ void Coordinator::forget(NodeId id) {
 // its place.
 void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   Node& node = nodes_.at(id);
-  node.member = counts_for(history, rounds_, options_.port, options_.dead_port);
+  node.member = counts_for(history, rounds_, options_.port, options_.dead_ports);
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
   auto found = std::ranges::find_if(away_, [&](const NodeInfo& one) {
     return node.member ? is_same_process(one, node.info)
@@ -294,6 +294,11 @@ void Coordinator::on_lost(NodeId id, const std::string& why, bool gone) {
        gone);
 }
 
+void Coordinator::on_ended(const StoreAddress& address) {
+  std::erase_if(away_, [&](const NodeInfo& one) { return address_of(one) == address; });
+  if (phase_ == Phase::gathering || phase_ == Phase::ending) meet_when_all_ready();
+}
+
 void Coordinator::on_silence(NodeId id, const Silence& silence) {
   const auto node = nodes_.find(id);
   if (node == nodes_.end()) return;
@@ -344,6 +349,14 @@ bool Coordinator::is_smaller_part() const {
   const int here = count(&Node::member);
   const int away = static_cast<int>(away_.size());
   return has_led_ ? away > here : away > 0 && away >= here;
+}
+
+std::vector<StoreAddress> Coordinator::away() const {
+  std::vector<StoreAddress> result;
+  for (const NodeInfo& one : away_) {
+    if (one.node_port != 0) result.push_back(address_of(one));
+  }
+  return result;
 }
 
 void Coordinator::isolate(const std::string& text) {

@@ -13,6 +13,7 @@
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
+#include "acc/store/dialer.hpp"
 
 namespace acc::launcher {
 
@@ -38,10 +39,9 @@ class Coordinator {
     std::vector<NodeInfo> away = {};
     /// Of those, how many are expected at any moment: no round begins without them until stop_expecting().
     int survivors = 0;
-    /// Ports at which nodes connect to this coordinator, and to the one before it if that is known to have
-    /// ended.
+    /// Port at which nodes connect to this coordinator, and those of nodes that are known to have ended.
     int port = 0;
-    int dead_port = 0;
+    std::vector<int> dead_ports = {};
     /// Called when no node has a worker of the last round any more, before the next one is formed.
     std::function<void()> before_round = [] {};
   };
@@ -56,6 +56,9 @@ class Coordinator {
   void on_message(NodeId node, const NodeMessage& message);
   /// `gone`: its process is known to have ended; otherwise it is only silent.
   void on_lost(NodeId node, const std::string& why, bool gone);
+
+  /// The process of the node that listened at `address` has ended: it is not away any more.
+  void on_ended(const StoreAddress& address);
 
   /// Survivors that have not come are lost, too.
   void stop_expecting();
@@ -77,6 +80,8 @@ class Coordinator {
   bool is_over() const { return phase_ == Phase::over; }
   /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
   bool is_smaller_part() const;
+  /// Where those nodes have listened that are away, of all of which this is known.
+  std::vector<StoreAddress> away() const;
   /// Which nodes are here and which are missing, for the user.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }

@@ -17,7 +17,11 @@ CoordinatorLost::CoordinatorLost(NodeContext& node, First first, Candidates cand
       first_(first),
       candidates_(std::move(candidates)),
       events_(std::move(events)),
-      retry_(node.loop) {}
+      retry_(node.loop),
+      later_successors_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
+                          node_.last_round.note_failed(address, true);
+                          if (may_lead(node_)) succeed();
+                        })) {}
 
 CoordinatorLost::~CoordinatorLost() {
   if (connecting_) connecting_->cancel();
@@ -33,6 +37,7 @@ void CoordinatorLost::start() {
 void CoordinatorLost::ask_all() {
   if (may_lead(node_)) return succeed();
   candidates_ = {.addresses = node_.last_round.candidates(node_.introduction()), .endpoint_asked = false};
+  later_successors_.start(node_.last_round.later_successors(node_.introduction()));
   ask_next();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "acc/rendezvous/dead_node_probe.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
@@ -60,6 +61,8 @@ class CoordinatorLost : public NodeState {
   std::shared_ptr<Connecting> connecting_ = {};
   /// Connection to a candidate that has not answered yet.
   std::shared_ptr<NodeConnection> trial_ = {};
+  /// Of the successors that are not asked for the job.
+  DeadNodeProbe later_successors_;
   std::unique_ptr<StoreClient> client_ = {};
 };
 

@@ -121,7 +121,7 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
                            .away = succession.away,
                            .survivors = succession.survivors,
                            .port = node_port,
-                           .dead_port = succession.dead_port,
+                           .dead_ports = succession.dead_ports,
                            .before_round = [this] { forget_workers(); }});
   *events = coordinator_->backend_events();
   if (succession.survivors == 0) return;

@@ -61,7 +61,12 @@ Succeeding::Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vecto
     : Hosting(node, std::move(host)),
       others_(std::move(others)),
       moved_(std::move(moved)),
-      timer_(node.loop) {}
+      timer_(node.loop),
+      probe_timer_(node.loop),
+      away_nodes_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
+                    node_.last_round.note_failed(address, true);
+                    this->host()->coordinator().on_ended(address);
+                  })) {}
 
 Succeeding::~Succeeding() {
   if (connecting_) connecting_->cancel();
@@ -71,6 +76,7 @@ Succeeding::~Succeeding() {
 void Succeeding::start() {
   Hosting::start();
   if (node_.over) return;
+  probe_away_nodes_later();
   if (!node_.coordinator_key) return look_later();
   node_.coordinator_address = to_string(node_.last_round.lost_address());
   claim_key();
@@ -93,6 +99,16 @@ void Succeeding::look_later() {
   timer_.async_wait(guard_([this](const error_code& error) {
     if (error || node_.over) return;
     node_.coordinator_key ? claim_key() : look_at_endpoint();
+  }));
+}
+
+// A node that has ended, as the lost coordinator usually has, is no part of a partitioned network.
+void Succeeding::probe_away_nodes_later() {
+  probe_timer_.expires_after(kRetryInterval);
+  probe_timer_.async_wait(guard_([this](const error_code& error) {
+    if (error || node_.over) return;
+    if (host()->coordinator().is_smaller_part()) away_nodes_.start(host()->coordinator().away());
+    probe_away_nodes_later();
   }));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/rendezvous/dead_node_probe.hpp"
 #include "acc/rendezvous/host.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
@@ -59,6 +60,7 @@ class Succeeding : public Hosting {
 
  private:
   void look_later();
+  void probe_away_nodes_later();
   void look_at_endpoint();
   void on_coordinator_told(const std::string& text);
   void introduce_to_next_member();
@@ -69,6 +71,8 @@ class Succeeding : public Hosting {
   std::vector<StoreAddress> others_;
   Moved moved_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer probe_timer_;
+  DeadNodeProbe away_nodes_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
   /// Connection to a node that is told that this one leads the job.

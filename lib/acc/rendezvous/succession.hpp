@@ -19,9 +19,9 @@ bool may_succeed(int reached, int nodes, int dead);
 std::optional<std::size_t> index_among(const std::vector<NodeInfo>& successors, const NodeInfo& self);
 
 /// Whether a node that connects anew counts for a coordinator with node port `port` in `round`: it was in
-/// that round, and no other coordinator that is alive can count it as well. `dead_port`: node port of a
-/// coordinator that is known to have ended.
-bool counts_for(const NodeHistory& history, int round, int port, int dead_port = 0);
+/// that round, and no other coordinator that is alive can count it as well. `dead_ports`: node ports of nodes
+/// that are known to have ended.
+bool counts_for(const NodeHistory& history, int round, int port, const std::vector<int>& dead_ports = {});
 
 /// The nodes of a round with `nodes` nodes that have yet to connect to a successor that replaces
 /// `coordinator`: all but itself and those that are `known_dead`. A node of which nothing is known is empty.
@@ -40,8 +40,8 @@ struct Succession {
   std::vector<NodeInfo> away = {};
   /// How many nodes, besides the new coordinator, have outlived the lost one as far as is known.
   int survivors = 0;
-  /// Node port of the lost coordinator, if that is known to have ended.
-  int dead_port = 0;
+  /// Node ports of the nodes that are known to have ended.
+  std::vector<int> dead_ports = {};
 };
 
 /// What a node knows of the last round that it was in and, once the coordinator is lost, of which nodes have
@@ -66,8 +66,8 @@ class LastRound {
   void note_failed(const StoreAddress& address, bool refused);
   bool is_dead(const StoreAddress& address) const;
 
-  /// This node has asked the coordinator with node port `port` for the next round; 0: none any more.
-  void ask(int port) { history_.asked = port; }
+  /// This node has asked the coordinator at `address` for the next round; port 0: none any more.
+  void ask(const StoreAddress& address);
 
   int number() const { return history_.round; }
   int restarts() const { return history_.restarts; }
@@ -85,6 +85,8 @@ class LastRound {
 
   /// Where the job can be once the coordinator is lost, in the order in which `self` asks.
   std::vector<StoreAddress> candidates(const NodeInfo& self) const;
+  /// Successors after `self`, which ask it instead; unless they have ended: then they do not count.
+  std::vector<StoreAddress> later_successors(const NodeInfo& self) const;
   /// Whether `self`, to which nodes with these histories have connected as the next coordinator, may be it:
   /// the larger part of the nodes is here, and counts for no other.
   bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const;
@@ -97,6 +99,7 @@ class LastRound {
 
  private:
   bool coordinator_is_dead() const { return index_among(dead_, coordinator_).has_value(); }
+  std::vector<int> dead_ports() const;
 
   bool has_successors_;
   NodeHistory history_ = {};
@@ -105,6 +108,7 @@ class LastRound {
   NodeInfo coordinator_ = {};
   std::vector<std::string> addresses_ = {};
   StoreAddress lost_address_ = {};
+  StoreAddress asked_address_ = {};
   bool closed_ = false;
   std::vector<NodeInfo> dead_ = {};
 };

@@ -425,6 +425,58 @@ TEST_CASE("cluster_node: a successor that was stopped is redirected to the other
   CHECK(successor.node->round().num_machines == 3);
 }
 
+namespace {
+
+// Three nodes that were in a round, sorted as they lead the job.
+struct JobOfThree : Cluster {
+  explicit JobOfThree(int min_nodes) : Cluster(RendezvousKind::c10d, min_nodes, 3) {
+    plan.rendezvous.last_call_timeout = 60s;
+    for (int i = 0; i < 3; ++i) add();
+    until_all_ready();
+    std::ranges::sort(nodes.begin() + 1, nodes.end(), {},
+                      [](const auto& node) { return node->round().machine_rank; });
+    forget_events();
+  }
+
+  std::string state(std::size_t index) const { return nodes.at(index)->rendezvous->state(); }
+  void lose(std::size_t index) { nodes.at(index)->stop(); }
+  void goes_on(std::size_t index, int others) {
+    until([&] { return nodes[index]->over(); });
+    CHECK(nodes[index]->events.last<RoundOver>().again);
+    nodes[index]->rendezvous->join();
+    until([&] { return nodes[index]->ready(); });
+    CHECK(nodes[index]->round().num_machines == 1 + others);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cluster_node: the host and another node are lost at once, and the last one goes on",
+          "[rendezvous]") {
+  JobOfThree cluster(1);
+  const std::size_t lost = GENERATE(1U, 2U);
+  CAPTURE(lost);
+  cluster.lose(0);
+  cluster.lose(lost);
+  cluster.goes_on(3 - lost, 0);
+}
+
+TEST_CASE("cluster_node: the successor is lost while it gathers the nodes, and the last one goes on",
+          "[rendezvous]") {
+  JobOfThree cluster(1);
+  cluster.lose(0);
+  cluster.until(
+      [&] { return cluster.state(1) == "hosting as successor" && cluster.state(2) == "connected"; });
+  SECTION("the node that it waits for") {
+    cluster.lose(1);
+    cluster.goes_on(2, 0);
+  }
+  SECTION("or itself, when that one is lost") {
+    cluster.lose(2);
+    cluster.goes_on(1, 0);
+  }
+}
+
 TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends the job", "[rendezvous]") {
   Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add();

@@ -364,6 +364,25 @@ TEST_CASE("coordinator: a successor begins no round before the larger part of th
   CHECK(job.sent_to<RoundBegins>(1).at(0).number == 5);
 }
 
+TEST_CASE("coordinator: a successor waits for no node that has ended", "[rendezvous]") {
+  Job job(3, 1);
+  const NodeInfo old = {.host = "node0", .addr = "10.0.0.1", .pid = 100, .node_port = 5000};
+  job.options.rounds = 4;
+  job.options.away = {old, NodeInfo{}};
+  job.restart_coordinator();
+  job.backend.max_nodes = 1;
+  job.come_back(0, 1, {.round = 4});
+  CHECK(job.coordinator->away() == std::vector<StoreAddress>{{"10.0.0.1", 5000}});  // as far as it is known
+  job.coordinator->on_hello(1, {.addr = "10.0.0.1", .pid = 102, .node_port = 5002}, {.round = 4});
+  job.coordinator->on_lost(1, "it has ended", true);
+  CHECK(job.coordinator->is_smaller_part());
+  job.coordinator->on_ended({"10.0.0.1", 5001});
+  CHECK(job.coordinator->is_smaller_part());
+  job.coordinator->on_ended({"10.0.0.1", 5000});
+  CHECK_FALSE(job.coordinator->is_smaller_part());
+  CHECK(job.sent_to<RoundBegins>(0).size() == 1);
+}
+
 TEST_CASE("coordinator: a successor waits for all that outlived the last coordinator, or were said to have",
           "[rendezvous]") {
   Job job(4, 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/succession.hpp"
 
+#include <algorithm>
+
 #include "support/catch.hpp"
 
 namespace succession_test {
@@ -37,8 +39,8 @@ TEST_CASE("succession: a node counts for one coordinator alone", "[rendezvous]")
   CHECK(counts_for({.round = 3, .asked = 4001}, 3, 4001));
   CHECK_FALSE(counts_for({.round = 3, .asked = 4002}, 3, 4001));
   CHECK_FALSE(counts_for({.round = 2}, 3, 4001));
-  CHECK(counts_for({.round = 3, .asked = 4002}, 3, 4001, 4002));  // that coordinator has ended
-  CHECK_FALSE(counts_for({}, 0, 4001));                           // it was in no round
+  CHECK(counts_for({.round = 3, .asked = 4002}, 3, 4001, {4003, 4002}));  // that coordinator has ended
+  CHECK_FALSE(counts_for({}, 0, 4001));                                   // it was in no round
 }
 
 TEST_CASE("succession: a successor knows which nodes have yet to connect", "[rendezvous]") {
@@ -106,7 +108,7 @@ TEST_CASE("succession: a node may lead with the larger part of the living nodes"
   round.note_failed(address_of(kOld), true);
   CHECK_FALSE(round.may_lead(kFirst, {}));
   CHECK(round.may_lead(kFirst, {{.round = 4, .asked = 1}}));  // the coordinator that it asked has ended
-  round.ask(9);
+  round.ask({"10.0.0.9", 9});
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 4}}));  // this node counts for another itself
 
   LastRound fixed(false);
@@ -114,6 +116,48 @@ TEST_CASE("succession: a node may lead with the larger part of the living nodes"
   fixed.lose_coordinator(address_of(kOld), true);
   fixed.note_failed(address_of(kOld), true);
   CHECK_FALSE(fixed.may_lead(kFirst, {}));
+}
+
+TEST_CASE("succession: a node that asked a coordinator which has ended counts again", "[rendezvous]") {
+  LastRound round = round_of_three();
+  round.lose_coordinator(address_of(kOld), true);
+  round.note_failed(address_of(kOld), true);
+  const bool is_successor = GENERATE(true, false);
+  CAPTURE(is_successor);
+  const StoreAddress asked = is_successor ? address_of(kFirst) : StoreAddress{"10.0.0.9", 9};
+  if (!is_successor) round.note_failed(address_of(kFirst), true);
+  round.ask(asked);
+  CHECK_FALSE(round.may_lead(kSecond, {}));
+  CHECK(round.candidates(kSecond).front() == asked);  // whether it lives is asked first
+  round.note_failed(asked, false);                    // silent
+  CHECK_FALSE(round.may_lead(kSecond, {}));
+  round.note_failed(asked, true);
+  CHECK(round.history().asked == 0);
+  CHECK(round.may_lead(kSecond, {}));
+}
+
+TEST_CASE("succession: a member that asked a successor which has ended counts for the next", "[rendezvous]") {
+  LastRound round(true);
+  round.begin({.number = 4, .successors = {kFirst, kSecond}, .coordinator = kOld, .nodes = 5});
+  round.lose_coordinator(address_of(kOld), true);
+  round.note_failed(address_of(kOld), true);
+  round.note_failed(address_of(kFirst), true);
+  CHECK_FALSE(round.may_lead(kSecond, {{.round = 4, .asked = 9}}));
+  CHECK(round.may_lead(kSecond, {{.round = 4, .asked = kFirst.node_port}}));
+}
+
+TEST_CASE("succession: later successors that have ended leave the living nodes to the first",
+          "[rendezvous]") {
+  LastRound round = round_of_three();
+  round.lose_coordinator(address_of(kOld), true);
+  round.note_failed(address_of(kOld), true);
+  CHECK(round.later_successors(kFirst) == std::vector<StoreAddress>{address_of(kSecond)});
+  CHECK(round.later_successors(kSecond).empty());
+  CHECK(round.later_successors(kOld).empty());  // no successor
+  CHECK_FALSE(round.may_lead(kFirst, {}));
+  round.note_failed(address_of(kSecond), true);
+  CHECK(round.later_successors(kFirst).empty());
+  CHECK(round.may_lead(kFirst, {}));
 }
 
 TEST_CASE("succession: a new coordinator continues from the last round", "[rendezvous]") {
@@ -125,7 +169,8 @@ TEST_CASE("succession: a new coordinator continues from the last round", "[rende
   CHECK(next.restarts == 2);
   CHECK(next.away == std::vector<NodeInfo>{kSecond});
   CHECK(next.survivors == 1);
-  CHECK(next.dead_port == 1);
+  CHECK(std::ranges::count(next.dead_ports, 1) > 0);
+  CHECK(std::ranges::count(next.dead_ports, 3) == 0);
   CHECK(round.others(kFirst) == std::vector<StoreAddress>{address_of(kOld), address_of(kSecond)});
 }
 
