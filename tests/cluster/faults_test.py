@@ -357,6 +357,33 @@ def host_and_another_node_killed(acc):
 
 
 @case
+def host_and_successor_killed_before_a_round(acc):
+    with Cluster(acc) as cluster:
+        # Node 2 has a worker until the test ends it, so no round begins before.
+        held = os.path.join(cluster.folder.name, "held")
+        os.mkfifo(held)
+        holding = f"trap 'read line < {held}; exit 0' TERM; while :; do sleep 1000 & wait; done"
+        for index in range(3):
+            script = holding if index == 2 else "exec sleep 1000"
+            cluster.launch(index, "-v", *flags("3", "--max-restarts", "9", "--shutdown-timeout", "60"), script=script)
+        cluster.until("all nodes have met", lambda: cluster.is_whole(3))
+        kill_agents(cluster, [0])
+        cluster.agents[0].wait()
+        cluster.until("node 1 leads node 2", lambda: "hosting as successor: 2 of" in cluster.output(1)
+                      and "coordinator lost -> connected" in cluster.output(2))
+        cluster.launch(0, "-v", *flags("3"), script="exec sleep 1000")
+        cluster.until("the new host yields to node 1", lambda: "coordinator lost -> connected" in cluster.output(0))
+        kill_agents(cluster, [1])
+        cluster.agents[1].wait()
+        began = time.monotonic()
+        with open(held, "w", encoding="ascii") as release:
+            release.write("\n")
+        cluster.launch(1, *flags("3", "--max-restarts", "9"), script="exec sleep 1000")
+        cluster.until("three go on", lambda: cluster.is_whole(3))
+        report("the host and its successor killed, one after the other", recovered=time.monotonic() - began)
+
+
+@case
 def fixed_group_loses_a_node(acc):
     with Cluster(acc) as cluster:
         start(cluster, "3")

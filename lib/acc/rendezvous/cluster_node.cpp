@@ -153,6 +153,7 @@ void ClusterNode::look_for_job(CoordinatorLost::First first, Candidates candidat
     redirect_later_nodes(address);
     connect(std::move(connection), std::move(others), node_.coordinator_address + " answers");
   };
+  events.outdated = [this] { return host_again(); };
   enter(std::make_unique<CoordinatorLost>(node_, first, std::move(candidates), std::move(events)), why);
 }
 
@@ -253,6 +254,16 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& wh
   candidates->addresses.insert(candidates->addresses.begin(), coordinator);
   look_for_job(CoordinatorLost::First::next, std::move(*candidates),
                fmt::format("the job is led at {}: {}", node_.coordinator_address, why));
+}
+
+// This node has yielded to a successor that ended before a round with both of them began. Its own store would
+// send all nodes there until the join timeout. Others that may lead the job on are asked first.
+bool ClusterNode::host_again() {
+  const LastRound& round = node_.last_round;
+  if (!redirect_ || round.number() > 0 || !round.candidates(node_.introduction()).empty()) return false;
+  redirect_.reset();
+  search(Searching::From::beginning, "the coordinator at " + node_.coordinator_address + " has ended");
+  return true;
 }
 
 // Serves nodes that ask the store of a host that has yielded.

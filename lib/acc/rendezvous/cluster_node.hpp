@@ -65,6 +65,7 @@ class ClusterNode : public Rendezvous {
   void on_dropped(const std::string& why);
   void begin_looking(bool closed, const std::string& why);
   void move_to(const StoreAddress& coordinator, const std::string& why);
+  bool host_again();
   void redirect_later_nodes(const StoreAddress& coordinator);
 
   // What others send.

@@ -120,7 +120,9 @@ void CoordinatorLost::ask_store() {
 void CoordinatorLost::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
   if (!address || *address == node_.ports.store_address()) return ask_later();
-  ask(*address, [this] { ask_later(); });
+  ask(*address, [this] {
+    if (!connecting_->was_refused() || !events_.outdated()) ask_later();
+  });
 }
 
 void CoordinatorLost::on_member(const std::shared_ptr<Member>& member) {

@@ -25,6 +25,9 @@ class CoordinatorLost : public NodeState {
         found = {};
     /// This node is to lead the job on.
     std::function<void(const std::string& why)> succeeds = {};
+    /// The coordinator that the endpoint names has ended. Returns whether this node leaves the state: to host
+    /// at the endpoint again.
+    std::function<bool()> outdated = {};
   };
   /// What comes first.
   enum class First {

@@ -477,6 +477,21 @@ TEST_CASE("cluster_node: the successor is lost while it gathers the nodes, and t
   }
 }
 
+TEST_CASE("cluster_node: a new host that has yielded to a successor hosts again when that is lost",
+          "[rendezvous]") {
+  JobOfThree cluster(2);
+  cluster.lose(0);
+  cluster.until(
+      [&] { return cluster.state(1) == "hosting as successor" && cluster.state(2) == "connected"; });
+  cluster.add();
+  cluster.until([&] { return cluster.state(3) == "hosting"; });
+  cluster.until([&] { return cluster.state(3) == "connected"; });
+  cluster.lose(1);
+  cluster.until([&] { return cluster.state(3) == "hosting"; });
+  cluster.goes_on(2, 1);
+  cluster.until([&] { return cluster[3].ready(); });
+}
+
 TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends the job", "[rendezvous]") {
   Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add();
