@@ -137,7 +137,7 @@ def cable_cut(acc):
         report("cable cut: the smaller part stops its workers", stopped=time.monotonic() - began)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2))
         report("cable cut: the larger part goes on", recovered=time.monotonic() - began)
-        cluster.until("the node looks for the job", lambda: "waiting for the nodes of the job" in cluster.output(2))
+        cluster.until("the node says why it waits", lambda: "2 of the 2 other nodes may be alive" in cluster.output(2))
         cluster.node("heal", 2)
         cluster.until("the node is taken in again", lambda: cluster.is_whole(3))
         watch.check()

@@ -58,10 +58,19 @@ std::string NodeState::missing() const {
 }
 
 std::string NodeState::missing_because(const std::string& last_try) const {
-  const std::string host = candidates() ? "the node that hosted the job was lost, and the job is looked for"
+  const std::string host = candidates()      ? "the node that hosted the job was lost, and " + missing_job()
                            : node_.is_etcd() ? "etcd at " + node_.endpoint() + " is to name the job's host"
                                              : node_.endpoint() + " is to host the job";
   return fmt::format("{}; last try: {}", host, last_try);
+}
+
+// Why this node does not go on with those that it has found.
+std::string NodeState::missing_job() const {
+  const LastRound& round = node_.last_round;
+  const int living = round.nodes() - 1 - static_cast<int>(round.dead());
+  if (round.number() == 0 || living <= 0) return "the job is looked for";
+  return fmt::format("{} of the {} other nodes may be alive, and go on without this one", living,
+                     round.nodes() - 1);
 }
 
 void NodeState::leave(const Leave& /*leave*/, bool /*early*/, std::function<void()> left) {

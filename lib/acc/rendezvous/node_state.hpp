@@ -136,6 +136,7 @@ class NodeState {
 
  protected:
   std::string missing_because(const std::string& last_try) const;
+  std::string missing_job() const;
 
   NodeContext& node_;
   CallbackGuard guard_ = {};
