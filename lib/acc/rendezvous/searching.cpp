@@ -80,7 +80,10 @@ void Searching::on_resolved(const Addresses& addresses) {
   if (node_.is_etcd()) return open_etcd(addresses);
   const bool hosts = node_.is_static() || wanted.is_host.value_or(names_this_machine(
                                               wanted.endpoint_host, addresses, node_.ports.own()));
-  if (!hosts || !try_to_host(addresses)) ask_endpoint();
+  if (!hosts) return ask_endpoint();
+  if (!may_hold_connections()) return;
+  may_host_at_ = addresses;
+  if (!try_to_host(addresses)) ask_endpoint();
 }
 
 // If not, the node has failed.
@@ -102,7 +105,6 @@ bool Searching::try_to_host(const Addresses& addresses) {
   const RendezvousPlan& wanted = node_.settings;
   const bool must = node_.is_static() || wanted.is_host.value_or(false);
   const std::vector<std::string>& own = node_.ports.own().addresses;
-  if (!may_hold_connections()) return true;
   std::unique_ptr<Host> host;
   try {
     node_.ports.set_address(wanted.endpoint_host.empty() ? "127.0.0.1" : wanted.endpoint_host);
@@ -133,6 +135,8 @@ void Searching::ask_endpoint() {
     log::debug("rendezvous: {}: {}", node_.endpoint(), why);
     node_.last_try = why;
     refused_ = true;
+    // A host that was about to end may have had the port until now.
+    if (!may_host_at_.empty()) try_to_host(may_host_at_);
   };
   client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port}, node_.join_deadline,
                    guard_(failed), guard_([this](const std::optional<Error>& error) {

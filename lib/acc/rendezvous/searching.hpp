@@ -62,6 +62,8 @@ class Searching : public NodeState {
   boost::asio::steady_timer retry_;
   /// Until a store at the endpoint has answered; not begun when there is no limit.
   std::optional<RunningTimer> limit_ = {};
+  /// The endpoint's addresses, if it is this machine.
+  Addresses may_host_at_ = {};
   /// An attempt to reach the store has failed.
   bool refused_ = false;
   std::unique_ptr<StoreClient> client_ = {};

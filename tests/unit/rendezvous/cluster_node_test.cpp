@@ -123,6 +123,24 @@ TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the ot
   CHECK(ranks == std::set<int>{0, 2, 4});
 }
 
+TEST_CASE("cluster_node: a node on the endpoint's machine hosts as soon as the port is free",
+          "[rendezvous]") {
+  using boost::asio::ip::tcp;
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
+  // A host that is about to end: it has the port, and answers nobody.
+  tcp::acceptor ending(cluster.loop, {boost::asio::ip::address_v4::loopback(), cluster.port.port()});
+  bool asked = false;
+  ending.async_accept([&](const boost::system::error_code&, const tcp::socket&) { asked = true; });
+  cluster.add();
+  cluster.until([&] { return asked; });
+  CHECK(cluster[0].rendezvous->state() == "searching");
+  ending.close();
+  cluster.until([&] { return cluster[0].rendezvous->state() == "hosting"; });
+  cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[1].round().num_machines == 2);
+}
+
 TEST_CASE("cluster_node: a failure ends the round for all, and the next round has a new store",
           "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
