@@ -21,13 +21,13 @@ class Curve {
   // So many steps between two moments, both before now.
   void add(Seconds begin, Seconds end, double steps) {
     const double width = (span_ / static_cast<double>(parts_.size())).count();
-    const double whole = (begin - end).count();
+    const double duration = (begin - end).count();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const double oldest = span_.count() - static_cast<double>(i) * width;
-      const double both = std::min(begin.count(), oldest) - std::max(end.count(), oldest - width);
-      if (both <= 0) continue;
-      parts_[i].steps += steps * both / whole;
-      parts_[i].seconds += both;
+      const double overlap = std::min(begin.count(), oldest) - std::max(end.count(), oldest - width);
+      if (overlap <= 0) continue;
+      parts_[i].steps += steps * overlap / duration;
+      parts_[i].seconds += overlap;
     }
   }
 
@@ -50,20 +50,21 @@ RateCurve rate_curve(const std::vector<StepHistory::Sample>& samples, std::chron
   if (parts == 0 || samples.empty()) return RateCurve(parts);
   const auto step_age = [](const StepHistory::Sample& sample) { return sample.age + sample.since_step; };
   Curve curve(span, parts);
-  const StepHistory::Sample* before = &samples.front();
+  const StepHistory::Sample* previous = &samples.front();
   Seconds last_step = Seconds(0);
   for (const StepHistory::Sample& sample : samples) {
-    if (sample.process == before->process && sample.steps == before->steps) continue;
-    const Seconds took = step_age(*before) - step_age(sample);
+    if (sample.process == previous->process && sample.steps == previous->steps) continue;
+    const Seconds step_time = step_age(*previous) - step_age(sample);
     const bool goes_on =
-        sample.process == before->process && sample.steps > before->steps && took.count() > 0;
+        sample.process == previous->process && sample.steps > previous->steps && step_time.count() > 0;
     if (goes_on)
-      curve.add(step_age(*before), step_age(sample), static_cast<double>(sample.steps - before->steps));
-    last_step = goes_on ? took / static_cast<double>(sample.steps - before->steps) : Seconds(0);
-    before = &sample;
+      curve.add(step_age(*previous), step_age(sample), static_cast<double>(sample.steps - previous->steps));
+    last_step = goes_on ? step_time / static_cast<double>(sample.steps - previous->steps) : Seconds(0);
+    previous = &sample;
   }
-  const Seconds stands = step_age(*before) - samples.back().age;
-  if (last_step.count() > 0 && stands > 2 * last_step) curve.add(step_age(*before), samples.back().age, 0);
+  const Seconds standstill = step_age(*previous) - samples.back().age;
+  if (last_step.count() > 0 && standstill > 2 * last_step)
+    curve.add(step_age(*previous), samples.back().age, 0);
   return curve.rates();
 }
 

@@ -40,23 +40,23 @@ double share(Seconds part, Seconds whole) {
 }  // namespace
 
 void RateWindow::observe(const std::vector<JobUsage>& jobs, TimePoint now) {
-  RankMap seen;
+  RankMap current_ranks;
   for (const JobUsage& job : jobs) {
-    observe(job.job.id, job.job.ranks, now, seen);
+    observe(job.job.id, job.job.ranks, now, current_ranks);
     for (const NodeView& node : job.others.nodes)
       observe(job.job.id, node.ranks, job.others.time - node.age.value_or(std::chrono::milliseconds(0)),
-              seen);
+              current_ranks);
   }
-  ranks_ = std::move(seen);
+  ranks_ = std::move(current_ranks);
 }
 
 void RateWindow::observe(const std::string& job, const std::vector<RankView>& ranks, TimePoint time,
-                         RankMap& seen) {
+                         RankMap& current_ranks) {
   for (const RankView& rank : ranks) {
     if (!rank.progress) continue;
     const RankKey key(job, rank.rank);
-    RankReadings& readings = seen[key];
-    if (const auto before = ranks_.find(key); before != ranks_.end()) readings = std::move(before->second);
+    RankReadings& readings = current_ranks[key];
+    if (const auto entry = ranks_.find(key); entry != ranks_.end()) readings = std::move(entry->second);
     add(readings, rank, time);
   }
 }
@@ -72,10 +72,10 @@ void RateWindow::add(RankReadings& rank, const RankView& view, TimePoint now) co
 }
 
 StepRates RateWindow::rates_of(const std::string& job, int rank) const {
-  const auto known = ranks_.find({job, rank});
-  if (known == ranks_.end()) return {};
-  const Reading& first = known->second.readings.front();
-  const Reading& last = known->second.readings.back();
+  const auto entry = ranks_.find({job, rank});
+  if (entry == ranks_.end()) return {};
+  const Reading& first = entry->second.readings.front();
+  const Reading& last = entry->second.readings.back();
   StepRates rates;
   const Seconds elapsed = last.time - first.time;
   rates.steps_per_second = rate_between(elapsed, first.progress, last.progress);

@@ -52,7 +52,8 @@ class RateWindow {
   using RankKey = std::pair<std::string, int>;
   using RankMap = std::map<RankKey, RankReadings>;
 
-  void observe(const std::string& job, const std::vector<RankView>& ranks, TimePoint time, RankMap& seen);
+  void observe(const std::string& job, const std::vector<RankView>& ranks, TimePoint time,
+               RankMap& current_ranks);
   void add(RankReadings& rank, const RankView& view, TimePoint now) const;
 
   std::chrono::milliseconds length_;

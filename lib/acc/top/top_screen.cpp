@@ -54,8 +54,8 @@ std::string step_of(const TopRank& rank) {
 }
 
 std::string loss_of(const TopRank& rank) {
-  const bool known = rank.view.progress && rank.view.progress->loss;
-  return known ? fmt::format("{:.4g}", *rank.view.progress->loss) : std::string(kNothing);
+  const bool has_loss = rank.view.progress && rank.view.progress->loss;
+  return has_loss ? fmt::format("{:.4g}", *rank.view.progress->loss) : std::string(kNothing);
 }
 
 std::string memory_of(const TopRank& rank) {
@@ -166,23 +166,23 @@ bool has_hosts(const TopReading& reading) {
 std::vector<Column> fitting_columns(std::size_t width, const TopReading& reading) {
   constexpr std::size_t kMaxSection = 36;
   std::vector<Column> columns;
-  std::size_t used = 1;
+  std::size_t used_width = 1;
   for (const Column& column : all_columns(has_hosts(reading), has_gpus(reading))) {
-    if (used + column.width > width) break;
-    used += column.width + 1;
+    if (used_width + column.width > width) break;
+    used_width += column.width + 1;
     columns.push_back(column);
   }
-  const std::size_t over = width > used ? width - used : 0;
+  const std::size_t spare_width = width > used_width ? width - used_width : 0;
   const auto section = std::ranges::find(columns, kSection, &Column::title);
-  if (section != columns.end()) section->width = std::min(section->width + over, kMaxSection);
+  if (section != columns.end()) section->width = std::min(section->width + spare_width, kMaxSection);
   return columns;
 }
 
 std::string cell(const std::string& text, const Column& column) {
-  const std::string shown = cut_characters(text, column.width);
-  const auto taken = static_cast<std::size_t>(ftxui::string_width(shown));
-  const std::string blanks(column.width > taken ? column.width - taken : 0, ' ');
-  return column.is_number ? blanks + shown : shown + blanks;
+  const std::string visible_text = cut_characters(text, column.width);
+  const auto visible_width = static_cast<std::size_t>(ftxui::string_width(visible_text));
+  const std::string blanks(column.width > visible_width ? column.width - visible_width : 0, ' ');
+  return column.is_number ? blanks + visible_text : visible_text + blanks;
 }
 
 std::string row(const std::vector<Column>& columns, const auto& text_of) {
@@ -213,8 +213,8 @@ std::string range_of_steps(const TopJob& job) {
     if (rank.view.progress) steps.push_back(rank.view.progress->steps);
   }
   if (steps.empty()) return {};
-  const auto [least, most] = std::ranges::minmax(steps);
-  return least == most ? fmt::format("; step {}", least) : fmt::format("; steps {} to {}", least, most);
+  const auto [min, max] = std::ranges::minmax(steps);
+  return min == max ? fmt::format("; step {}", min) : fmt::format("; steps {} to {}", min, max);
 }
 
 std::string standing_out(const TopJob& job) {
@@ -230,19 +230,19 @@ std::string standing_out(const TopJob& job) {
   return text;
 }
 
-std::string job_text(const TopJob& one, bool is_folded, std::chrono::system_clock::time_point now) {
-  const JobView& job = one.job;
-  if (one.is_silent) return fmt::format("? {}  does not answer", job.id);
+std::string job_text(const TopJob& entry, bool is_folded, std::chrono::system_clock::time_point now) {
+  const JobView& job = entry.job;
+  if (entry.is_silent) return fmt::format("? {}  does not answer", job.id);
   const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
   std::string text = fmt::format("{} {}  up {}", is_folded ? "+" : "-", job.id, short_duration(uptime));
   if (job.max_restarts > 0) text += fmt::format("  restarts {} of {}", job.attempt, job.max_restarts);
   if (!job.rendezvous.empty()) text += "  node " + job.rendezvous;
   if (job.hosts > 0) text += "  on " + pluralize(static_cast<std::uint64_t>(job.hosts), "host");
   if (job.importing) text += "  " + to_string(*job.importing);
-  if (!one.missing.empty()) text += "  [" + join(one.missing, "; ") + "]";
+  if (!entry.missing.empty()) text += "  [" + join(entry.missing, "; ") + "]";
   if (is_folded)
-    return text + fmt::format("  {}: {}{}{}", pluralize(one.ranks.size(), "rank"), count_states(one),
-                              range_of_steps(one), standing_out(one));
+    return text + fmt::format("  {}: {}{}{}", pluralize(entry.ranks.size(), "rank"), count_states(entry),
+                              range_of_steps(entry), standing_out(entry));
   return text + "  " + join(job.command, " ");
 }
 
@@ -302,13 +302,13 @@ class Painter {
   std::vector<Element> table() const {
     const std::vector<TopLine> lines = state_.lines();
     if (lines.empty()) return {ftxui::text(""), text(empty_text())};
-    const std::size_t shown = table_lines(style_.rows, shows_past());
+    const std::size_t height = table_lines(style_.rows, shows_past());
     const std::size_t selected = state_.selected();
     // The selected line in the middle, without empty lines at the end.
-    const std::size_t last_start = lines.size() > shown ? lines.size() - shown : 0;
-    const std::size_t start = std::min(selected > shown / 2 ? selected - shown / 2 : 0, last_start);
+    const std::size_t last_start = lines.size() > height ? lines.size() - height : 0;
+    const std::size_t start = std::min(selected > height / 2 ? selected - height / 2 : 0, last_start);
     std::vector<Element> elements;
-    for (std::size_t i = start; i < std::min(lines.size(), start + shown); ++i)
+    for (std::size_t i = start; i < std::min(lines.size(), start + height); ++i)
       elements.push_back(line(lines[i], i == selected));
     return elements;
   }
@@ -372,16 +372,17 @@ class Painter {
     constexpr std::chrono::minutes kShort(10);
     constexpr std::chrono::hours kLong(24);
     const std::optional<RankId> rank = state_.rank_of_past();
-    const std::optional<RankPast>& known = state_.reading().past;
+    const std::optional<RankPast>& rank_past = state_.reading().past;
     if (!rank)
       return past_text("select a rank to see its steps a second over the last ten minutes and the last day");
-    if (!known || known->rank != *rank) return past_text(fmt::format("rank {}: asking its job", rank->rank));
-    if (!known->history)
+    if (!rank_past || rank_past->rank != *rank)
+      return past_text(fmt::format("rank {}: asking its job", rank->rank));
+    if (!rank_past->history)
       return past_text(
           fmt::format("nothing is known of the past of rank {}: it has not ended a step, is on another "
                       "machine, or belongs to an older acc",
                       rank->rank));
-    const StepHistory& history = *known->history;
+    const StepHistory& history = *rank_past->history;
     return ftxui::hbox({curve(fmt::format("rank {}, 10 min", rank->rank), history.seconds, kShort),
                         ftxui::text(" "), curve("24 h", history.minutes, kLong)});
   }
@@ -444,8 +445,9 @@ ftxui::Screen render(const TopState& state, const TopStyle& style) {
 }  // namespace
 
 std::size_t table_lines(std::size_t rows, bool shows_past) {
-  const std::size_t others = kLinesAroundTable + (shows_past && has_room_for_past(rows) ? kLinesOfPast : 0);
-  return rows > others ? rows - others : 0;
+  const std::size_t other_lines =
+      kLinesAroundTable + (shows_past && has_room_for_past(rows) ? kLinesOfPast : 0);
+  return rows > other_lines ? rows - other_lines : 0;
 }
 
 std::string draw(const TopState& state, const TopStyle& style) {

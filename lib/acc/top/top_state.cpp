@@ -110,13 +110,13 @@ void TopState::show(TopReading reading) {
 }
 
 void TopState::keep_selection() {
-  const std::vector<TopLine> all = lines();
-  const bool stays = std::ranges::any_of(all, [&](const TopLine& line) { return is_selected(line); });
-  if (all.empty()) {
+  const std::vector<TopLine> table = lines();
+  const bool stays = std::ranges::any_of(table, [&](const TopLine& line) { return is_selected(line); });
+  if (table.empty()) {
     selected_job_.clear();
     selected_rank_.reset();
   } else if (!stays) {
-    select(all[std::min(selected_index_, all.size() - 1)]);
+    select(table[std::min(selected_index_, table.size() - 1)]);
   }
   selected_index_ = selected();
 }
@@ -132,25 +132,25 @@ bool TopState::is_selected(const TopLine& line) const {
 }
 
 std::size_t TopState::selected() const {
-  const std::vector<TopLine> all = lines();
-  const auto line = std::ranges::find_if(all, [&](const TopLine& one) { return is_selected(one); });
-  return line == all.end() ? 0 : static_cast<std::size_t>(line - all.begin());
+  const std::vector<TopLine> table = lines();
+  const auto line = std::ranges::find_if(table, [&](const TopLine& one) { return is_selected(one); });
+  return line == table.end() ? 0 : static_cast<std::size_t>(line - table.begin());
 }
 
 bool TopState::is_folded(const TopJob& job) const {
-  const auto asked = folded_.find(job.job.id);
-  return asked == folded_.end() ? job.ranks.size() > kMaxUnfolded : asked->second;
+  const auto choice = folded_.find(job.job.id);
+  return choice == folded_.end() ? job.ranks.size() > kMaxUnfolded : choice->second;
 }
 
 bool TopState::matches(const TopJob& job, const TopRank& rank) const {
   if (filter_.empty()) return true;
-  const std::string wanted = to_lower(filter_);
+  const std::string pattern = to_lower(filter_);
   std::string text = fmt::format("{} {} rank {} {} {}", job.job.id, join(job.job.command, " "),
                                  rank.view.rank, rank.host, rank.usage.state);
   if (rank.view.progress) text += " " + rank.view.progress->section + " " + rank.view.progress->collective;
   if (rank.view.progress && !rank.view.progress->slow_in.empty()) text += " slow";
   if (rank.is_awaited) text += " awaited";
-  return to_lower(text).find(wanted) != std::string::npos;
+  return to_lower(text).find(pattern) != std::string::npos;
 }
 
 std::vector<const TopRank*> TopState::sorted_ranks(const TopJob& job) const {
@@ -167,16 +167,16 @@ std::vector<const TopRank*> TopState::sorted_ranks(const TopJob& job) const {
 }
 
 std::vector<TopLine> TopState::lines() const {
-  std::vector<TopLine> all;
+  std::vector<TopLine> table;
   for (const TopJob& job : reading_.jobs) {
     const std::vector<const TopRank*> ranks = sorted_ranks(job);
     // A job without ranks has not started them yet, or does not answer.
     if (ranks.empty() && !job.ranks.empty()) continue;
-    all.push_back({.job = &job});
+    table.push_back({.job = &job});
     if (is_folded(job)) continue;
-    for (const TopRank* rank : ranks) all.push_back({&job, rank});
+    for (const TopRank* rank : ranks) table.push_back({&job, rank});
   }
-  return all;
+  return table;
 }
 
 std::optional<RankId> TopState::rank_of_past() const {
@@ -185,11 +185,11 @@ std::optional<RankId> TopState::rank_of_past() const {
 }
 
 void TopState::move(std::ptrdiff_t lines_down) {
-  const std::vector<TopLine> all = lines();
-  if (all.empty()) return;
-  const auto last = static_cast<std::ptrdiff_t>(all.size()) - 1;
+  const std::vector<TopLine> table = lines();
+  if (table.empty()) return;
+  const auto last = static_cast<std::ptrdiff_t>(table.size()) - 1;
   const auto next = std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(selected()) + lines_down, 0, last);
-  select(all[static_cast<std::size_t>(next)]);
+  select(table[static_cast<std::size_t>(next)]);
   selected_index_ = static_cast<std::size_t>(next);
 }
 
@@ -223,10 +223,10 @@ const TopRank* TopState::selected_rank() const {
 }
 
 TopAction TopState::action(TopAction::Kind kind) const {
-  TopAction asked{.kind = kind, .job = selected_job_, .rank = selected_rank_};
+  TopAction request{.kind = kind, .job = selected_job_, .rank = selected_rank_};
   const TopRank* rank = selected_rank();
-  if (rank != nullptr && rank->view.ended.empty()) asked.pid = rank->view.pid;
-  return asked;
+  if (rank != nullptr && rank->view.ended.empty()) request.pid = rank->view.pid;
+  return request;
 }
 
 // What a rank has written, where it stands and its memory only its own machine knows.
@@ -276,15 +276,15 @@ std::optional<TopAction> TopState::press(const KeyPress& press, std::size_t page
 
 std::optional<TopAction> TopState::press_in_table(const KeyPress& press, std::size_t page) {
   const auto lines_of_page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(page, 2)) - 1;
-  const std::ptrdiff_t all = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+  const std::ptrdiff_t max_move = std::numeric_limits<std::ptrdiff_t>::max() / 2;
   const std::string& key = press.text;
   notice_.clear();
   if (press.key == Key::up || key == "k") move(-1);
   if (press.key == Key::down || key == "j") move(1);
   if (press.key == Key::page_up) move(-lines_of_page);
   if (press.key == Key::page_down) move(lines_of_page);
-  if (press.key == Key::home || key == "g") move(-all);
-  if (press.key == Key::end || key == "G") move(all);
+  if (press.key == Key::home || key == "g") move(-max_move);
+  if (press.key == Key::end || key == "G") move(max_move);
   if (key == " ") fold();
   if (key == "s") order_ = kOrders.at((static_cast<std::size_t>(order_) + 1) % kOrders.size());
   if (key == "r") is_reversed_ = !is_reversed_;

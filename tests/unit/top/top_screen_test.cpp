@@ -48,10 +48,10 @@ TopReading reading() {
   return reading_of({usage}, {}, rates, kNow);
 }
 
-std::string screen(TopReading shown, std::size_t columns = 80, std::size_t rows = 9,
+std::string screen(TopReading snapshot, std::size_t columns = 80, std::size_t rows = 9,
                    const std::string& keys = {}) {
   TopState state;
-  state.show(std::move(shown));
+  state.show(std::move(snapshot));
   for (const char key : keys)
     state.press({Key::text, std::string(1, key)}, table_lines(rows, state.shows_past()));
   const std::string text = draw_plain(state, {.columns = columns, .rows = rows, .host = "node-1"});
@@ -89,22 +89,22 @@ TEST_CASE("top_screen: 200 columns have all", "[top]") {
 }
 
 TEST_CASE("top_screen: GPUs have columns where there are some", "[top]") {
-  TopReading shown = reading();
-  shown.jobs[0].ranks[0].usage.gpus = {
+  TopReading snapshot = reading();
+  snapshot.jobs[0].ranks[0].usage.gpus = {
       {.index = 0, .memory_bytes = std::uint64_t{3} << 30U, .use = 97, .watts = 301.5}};
-  const std::string text = screen(std::move(shown), 120);
+  const std::string text = screen(std::move(snapshot), 120);
   CHECK(has(line_of(text, 1), "CPU% GPU%  GPU MEM  POWER   MEMORY"));
   CHECK(has(line_of(text, 3), "97  3.0 GiB  302 W  210 MiB"));
   CHECK(has(line_of(text, 4), "   -        -      -  210 MiB"));
 }
 
 TEST_CASE("top_screen: hosts have a column where there are several, and what is missing is said", "[top]") {
-  TopReading shown = reading();
-  for (TopRank& rank : shown.jobs[0].ranks) rank.host = "node-1";
-  shown.jobs[0].ranks[1].host = "node-2";
-  shown.jobs[0].ranks[1].is_remote = true;
-  shown.jobs[0].missing = {"2 ranks on node-3: it does not answer"};
-  const std::string text = screen(std::move(shown), 120, 9, "jjl");
+  TopReading snapshot = reading();
+  for (TopRank& rank : snapshot.jobs[0].ranks) rank.host = "node-1";
+  snapshot.jobs[0].ranks[1].host = "node-2";
+  snapshot.jobs[0].ranks[1].is_remote = true;
+  snapshot.jobs[0].missing = {"2 ranks on node-3: it does not answer"};
+  const std::string text = screen(std::move(snapshot), 120, 9, "jjl");
   CHECK(line_of(text, 1).starts_with("  RANK HOST       STATE    SECTION "));
   CHECK(has(line_of(text, 2), "restarts 1 of 3  [2 ranks on node-3: it does not answer]  train.py"));
   CHECK(line_of(text, 3).starts_with("     0 node-1     sleeping all_reduce 9s "));
@@ -121,15 +121,15 @@ TEST_CASE("top_screen: a folded job is one line that says who stands out", "[top
 }
 
 TEST_CASE("top_screen: the selected line is always on the screen", "[top]") {
-  TopReading shown = reading();
+  TopReading snapshot = reading();
   for (int rank = 3; rank < 60; ++rank) {
-    shown.jobs[0].ranks.push_back(shown.jobs[0].ranks[0]);
-    shown.jobs[0].ranks.back().view.rank = rank;
+    snapshot.jobs[0].ranks.push_back(snapshot.jobs[0].ranks[0]);
+    snapshot.jobs[0].ranks.back().view.rank = rank;
   }
-  CHECK(has(screen(shown), "\n     4 sleeping"));
-  CHECK(has(screen(shown, 80, 9, std::string(30, 'j')), "\n    29 sleeping"));
-  CHECK(has(screen(shown, 80, 9, "G"), "\n    59 sleeping"));
-  CHECK_FALSE(has(screen(shown, 80, 9, "G"), "\n\n"));
+  CHECK(has(screen(snapshot), "\n     4 sleeping"));
+  CHECK(has(screen(snapshot, 80, 9, std::string(30, 'j')), "\n    29 sleeping"));
+  CHECK(has(screen(snapshot, 80, 9, "G"), "\n    59 sleeping"));
+  CHECK_FALSE(has(screen(snapshot, 80, 9, "G"), "\n\n"));
 }
 
 TEST_CASE("top_screen: says what it waits for when there is nothing to show", "[top]") {
@@ -147,10 +147,10 @@ TEST_CASE("top_screen: asks before it stops a job, and explains itself", "[top]"
 }
 
 TEST_CASE("top_screen: text of others moves no cursor, and wide characters keep the columns", "[top]") {
-  TopReading shown = reading();
-  shown.jobs[0].job.command = {"\x1b[2J", "数据.py"};
-  shown.jobs[0].ranks[0].usage.state = "数据";
-  const std::string text = screen(std::move(shown));
+  TopReading snapshot = reading();
+  snapshot.jobs[0].job.command = {"\x1b[2J", "数据.py"};
+  snapshot.jobs[0].ranks[0].usage.state = "数据";
+  const std::string text = screen(std::move(snapshot));
   CHECK(has(text, "\\x1b[2J 数据.py"));
   CHECK(line_of(text, 3) ==
         "     0 数据     all_reduce 9s             812     10     -     -     2  210 MiB");
@@ -176,13 +176,13 @@ namespace {
 
 // Twice as fast in the last five minutes.
 TopReading reading_with_past() {
-  TopReading shown = reading();
+  TopReading snapshot = reading();
   StepHistory history;
   std::int64_t steps = 0;
   for (int age = 600; age >= 0; --age)
     history.seconds.push_back({.age = age * 1s, .steps = steps += age > 300 ? 2 : 4});
-  shown.past = RankPast{{"train-4711", 2}, history};
-  return shown;
+  snapshot.past = RankPast{{"train-4711", 2}, history};
+  return snapshot;
 }
 
 }  // namespace
@@ -199,15 +199,15 @@ TEST_CASE("top_screen: the past of the selected rank is below the table", "[top]
 }
 
 TEST_CASE("top_screen: time without a step is a line, time of which nothing is known is blank", "[top]") {
-  TopReading shown = reading_with_past();
-  auto& seconds = shown.past->history->seconds;
+  TopReading snapshot = reading_with_past();
+  auto& seconds = snapshot.past->history->seconds;
   // Nothing in the first three minutes, and no step in the last five.
   std::erase_if(seconds, [](const StepHistory::Sample& sample) { return sample.age > 420s; });
   for (StepHistory::Sample& sample : seconds) {
     if (sample.age < 300s) sample.steps = 604;
     if (sample.age < 300s) sample.since_step = 300s - sample.age;
   }
-  const std::string text = screen(std::move(shown), 80, 24, "pjjj");
+  const std::string text = screen(std::move(snapshot), 80, 24, "pjjj");
   const std::string lowest = line_of(text, 22);
   CHECK(lowest.starts_with(std::string(10, ' ')));
   CHECK(has(lowest, "████"));
