@@ -44,17 +44,17 @@ double round_up(double value) {
 // Powers of ten within the axis; where these are fewer than three, 2 and 5 times them as well.
 std::vector<double> ticks_of(const Axis& axis) {
   std::vector<double> powers;
-  std::vector<double> all;
+  std::vector<double> ticks;
   for (double power = power_of_ten_below(axis.lowest); power <= axis.highest * (1 + 1e-9); power *= 10) {
     for (const double step : {1.0, 2.0, 5.0}) {
       const double tick = step * power;
       if (tick < axis.lowest * (1 - 1e-9) || tick > axis.highest * (1 + 1e-9)) continue;
-      all.push_back(tick);
+      ticks.push_back(tick);
       if (step == 1.0) powers.push_back(tick);
     }
   }
   constexpr std::size_t kFew = 3;
-  return powers.size() < kFew ? all : powers;
+  return powers.size() < kFew ? ticks : powers;
 }
 
 double height_of(const Axis& axis, double value) {

@@ -27,8 +27,8 @@ constexpr double kMaxLoss = 1e30;
 
 const json& field_of(const json& object, const char* field) {
   static const json kNull;
-  const auto found = object.find(field);
-  return found == object.end() ? kNull : *found;
+  const auto value = object.find(field);
+  return value == object.end() ? kNull : *value;
 }
 
 const json& at(const json& array, std::size_t index) {
@@ -110,22 +110,22 @@ std::vector<GpuSample> gpus_in(const json& fields, double time) {
 // Notes the first lines that are no events, then their number.
 class LineReader {
  public:
-  LineReader(EventLines& to, std::string name) : to_(to), name_(std::move(name)) {}
+  LineReader(EventLines& events, std::string name) : events_(events), name_(std::move(name)) {}
 
   void add(std::string_view text) {
     ++number_;
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return;
     if (auto line = parse_event_line(text)) {
       follow_clock(*line);
-      to_.lines.push_back(std::move(*line));
+      events_.lines.push_back(std::move(*line));
     } else if (++refused_ <= kMaxNotes) {
-      to_.notes.push_back(fmt::format("{}:{}: is not an event; passed over", name_, number_));
+      events_.notes.push_back(fmt::format("{}:{}: is not an event; passed over", name_, number_));
     }
   }
 
   void finish() const {
     if (refused_ > kMaxNotes)
-      to_.notes.push_back(fmt::format("{}: {} more lines are not events", name_, refused_ - kMaxNotes));
+      events_.notes.push_back(fmt::format("{}: {} more lines are not events", name_, refused_ - kMaxNotes));
   }
 
  private:
@@ -143,7 +143,7 @@ class LineReader {
     if (const double back = clock.last - line.time; back >= kMinSetBack) {
       clock.set_back += back;
       move_back(line, -back);
-      to_.notes.push_back(
+      events_.notes.push_back(
           fmt::format("{}:{}: the clock of {} was set back by {:.1f} s or more; times from here on are by "
                       "the old one, and "
                       "may be too early",
@@ -152,7 +152,7 @@ class LineReader {
     clock.last = std::max(clock.last, line.time);
   }
 
-  EventLines& to_;
+  EventLines& events_;
   std::string name_;
   std::map<std::pair<std::string, std::string>, Clock> clocks_ = {};
   int number_ = 0;
@@ -186,8 +186,8 @@ std::optional<double> number_in(const json& object, const char* field) {
 
 const json& array_in(const json& object, const std::string& field) {
   static const json kEmpty = json::array();
-  const auto found = object.find(field);
-  return found != object.end() && found->is_array() ? *found : kEmpty;
+  const auto value = object.find(field);
+  return value != object.end() && value->is_array() ? *value : kEmpty;
 }
 
 std::string text_in(const json& object, const char* field) {
@@ -229,8 +229,8 @@ void move_back(EventLine& line, double seconds) {
   for (GpuSample& gpu : line.gpus) gpu.time -= seconds;
 }
 
-void add_event_lines(EventLines& to, std::string_view text, const std::string& name) {
-  LineReader reader(to, name);
+void add_event_lines(EventLines& events, std::string_view text, const std::string& name) {
+  LineReader reader(events, name);
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     reader.add(text.substr(0, end));

@@ -75,7 +75,7 @@ std::optional<EventLine> parse_event_line(std::string_view text);
 /// Adds the lines of a log. What is not an event, as the last line of a log that was cut, is passed over and
 /// noted with `name` and its number. So is that a machine's clock was set back, after which times go on by
 /// the clock as it was. Throws nothing.
-void add_event_lines(EventLines& to, std::string_view text, const std::string& name);
+void add_event_lines(EventLines& events, std::string_view text, const std::string& name);
 
 /// The same for files. Throws Error{system} for one that cannot be read.
 EventLines read_event_logs(const std::vector<std::filesystem::path>& files);

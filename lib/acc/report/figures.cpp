@@ -86,8 +86,8 @@ std::string last_event_text(const LastEvent& last) {
 }
 
 // Of logs without an end: what is known of it.
-std::string unended_text(const JobHistory& history, const std::string& after) {
-  std::string text = fmt::format("No end in these logs; they reach over {}.", after);
+std::string unended_text(const JobHistory& history, const std::string& duration) {
+  std::string text = fmt::format("No end in these logs; they reach over {}.", duration);
   if (history.last.name.empty()) return text;
   text += fmt::format(" The last event is {}", last_event_text(history.last));
   const std::set<int>& running = history.last.running;
@@ -108,18 +108,19 @@ std::string job_title(const JobHistory& history) {
 }
 
 std::string outcome_text(const JobHistory& history) {
-  const std::string after = duration_text(history.time.length()) + with_restarts(history);
-  if (!history.exit_code) return unended_text(history, after);
-  if (!history.stop_signal.empty()) return fmt::format("Stopped by {} after {}.", history.stop_signal, after);
-  if (*history.exit_code == 0) return fmt::format("Succeeded after {}.", after);
-  if (!history.failed.empty()) return fmt::format("Failed after {}: {}", after, history.failed);
+  const std::string duration = duration_text(history.time.length()) + with_restarts(history);
+  if (!history.exit_code) return unended_text(history, duration);
+  if (!history.stop_signal.empty())
+    return fmt::format("Stopped by {} after {}.", history.stop_signal, duration);
+  if (*history.exit_code == 0) return fmt::format("Succeeded after {}.", duration);
+  if (!history.failed.empty()) return fmt::format("Failed after {}: {}", duration, history.failed);
   if (const std::optional<FailureRecord>& cause = history.cause)
-    return fmt::format("Failed after {}: rank {}{} ended with {}.", after, cause->rank,
+    return fmt::format("Failed after {}: rank {}{} ended with {}.", duration, cause->rank,
                        cause->host.empty() ? "" : " on " + cause->host, cause->status);
   if (!history.attempts.empty() && !history.attempts.back().problem.empty())
-    return fmt::format("Failed with exit code {} after {}: {}.", *history.exit_code, after,
+    return fmt::format("Failed with exit code {} after {}: {}.", *history.exit_code, duration,
                        history.attempts.back().problem);
-  return fmt::format("Failed with exit code {} after {}.", *history.exit_code, after);
+  return fmt::format("Failed with exit code {} after {}.", *history.exit_code, duration);
 }
 
 int world_size_of(const JobHistory& history) {

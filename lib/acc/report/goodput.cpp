@@ -10,7 +10,7 @@ namespace {
 
 using Spent = std::array<double, kSections.size()>;
 
-double of(const Spent& spent, Section section) {
+double time_in(const Spent& spent, Section section) {
   return spent[static_cast<std::size_t>(section)];
 }
 
@@ -54,32 +54,33 @@ class RankTime {
   void add_steps(const RankSample& from, const RankSample& to) {
     const TimeSpan span = {std::clamp(from.step_ended, attempt_.time.begin, attempt_.time.end),
                            std::clamp(to.step_ended, attempt_.time.begin, attempt_.time.end)};
-    const std::int64_t before = *from.steps;
-    const std::int64_t steps = std::max<std::int64_t>(*to.steps - before, 0);
-    const std::int64_t again =
-        to.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - before, 0, steps) : 0;
+    const std::int64_t previous = *from.steps;
+    const std::int64_t steps = std::max<std::int64_t>(*to.steps - previous, 0);
+    const std::int64_t repeated =
+        to.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - previous, 0, steps) : 0;
     const double work = add_lost(span, nullptr);
-    const double counted = steps == 0 ? 0 : static_cast<double>(steps - again) / static_cast<double>(steps);
-    shares_.counted += work * counted;
-    shares_.repeated += work * (1 - counted);
+    const double counted_part =
+        steps == 0 ? 0 : static_cast<double>(steps - repeated) / static_cast<double>(steps);
+    shares_.counted += work * counted_part;
+    shares_.repeated += work * (1 - counted_part);
   }
 
-  // Gives the sections that are no work, and standstills, their part of the time, and `rest` what is left.
-  // Returns that.
-  double add_lost(const TimeSpan& span, double TimeShares::* rest) {
-    double left = span.length();
+  // Gives the sections that are no work, and standstills, their part of the time, and `remainder` what is
+  // left. Returns that.
+  double add_lost(const TimeSpan& span, double TimeShares::* remainder) {
+    double remaining = span.length();
     const auto take = [&](double& share, double time) {
-      const double taken = std::min(left, time);
-      share += taken;
-      left -= taken;
+      const double part = std::min(remaining, time);
+      share += part;
+      remaining -= part;
     };
     for (const TimeSpan& standstill : standstills_) take(shares_.waiting, overlap(span, standstill));
-    take(shares_.data, of(spent_, Section::data));
-    take(shares_.saving, of(spent_, Section::saving));
-    take(shares_.evaluation, of(spent_, Section::evaluation));
+    take(shares_.data, time_in(spent_, Section::data));
+    take(shares_.saving, time_in(spent_, Section::saving));
+    take(shares_.evaluation, time_in(spent_, Section::evaluation));
     spent_ = {};
-    if (rest != nullptr) shares_.*rest += left;
-    return left;
+    if (remainder != nullptr) shares_.*remainder += remaining;
+    return remaining;
   }
 
   const AttemptRecord& attempt_;
@@ -169,8 +170,8 @@ class Accounts {
 
   // A rank that is new has repeated what others had ended.
   std::int64_t reached_of(int rank) const {
-    const auto known = reached_.find(rank);
-    if (known != reached_.end()) return known->second;
+    const auto entry = reached_.find(rank);
+    if (entry != reached_.end()) return entry->second;
     std::int64_t highest = 0;
     for (const auto& [other, step] : reached_) highest = std::max(highest, step);
     return highest;

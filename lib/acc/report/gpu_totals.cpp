@@ -43,15 +43,15 @@ std::optional<double> mean(const JobHistory& history, std::optional<double> GpuS
 
 // The counter begins anew with the driver.
 std::optional<double> energy(const Samples& samples) {
-  const GpuSample* before = nullptr;
+  const GpuSample* previous = nullptr;
   std::optional<double> sum;
   for (const GpuSample& sample : samples) {
     if (!sample.joules) continue;
-    if (before != nullptr) {
-      const double used = *sample.joules - *before->joules;
-      if (used >= 0 && used <= kMaxRise * (sample.time - before->time)) sum = sum.value_or(0) + used;
+    if (previous != nullptr) {
+      const double used = *sample.joules - *previous->joules;
+      if (used >= 0 && used <= kMaxRise * (sample.time - previous->time)) sum = sum.value_or(0) + used;
     }
-    before = &sample;
+    previous = &sample;
   }
   return sum;
 }

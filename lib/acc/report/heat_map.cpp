@@ -54,8 +54,8 @@ RankGrid empty_grid(const JobHistory& history, const GridSize& size) {
 }
 
 std::size_t row_of(const RankGrid& grid, int rank) {
-  const auto after = std::ranges::upper_bound(grid.rows, rank, {}, &RankGrid::Row::first);
-  return static_cast<std::size_t>(after - grid.rows.begin()) - 1;
+  const auto next_row = std::ranges::upper_bound(grid.rows, rank, {}, &RankGrid::Row::first);
+  return static_cast<std::size_t>(next_row - grid.rows.begin()) - 1;
 }
 
 struct StepTime {
@@ -85,23 +85,23 @@ struct SectionTime {
   double all = 0;
 };
 
-double spent_between(const RankSample& before, const RankSample& sample, std::size_t section) {
+double spent_between(const RankSample& previous, const RankSample& sample, std::size_t section) {
   return std::max(0.0,
-                  static_cast<double>(sample.spent[section]) - static_cast<double>(before.spent[section]));
+                  static_cast<double>(sample.spent[section]) - static_cast<double>(previous.spent[section]));
 }
 
 void add_section(std::span<SectionTime> cells, const TimeColumns& columns, std::size_t section, double begin,
                  const std::vector<RankSample>& samples) {
-  RankSample before = {.time = begin};
+  RankSample previous = {.time = begin};
   for (const RankSample& sample : samples) {
     if (!sample.steps) continue;
-    double all = 0;
-    for (std::size_t i = 0; i < kSections.size(); ++i) all += spent_between(before, sample, i);
-    columns.for_each({before.time, sample.time}, [&](std::size_t column, double part) {
-      cells[column].seconds += part * spent_between(before, sample, section);
-      cells[column].all += part * all;
+    double total = 0;
+    for (std::size_t i = 0; i < kSections.size(); ++i) total += spent_between(previous, sample, i);
+    columns.for_each({previous.time, sample.time}, [&](std::size_t column, double part) {
+      cells[column].seconds += part * spent_between(previous, sample, section);
+      cells[column].all += part * total;
     });
-    before = sample;
+    previous = sample;
   }
 }
 

@@ -36,11 +36,11 @@ void choose_run(EventLines& lines, std::string run_id) {
   if (run_id.empty() && !runs.empty())
     run_id = std::ranges::max_element(runs, {}, [](const auto& run) { return run.second; })->first;
   if (!runs.contains(run_id) && !runs.empty()) {
-    std::vector<std::string> known;
-    for (const auto& [name, last] : runs) known.push_back(name);
+    std::vector<std::string> run_ids;
+    for (const auto& [name, last] : runs) run_ids.push_back(name);
     throw Error({.what = fmt::format("the logs have no run '{}'", run_id),
                  .where = "--run-id",
-                 .hint = "they have " + shorten(printable(join(known, ", ")), 200)});
+                 .hint = "they have " + shorten(printable(join(run_ids, ", ")), 200)});
   }
   if (runs.size() > 1)
     lines.notes.push_back(
@@ -86,13 +86,13 @@ SharedMoments shared_moments(const std::vector<EventLine>& lines) {
 
 // How much later it is by the clock of `host` than by that of `reference`.
 double clock_offset(const SharedMoments& moments, const std::string& reference, const std::string& host) {
-  const auto known = moments.find(host);
-  const auto base = moments.find(reference);
-  if (known == moments.end() || base == moments.end()) return 0;
+  const auto moments_of_host = moments.find(host);
+  const auto moments_of_reference = moments.find(reference);
+  if (moments_of_host == moments.end() || moments_of_reference == moments.end()) return 0;
   std::vector<double> offsets;
-  for (const auto& [event, time] : known->second) {
-    const auto same = base->second.find(event);
-    if (same != base->second.end()) offsets.push_back(time - same->second);
+  for (const auto& [event, time] : moments_of_host->second) {
+    const auto counterpart = moments_of_reference->second.find(event);
+    if (counterpart != moments_of_reference->second.end()) offsets.push_back(time - counterpart->second);
   }
   if (offsets.empty()) return 0;
   std::ranges::sort(offsets);
@@ -202,10 +202,10 @@ class HistoryBuilder {
   }
 
   AttemptRecord* attempt_of(const EventLine& line) {
-    const auto found =
+    const auto match =
         std::find_if(history_.attempts.rbegin(), history_.attempts.rend(),
                      [&](const AttemptRecord& attempt) { return attempt.number == line.attempt; });
-    return found == history_.attempts.rend() ? nullptr : &*found;
+    return match == history_.attempts.rend() ? nullptr : &*match;
   }
 
   void add_worker(const EventLine& line) {
@@ -245,8 +245,9 @@ class HistoryBuilder {
         if (is_known && !gpu.has_ranks) continue;
         // Several nodes on one host may share a GPU.
         const std::string id = gpu.uuid.empty() ? fmt::format("{}/{}", host, gpu.index) : gpu.uuid;
-        std::vector<GpuSample>& known = history_.gpus[id];
-        if (known.empty() || known.back().time <= gpu.time) known.push_back(std::move(gpu));
+        std::vector<GpuSample>& samples_of_gpu = history_.gpus[id];
+        if (samples_of_gpu.empty() || samples_of_gpu.back().time <= gpu.time)
+          samples_of_gpu.push_back(std::move(gpu));
       }
     }
   }
@@ -263,8 +264,8 @@ class HistoryBuilder {
         .message = text_in(*cause, "message"),
         .stderr_tail = text_in(*cause, "last_words")};
     // Each node tells it.
-    const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& known) {
-      return known.attempt == failure.attempt && known.rank == failure.rank;
+    const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& record) {
+      return record.attempt == failure.attempt && record.rank == failure.rank;
     });
     set_problem(line, fmt::format("rank {} failed with {}", failure.rank, failure.status));
     if (line.event == "finished" && !history_.cause) history_.cause = failure;
@@ -361,7 +362,7 @@ class HistoryBuilder {
 
   // All nodes tell what concerns all.
   void note(Moment::Kind kind, const EventLine& line, const std::string& text) {
-    if (!told_.insert({kind, line.attempt, text}).second) return;
+    if (!moment_keys_.insert({kind, line.attempt, text}).second) return;
     history_.moments.push_back({.kind = kind, .time = line.time, .host = line.host, .text = text});
   }
 
@@ -412,7 +413,7 @@ class HistoryBuilder {
   JobHistory history_ = {};
   /// Those that take part in the last attempt.
   std::set<std::string> nodes_ = {};
-  std::set<std::tuple<Moment::Kind, int, std::string>> told_ = {};
+  std::set<std::tuple<Moment::Kind, int, std::string>> moment_keys_ = {};
   std::vector<TimeSpan> hangs_ = {};
   std::map<std::string, std::vector<GpuSample>> gpus_ = {};
   std::set<std::string> hosts_with_known_gpus_ = {};

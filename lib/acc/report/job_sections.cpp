@@ -36,18 +36,18 @@ std::string shown_word(const std::string& word) {
 std::string hosts_text(const JobHistory& history) {
   constexpr std::size_t kMaxNames = 4;
   std::vector<std::string> names(history.hosts.begin(), history.hosts.end());
-  const std::size_t more = names.size() > kMaxNames ? names.size() - kMaxNames : 0;
-  names.resize(names.size() - more);
-  return join(names, ", ") + (more == 0 ? "" : fmt::format(" and {} more", more));
+  const std::size_t omitted = names.size() > kMaxNames ? names.size() - kMaxNames : 0;
+  names.resize(names.size() - omitted);
+  return join(names, ", ") + (omitted == 0 ? "" : fmt::format(" and {} more", omitted));
 }
 
 std::string failures_section(const JobHistory& history) {
   if (history.failures.empty()) return "";
   std::string text;
-  const std::size_t shown = std::min<std::size_t>(history.failures.size(), 50);
-  for (std::size_t i = 0; i < shown; ++i) text += failure_entry(history, history.failures[i]);
-  if (shown < history.failures.size())
-    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.failures.size() - shown);
+  const std::size_t count = std::min<std::size_t>(history.failures.size(), 50);
+  for (std::size_t i = 0; i < count; ++i) text += failure_entry(history, history.failures[i]);
+  if (count < history.failures.size())
+    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.failures.size() - count);
   return section_of("Failures", text, " class=\"long\"");
 }
 

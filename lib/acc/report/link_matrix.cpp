@@ -22,8 +22,8 @@ std::vector<RankGroup> groups_where(const SelftestResults& results, Joins joins)
 }
 
 std::size_t group_of(const std::vector<RankGroup>& groups, int rank) {
-  const auto after = std::ranges::upper_bound(groups, rank, {}, &RankGroup::first);
-  return static_cast<std::size_t>(after - groups.begin()) - 1;
+  const auto next_group = std::ranges::upper_bound(groups, rank, {}, &RankGroup::first);
+  return static_cast<std::size_t>(next_group - groups.begin()) - 1;
 }
 
 // 0 without any.

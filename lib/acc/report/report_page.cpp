@@ -83,21 +83,21 @@ std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
 std::string shares_section(const JobHistory& history, const Goodput& goodput) {
   std::vector<Bar> bars;
   std::string rows;
-  const double all = goodput.shares.all();
+  const double total = goodput.shares.all();
   double begin = 0;
   for (const ShareKind& kind : kShares) {
     const double share = goodput.shares.*kind.share;
-    if (share <= 0 || all <= 0) continue;
+    if (share <= 0 || total <= 0) continue;
     const std::string text =
-        fmt::format("{}: {}, {}", kind.name, duration_text(share), percent_text(share / all));
+        fmt::format("{}: {}, {}", kind.name, duration_text(share), percent_text(share / total));
     bars.push_back({{begin, begin + share}, kind.style, text});
     begin += share;
     fmt::format_to(std::back_inserter(rows),
                    "<tr><td><span class=\"key {}\"></span>{}</td><td class=\"number\">{}</td><td "
                    "class=\"number\">{}</td></tr>\n",
-                   kind.style, kind.name, duration_text(share), percent_text(share / all));
+                   kind.style, kind.name, duration_text(share), percent_text(share / total));
   }
-  std::string text = "<figure>" + lane_svg({0, all}, bars) + "</figure>\n<table>\n" + rows + "</table>\n" +
+  std::string text = "<figure>" + lane_svg({0, total}, bars) + "</figure>\n<table>\n" + rows + "</table>\n" +
                      "<p class=\"soft\">Goodput is the time in steps that counted, divided by the time from "
                      "the first event to the last. "
                      "A step lasts from the end of the one before; what it spent in data, saving and "
@@ -133,11 +133,11 @@ std::vector<Bar> section_bars(const JobHistory& history, Section section) {
   std::vector<TimeSpan> spans;
   for (const AttemptRecord& attempt : history.attempts) {
     for (const auto& [rank, samples] : attempt.ranks) {
-      RankSample before = {.time = attempt.time.begin};
+      RankSample previous = {.time = attempt.time.begin};
       for (const RankSample& sample : samples) {
         if (!sample.steps) continue;
-        if (sample.spent[index] > before.spent[index]) spans.push_back({before.time, sample.time});
-        before = sample;
+        if (sample.spent[index] > previous.spent[index]) spans.push_back({previous.time, sample.time});
+        previous = sample;
       }
     }
   }
@@ -189,8 +189,8 @@ const char* name_of_kind(Moment::Kind kind) {
 std::string moments_table(const JobHistory& history) {
   if (history.moments.empty()) return "";
   std::string rows;
-  const std::size_t shown = std::min(history.moments.size(), kMaxRows);
-  for (std::size_t i = 0; i < shown; ++i) {
+  const std::size_t count = std::min(history.moments.size(), kMaxRows);
+  for (std::size_t i = 0; i < count; ++i) {
     const Moment& moment = history.moments[i];
     const bool names_host = history.hosts.size() > 1 && moment.kind != Moment::Kind::restart &&
                             moment.kind != Moment::Kind::straggler;
@@ -201,8 +201,8 @@ std::string moments_table(const JobHistory& history) {
   }
   std::string text = "<table>\n<tr><th class=\"number\">after</th><th>what</th><th>details</th></tr>\n" +
                      rows + "</table>\n";
-  if (shown < history.moments.size())
-    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.moments.size() - shown);
+  if (count < history.moments.size())
+    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.moments.size() - count);
   return text;
 }
 

@@ -73,12 +73,12 @@ MatrixChart chart_of(const LinkMatrix& matrix, const std::vector<double>& bounds
       chart.borders.push_back(row);
     for (std::size_t column = 0; column < size; ++column) {
       const LinkMatrix::Cell& cell = matrix.cell(row, column);
-      MatrixCell& shown = chart.cells.emplace_back();
+      MatrixCell& chart_cell = chart.cells.emplace_back();
       if (!cell.value) continue;
-      shown = {.style = class_of(cell, bounds, figure),
-               .text = number_text(*cell.value / unit.size),
-               .title = cell_title(matrix, row, column, figure),
-               .is_marked = cell.outliers > 0};
+      chart_cell = {.style = class_of(cell, bounds, figure),
+                    .text = number_text(*cell.value / unit.size),
+                    .title = cell_title(matrix, row, column, figure),
+                    .is_marked = cell.outliers > 0};
     }
   }
   return chart;
@@ -130,12 +130,12 @@ std::string slowest_links(const SelftestResults& results) {
   const double latency = median_figure(results.links, LinkFigure::latency);
   const double bandwidth = median_figure(results.links, LinkFigure::bandwidth);
   std::vector<Link> links = results.links;
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(links.size(), kMaxLinks));
-  std::ranges::partial_sort(links, links.begin() + shown, std::ranges::greater(), [&](const Link& link) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(links.size(), kMaxLinks));
+  std::ranges::partial_sort(links, links.begin() + count, std::ranges::greater(), [&](const Link& link) {
     return std::pair(link.latency_outlier || link.bandwidth_outlier, slowness(link, latency, bandwidth));
   });
   std::string rows;
-  for (auto link = links.begin(); link != links.begin() + shown; ++link)
+  for (auto link = links.begin(); link != links.begin() + count; ++link)
     fmt::format_to(std::back_inserter(rows), "<tr><td>{}</td><td>{}</td>{}{}</tr>\n",
                    end_text(results, link->first), end_text(results, link->second),
                    number_cell(duration_text(link->latency_seconds), link->latency_outlier),

@@ -156,9 +156,9 @@ std::string outliers_section(const SelftestResults& results) {
                                     "hosts are compared with each other.</p>\n");
 }
 
-std::string all_reduce_title(const AllReduce& one) {
-  return fmt::format("{}: {}, {}", bytes_text(static_cast<double>(one.bytes)), duration_text(one.seconds),
-                     rate_text(one.bus_bytes_per_second));
+std::string all_reduce_title(const AllReduce& all_reduce) {
+  return fmt::format("{}: {}, {}", bytes_text(static_cast<double>(all_reduce.bytes)),
+                     duration_text(all_reduce.seconds), rate_text(all_reduce.bus_bytes_per_second));
 }
 
 std::string all_reduce_figure(const SelftestResults& results, const char* caption, double AllReduce::* figure,
@@ -166,22 +166,23 @@ std::string all_reduce_figure(const SelftestResults& results, const char* captio
   CurveChart chart = {.levels = std::move(levels), .x_text = bytes_text, .y_text = text};
   CurveChart::Curve& curve = chart.curves.emplace_back();
   curve.style = "all-reduce";
-  for (const AllReduce& one : results.all_reduces)
-    curve.points.push_back({static_cast<double>(one.bytes), one.*figure, all_reduce_title(one)});
+  for (const AllReduce& all_reduce : results.all_reduces)
+    curve.points.push_back(
+        {static_cast<double>(all_reduce.bytes), all_reduce.*figure, all_reduce_title(all_reduce)});
   return fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n", caption, curve_svg(chart));
 }
 
 std::string all_reduce_table(const SelftestResults& results) {
   const double memory = memory_speed(results);
   std::string rows;
-  for (const AllReduce& one : results.all_reduces)
+  for (const AllReduce& all_reduce : results.all_reduces)
     fmt::format_to(
         std::back_inserter(rows),
         "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
         "class=\"number\">{}</td></tr>\n",
-        bytes_text(static_cast<double>(one.bytes)), duration_text(one.seconds),
-        rate_text(one.bus_bytes_per_second),
-        memory > 0 ? percent_text(one.bus_bytes_per_second / memory) : "–");
+        bytes_text(static_cast<double>(all_reduce.bytes)), duration_text(all_reduce.seconds),
+        rate_text(all_reduce.bus_bytes_per_second),
+        memory > 0 ? percent_text(all_reduce.bus_bytes_per_second / memory) : "–");
   return "<table>\n<tr><th class=\"number\">size</th><th class=\"number\">time</th><th class=\"number\">bus "
          "bandwidth</th><th class=\"number\">of memory speed</th></tr>\n" +
          rows + "</table>\n";
@@ -222,14 +223,14 @@ std::string ranks_section(const SelftestResults& results) {
   if (is_cut) std::ranges::sort(matmuls, std::ranges::greater(), &SelftestResults::Matmul::seconds);
   matmuls.resize(std::min(matmuls.size(), kMaxRankRows));
   std::string rows;
-  for (const SelftestResults::Matmul& one : matmuls) {
-    const auto copy = std::ranges::find(results.copies, one.rank, &SelftestResults::Copy::rank);
+  for (const SelftestResults::Matmul& matmul : matmuls) {
+    const auto copy = std::ranges::find(results.copies, matmul.rank, &SelftestResults::Copy::rank);
     const bool has_copy = copy != results.copies.end();
     fmt::format_to(
         std::back_inserter(rows),
-        "<tr><td class=\"number\">{}</td><td>{}</td>{}<td class=\"number\">{}</td>{}</tr>\n", one.rank,
-        html_text(results.host(one.rank)), number_cell(duration_text(one.seconds), one.outlier),
-        flops_text(one.flops_per_second),
+        "<tr><td class=\"number\">{}</td><td>{}</td>{}<td class=\"number\">{}</td>{}</tr>\n", matmul.rank,
+        html_text(results.host(matmul.rank)), number_cell(duration_text(matmul.seconds), matmul.outlier),
+        flops_text(matmul.flops_per_second),
         number_cell(has_copy ? rate_text(copy->bytes_per_second) : "–", has_copy && copy->outlier));
   }
   const std::string note = is_cut ? fmt::format("The {} of {} ranks that are slowest to compute. ",

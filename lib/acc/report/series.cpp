@@ -45,19 +45,20 @@ class SeriesColumns {
   std::vector<Column> columns_;
 };
 
-using SampleValue = std::function<std::optional<double>(const RankSample& before, const RankSample& sample)>;
+using SampleValue =
+    std::function<std::optional<double>(const RankSample& previous, const RankSample& sample)>;
 
-// `before`: the last sample that had a value; at first the start of the attempt.
+// `previous`: the last sample that had a value; at first the start of the attempt.
 Series series_of(const JobHistory& history, std::size_t points, const SampleValue& value_of) {
   SeriesColumns columns(history.time, points);
   for (const AttemptRecord& attempt : history.attempts) {
     for (const auto& [rank, samples] : attempt.ranks) {
-      RankSample before = {.time = attempt.time.begin, .cpu_seconds = 0};
+      RankSample previous = {.time = attempt.time.begin, .cpu_seconds = 0};
       for (const RankSample& sample : samples) {
-        const auto value = value_of(before, sample);
+        const auto value = value_of(previous, sample);
         if (!value) continue;
         columns.add(sample.time, *value);
-        before = sample;
+        previous = sample;
       }
     }
   }
@@ -78,10 +79,10 @@ Series gpu_series(const JobHistory& history, std::size_t points, std::optional<d
 
 Series cpu_series(const JobHistory& history, std::size_t points) {
   return series_of(history, points,
-                   [](const RankSample& before, const RankSample& sample) -> std::optional<double> {
-                     const double elapsed = sample.time - before.time;
-                     if (!sample.cpu_seconds || !before.cpu_seconds || elapsed <= 0) return std::nullopt;
-                     return std::max(0.0, (*sample.cpu_seconds - *before.cpu_seconds) / elapsed);
+                   [](const RankSample& previous, const RankSample& sample) -> std::optional<double> {
+                     const double elapsed = sample.time - previous.time;
+                     if (!sample.cpu_seconds || !previous.cpu_seconds || elapsed <= 0) return std::nullopt;
+                     return std::max(0.0, (*sample.cpu_seconds - *previous.cpu_seconds) / elapsed);
                    });
 }
 
