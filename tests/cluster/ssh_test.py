@@ -232,6 +232,27 @@ def a_signal_stops_all_hosts(acc):
         assert job.wait(timeout=30) == 130
 
 
+@case
+def a_state_in_memory_is_on_the_disk_when_the_job_ends(acc):
+    """By the first host alone: each has the whole state."""
+    save_state = pathlib.Path(acc).with_name("acc-test-save-state")
+    with Sshd(acc) as hosts:
+        runs = hosts.folder / "runs"
+        memory = ["--memory-checkpoints", "16MB"]
+        said = f"the newest state in memory is on the disk: {runs}/checkpoint-"
+        os.mkfifo(hosts.folder / "saved")
+        script = f"[ $RANK = 0 ] || {{ read -r line <saved; exit 7; }}; {save_state} {runs}/checkpoint-1 1 && echo >saved; exec sleep 1000"
+        failed = hosts.shell("one,two", script, *memory, cwd=hosts.folder)
+        assert failed.returncode == 7 and failed.stderr.count(f"{said}1\n") == 1, failed
+        job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "1", *memory, "--no_python", "/bin/sh", "-c",
+                          f"{save_state} {runs}/checkpoint-2 2 && echo saved; exec sleep 1000")
+        assert [job.stdout.readline() for _ in range(2)] == ["saved\n"] * 2
+        job.terminate()
+        _, err = job.communicate(timeout=60)
+        assert job.returncode == 143 and err.count(f"{said}2\n") == 1, (job.returncode, err)
+        assert {folder.name for folder in runs.iterdir()} == {"checkpoint-1", "checkpoint-2"}
+
+
 def command_line(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
