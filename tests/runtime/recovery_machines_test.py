@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 
-from machines import ENVIRONMENT, Job
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from machines import ENVIRONMENT, Job  # noqa: E402
 
 acc, program = sys.argv[1:]
 

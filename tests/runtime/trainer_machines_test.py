@@ -6,7 +6,8 @@ import re
 import sys
 import tempfile
 
-from machines import Job
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from machines import Job  # noqa: E402
 
 acc, program = sys.argv[1:]
 SAMPLES, BATCH = 360, 4

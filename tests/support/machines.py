@@ -8,13 +8,9 @@ import subprocess
 import sys
 import time
 
+from ports import free_port
+
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def wait_until_served(port):
