@@ -8,8 +8,8 @@
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
 // load the number of tensors, for reduce and its like that of operations, for background the seconds until
-// the training could go on; for sharded the last loss, and the peak of the memory that the training took.
-// Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
+// the training could go on, for gpt those in which it stood still to save; for sharded the last loss, and the
+// peak of the memory that the training took. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
@@ -44,6 +44,7 @@
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
+#include "model.hpp"
 #include "resnet.hpp"
 #include "training_models.hpp"
 
@@ -260,6 +261,31 @@ Work make_large_checkpoint(Accelerator& accelerator, const std::string& mode, co
   };
 }
 
+// gpt FOLDER: steps of the GPT example; gpt_in_memory: with three states in memory, about one a second.
+Work make_gpt(Accelerator& accelerator, bool saves, const Arguments& arguments) {
+  constexpr int kSaves = 3;
+  constexpr int kStepsASave = 8;
+  constexpr std::int64_t kBatch = 32;
+  set_seed(1);
+  Gpt net(gpt_options("nano"));
+  const at::Tensor bytes = at::randint(GptImpl::kBytes, {kBatch, net->options().context}, at::kLong);
+  return [=, &accelerator, prepared = accelerator.prepare(net, gpt_optimizer(net, 3e-3, 0.1)),
+          folder = arguments.at(0)]() mutable {
+    auto& [model, optimizer] = prepared;
+    double stood_still = 0;
+    for (int step = 1; step <= kSaves * kStepsASave; ++step) {
+      optimizer.zero_grad();
+      accelerator.backward(at::cross_entropy_loss(model(bytes).flatten(0, 1), bytes.flatten()));
+      optimizer.step();
+      if (!saves || step % kStepsASave != 0) continue;
+      const double began = seconds_of(CLOCK_MONOTONIC);
+      accelerator.save_state(in_memory, folder);
+      stood_still += seconds_of(CLOCK_MONOTONIC) - began;
+    }
+    return stood_still;
+  };
+}
+
 // reduce BYTES: all-reduces as DDP's; reduce_gloo: over Gloo.
 Work make_reduces(Accelerator& accelerator, const Arguments& arguments) {
   const std::int64_t bytes = std::stol(arguments.at(0));
@@ -332,6 +358,7 @@ Work make_work(Accelerator& accelerator, const std::string& mode, const Argument
   if (mode == "idx") return make_idx(accelerator, arguments);
   if (mode == "jpeg") return make_jpeg(accelerator, arguments);
   if (mode == "pets") return make_pets(accelerator, arguments);
+  if (mode.starts_with("gpt")) return make_gpt(accelerator, mode == "gpt_in_memory", arguments);
   if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);
   if (mode == "at_once" || mode == "background") return make_large_checkpoint(accelerator, mode, arguments);
   throw Error({.what = "is no mode", .where = mode});
