@@ -34,6 +34,6 @@ with tempfile.TemporaryDirectory(prefix="acc-machines-") as name:
     whole = pathlib.Path(name, "whole")
     subprocess.run([acc, "run", "--standalone", "--no-python", "--nproc-per-node", "3", program, whole], check=True,
                    env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    for lost in ([2], [0], [1, 2]):
+    for lost in ([2], [0], [1, 2], [0, 1]):
         check(pathlib.Path(name, "-".join(map(str, lost))), whole, lost, len(lost))
     check(pathlib.Path(name, "fewer"), whole, [2], 0)

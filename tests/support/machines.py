@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job on several machines, each of which is an agent of its own here and may be lost with all of its memory."""
+import contextlib
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -21,6 +23,21 @@ def wait_until_served(port):
         time.sleep(0.01)
 
 
+def processes_of(node):
+    """The node's launcher and all that it has started."""
+    children = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+        except OSError:  # ended meanwhile
+            continue
+        children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(folder.name))
+    processes = [node.pid]
+    for pid in processes:  # which grows
+        processes += children.get(pid, [])
+    return processes
+
+
 class Job:
     """Three machines with a process each. `nodes` is --nnodes."""
 
@@ -30,12 +47,11 @@ class Job:
                         "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "machines", "--max-restarts", "3",
                         "--memory-checkpoints", "64MB", *command]
         self.nodes = [self.start()]
-        wait_until_served(port)  # by the first, which has rank 0: of two that are lost none is the one that hosts the job
+        wait_until_served(port)  # by the first, which has rank 0
         self.nodes += [self.start() for _ in range(2)]
 
     def start(self):
-        node = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT,
-                                start_new_session=True)
+        node = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
         node.lines = []
         return node
 
@@ -59,8 +75,9 @@ class Job:
 
     def lose(self, ranks):
         """As a machine is lost: acc and its workers at once."""
-        for rank in ranks:
-            os.killpg(self.nodes[rank].pid, signal.SIGKILL)
+        for pid in [pid for rank in ranks for pid in processes_of(self.nodes[rank])]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for rank in ranks:
             self.nodes[rank].stdout.close()
             self.nodes[rank].wait()
