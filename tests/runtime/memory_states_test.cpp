@@ -177,6 +177,16 @@ TEST_CASE("memory_states: a state on the disk counts where it is the newest", "[
   CHECK(training.resumed() == 1);
 }
 
+TEST_CASE("memory_states: where all in memory are damaged, an older one on the disk counts", "[ranks]") {
+  Training training;
+  training.set(1);
+  training.accelerator->save_state();
+  for (int value = 2; value <= 4; ++value) training.save(value);
+  CHECK(training.numbers() == Numbers{3, 2, 0});
+  for (const int number : {2, 3}) training.damage_on(0, number, "model.safetensors");
+  CHECK(training.resumed() == 1);
+}
+
 TEST_CASE("memory_states: of a damaged state nothing is loaded, whatever is damaged", "[ranks]") {
   const char* name = GENERATE("model.safetensors", "custom_checkpoint_0.pkl", "random_states_0.pkl",
                               "snapshot.json", "checksums_0.json");

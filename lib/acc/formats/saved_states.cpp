@@ -57,6 +57,13 @@ fs::path on_disk_file(const fs::path& folder, std::int64_t number) {
   return folder / fmt::format("{}{}", kOnDisk, number);
 }
 
+// Nothing of one that is being removed.
+std::optional<std::string> note_at(const fs::path& file) try {
+  return read_file(file);
+} catch (const Error&) {
+  return {};
+}
+
 std::optional<TrainingNumber> training_of(const std::string& name) {
   constexpr std::string_view kTraining = "training_";
   const std::size_t between = name.rfind('_');
@@ -92,8 +99,9 @@ std::vector<SavedState> SavedStates::all() const {
     const std::string name = path.filename().string();
     if (const auto number = number_after(name, kSnapshot))
       states.push_back({.number = *number, .folder = path});
-    else if (const auto on_disk = number_after(name, kOnDisk))
-      states.push_back({.number = *on_disk, .folder = read_file(path), .in_memory = false});
+    const auto on_disk = number_after(name, kOnDisk);
+    const auto note = on_disk ? note_at(path) : std::nullopt;
+    if (note) states.push_back({.number = *on_disk, .folder = *note, .in_memory = false});
   }
   std::ranges::sort(states, std::greater(), &SavedState::number);
   return states;
@@ -113,7 +121,7 @@ void SavedStates::keep_newest(std::size_t count) const {
   std::size_t notes = 0;
   for (const SavedState& state : all()) {
     std::size_t& kept = state.in_memory ? snapshots : notes;
-    if (snapshots >= count || kept >= count)
+    if (kept >= count)
       remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
     else
       ++kept;
@@ -124,6 +132,9 @@ void SavedStates::remove_after(std::int64_t number) const {
   for (const SavedState& state : all())
     if (state.number > number)
       remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
+}
+
+void SavedStates::remove_leftovers() const {
   std::error_code error;
   for (const fs::path& path : entries_of(folder_))
     if (path.filename().string().starts_with('.')) fs::remove_all(path, error);

@@ -55,12 +55,15 @@ class SavedStates {
   /// folder that is not UTF-8, and Error{system}.
   void add_on_disk(std::int64_t number, const std::filesystem::path& folder) const;
 
-  /// Removes all but the newest `count` snapshots, the newest `count` notes of those on a disk, and what is
-  /// older than these snapshots.
+  /// Removes all but the newest `count` snapshots, and all but the newest `count` notes of those on a disk,
+  /// to which a training goes back if its snapshots are damaged.
   void keep_newest(std::size_t count) const;
 
-  /// Removes what was saved after this number, and what killed processes have left.
+  /// Removes what was saved after this number.
   void remove_after(std::int64_t number) const;
+
+  /// Removes what killed processes have left. Nobody may be saving.
+  void remove_leftovers() const;
 
  private:
   std::filesystem::path folder_;

@@ -142,8 +142,12 @@ std::string damage_of(const SavedState& state, const fs::path& links) {
 
 std::vector<StateFolder> folders_of(const std::vector<SavedState>& states) {
   std::vector<StateFolder> folders;
-  for (const SavedState& state : states)
-    folders.push_back({.number = state.number, .disk = read_snapshot_record(state.folder).disk});
+  for (const SavedState& state : states) {
+    try {
+      folders.push_back({.number = state.number, .disk = read_snapshot_record(state.folder).disk});
+    } catch (const Error&) {  // named when its turn comes
+    }
+  }
   return folders;
 }
 

@@ -43,7 +43,8 @@ TEST_CASE_METHOD(Fixture, "saved_states: the newest first, by number, in memory 
                                 {.number = 9, .folder = states.snapshot(9)}});
 }
 
-TEST_CASE_METHOD(Fixture, "saved_states: snapshots that are too many go, with what is older", "[formats]") {
+TEST_CASE_METHOD(Fixture, "saved_states: snapshots that are too many go, and the newest on a disk stays",
+                 "[formats]") {
   save(1);
   states.add_on_disk(2, "/disk/2");
   save(3);
@@ -54,6 +55,9 @@ TEST_CASE_METHOD(Fixture, "saved_states: snapshots that are too many go, with wh
   CHECK(numbers() == Numbers{-6, 5, -4, 3});
   states.keep_newest(1);
   CHECK(numbers() == Numbers{-6, 5});
+  for (const int number : {7, 8, 9}) save(number);
+  states.keep_newest(2);
+  CHECK(numbers() == Numbers{9, 8, -6});
 }
 
 TEST_CASE_METHOD(Fixture, "saved_states: notes of those on a disk do not pile up", "[formats]") {
@@ -70,6 +74,12 @@ TEST_CASE_METHOD(Fixture, "saved_states: a folder that is not UTF-8 is refused",
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE_METHOD(Fixture, "saved_states: a note that is being removed is none", "[formats]") {
+  save(1);
+  fs::create_symlink("nowhere", states.folder() / "on_disk_2");
+  CHECK(numbers() == Numbers{1});
+}
+
 TEST_CASE_METHOD(Fixture, "saved_states: what came after a state goes, and what killed processes left",
                  "[formats]") {
   for (const int number : {1, 2, 3}) save(number);
@@ -77,6 +87,7 @@ TEST_CASE_METHOD(Fixture, "saved_states: what came after a state goes, and what 
   fs::create_directories(states.folder() / ".snapshot_5.acc-new" / "optimizer_0");
   states.remove_after(2);
   CHECK(numbers() == Numbers{2, 1});
+  states.remove_leftovers();
   CHECK(std::distance(fs::directory_iterator(states.folder()), {}) == 2);
 }
 

@@ -14,6 +14,7 @@
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/state_shards.hpp"
+#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/comm/progress.hpp"
 
 namespace acc::detail {
@@ -227,6 +228,12 @@ void Checkpointing::free_memory() {
   snapshots_.begin_training();
 }
 
+int Checkpointing::next_iteration(const SavingProcesses& processes) {
+  int& number = preparation_.options().project.iteration;
+  number = std::stoi(broadcast_text(std::to_string(number), 0, processes.group.get()));
+  return number;
+}
+
 fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& folder,
                                        const SavingProcesses& processes) {
   const fs::path numbered = numbered_folder();
@@ -234,7 +241,7 @@ fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& folder,
     if (!folder) refuse_without_folder("save_state");
     return *folder;
   }
-  const int number = preparation_.options().project.iteration;
+  const int number = next_iteration(processes);
   together(processes, [&] {
     if (!processes.is_local_main()) return;
     folder_to_save(numbered, number);
@@ -288,14 +295,13 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
   const SavingProcesses processes = processes_of(state_);
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !disk) refuse_without_folder("save_state(in_memory)");
-  const fs::path later =
-      absolute_path(disk ? *disk : numbered_checkpoint(numbered, preparation_.options().project.iteration));
   if (!snapshots_.is_on()) return warn_once("nothing is saved in memory: start with --memory-checkpoints");
   to_memory_.thread.wait();
+  const int iteration = disk ? 0 : next_iteration(processes);
+  const fs::path later = absolute_path(disk ? *disk : numbered_checkpoint(numbered, iteration));
   // What may not go to the disk is of no use in memory.
   together(processes, [&] {
-    if (!disk && processes.is_local_main())
-      folder_to_save(numbered, preparation_.options().project.iteration);
+    if (!disk && processes.is_local_main()) folder_to_save(numbered, iteration);
   });
   const CheckpointContent saved = content();
   const std::int64_t number = snapshots_.next_number(processes);

@@ -102,6 +102,8 @@ class Checkpointing {
   HookHandle register_load_state_pre_hook(LoadStatePreHook hook);
 
  private:
+  // Together: the number of the next checkpoint, that of the main process. Others may not see its disk.
+  int next_iteration(const SavingProcesses& processes);
   // The folder of numbered checkpoints; empty without automatic naming.
   std::filesystem::path numbered_folder();
   // The folder to save to: `folder`, or that of the next number. Together: throws when that number exists.

@@ -56,6 +56,10 @@ MemorySnapshots::MemorySnapshots() : memory_(Environment::of_process().get(kFold
 std::int64_t MemorySnapshots::next_number(const SavingProcesses& processes) {
   if (!next_) {
     std::random_device random;
+    // Before the first save of these processes.
+    together(processes, [&] {
+      if (processes.is_local_main()) states().remove_leftovers();
+    });
     const StateNumbering numbering =
         agree_on_numbering(states(), fmt::format("{:08x}{:08x}", random(), random()), processes);
     next_ = numbering.next;
@@ -92,10 +96,14 @@ void MemorySnapshots::note_on_disk(std::int64_t number, const fs::path& folder,
 std::optional<fs::path> MemorySnapshots::newest(const SavingProcesses& processes) {
   next_.reset();
   const auto state = newest_common_state(states(), processes, say);
+  if (!state) {
+    if (!states().all().empty()) warn(processes, "none of the states that this job has saved can be loaded");
+    return {};
+  }
   together(processes, [&] {
-    if (processes.is_local_main()) states().remove_after(state ? state->number : -1);
+    if (processes.is_local_main()) states().remove_after(state->number);
   });
-  return state ? std::optional(state->folder) : std::nullopt;
+  return state->folder;
 }
 
 void warn(const SavingProcesses& processes, const std::string& text) {

@@ -49,8 +49,8 @@ class MemorySnapshots {
   void note_on_disk(std::int64_t number, const std::filesystem::path& folder,
                     const SavingProcesses& processes) const;
 
-  /// Together: the folder of the training's newest state that can be loaded, see newest_common_state; none:
-  /// it has none. Those after it are gone.
+  /// Together: the folder of the training's newest state that can be loaded, see newest_common_state. Those
+  /// after it are gone. None: it has none; where it has saved some, a line on standard error says so.
   std::optional<std::filesystem::path> newest(const SavingProcesses& processes);
 
  private:

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/formats/checksums.hpp"
 #include "acc/runtime/checkpoint/file_transfer.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
@@ -34,22 +35,28 @@ struct Candidate {
   auto operator<=>(const Candidate&) const = default;
 };
 
-nlohmann::json known_to_this_machine(const SavedStates& states) {
+void tell_damage(const std::string& damage, const Tell& tell) {
+  tell("a state in memory is damaged: " + damage);
+}
+
+nlohmann::json known_to_this_machine(const SavedStates& states, const Tell& tell) {
   nlohmann::json known = nlohmann::json::array();
   for (const SavedState& state : states.all()) {
-    std::string id;
-    const auto damage = failure_of([&] {
-      if (state.in_memory) id = read_snapshot_record(state.folder).id;
-    });
-    if (!damage) known.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
+    try {
+      const std::string id = state.in_memory ? read_snapshot_record(state.folder).id : "";
+      known.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
+    } catch (const Error& damage) {
+      tell_damage(damage.what(), tell);
+    }
   }
   return known;
 }
 
 // The newest first, the same on all processes.
-std::vector<Candidate> candidates_of_all(const SavedStates& states, const SavingProcesses& processes) {
+std::vector<Candidate> candidates_of_all(const SavedStates& states, const SavingProcesses& processes,
+                                         const Tell& tell) {
   std::string known = "[]";
-  if (processes.is_local_main()) known = known_to_this_machine(states).dump();
+  if (processes.is_local_main()) known = known_to_this_machine(states, tell).dump();
   std::vector<Candidate> candidates;
   for (const std::string& text : texts_of_all(known, processes))
     for (const auto& state : nlohmann::json::parse(text))
@@ -116,7 +123,7 @@ void copy_to_machines(const fs::path& folder, int from, bool receives, const Sav
 bool is_for_all(const Candidate& candidate, const fs::path& folder, const std::vector<int>& machines,
                 const SavingProcesses& processes, const Tell& tell) {
   const Lack lack = lack_of(candidate, folder, processes);
-  if (lack.is_damage) tell("a state in memory is damaged: " + lack.reason);
+  if (lack.is_damage) tell_damage(lack.reason, tell);
   const std::set<int> without = machines_without(texts_of_all(lack.reason, processes), machines);
   if (without.empty()) return true;
   const auto source = std::ranges::find_if(machines, [&](int machine) { return !without.contains(machine); });
@@ -143,7 +150,7 @@ StateNumbering agree_on_numbering(const SavedStates& states, const std::string& 
 std::optional<SavedState> newest_common_state(const SavedStates& states, const SavingProcesses& processes,
                                               const std::function<void(const std::string& line)>& tell) {
   const std::vector<int> machines = machines_of(processes);
-  for (const Candidate& candidate : candidates_of_all(states, processes)) {
+  for (const Candidate& candidate : candidates_of_all(states, processes, tell)) {
     const bool in_memory = !candidate.id.empty();
     const fs::path folder = in_memory ? states.snapshot(candidate.number) : fs::path(candidate.disk);
     if (is_for_all(candidate, folder, machines, processes, tell))

@@ -458,7 +458,12 @@ bool TrainerBase::resume(const std::function<bool()>& load) {
   if (fs::path& best = state_.best_model_checkpoint; !best.empty() && !fs::exists(best)) {
     // The whole training may have been moved.
     best = checkpoint.parent_path() / best.filename();
-    if (!fs::exists(best)) best.clear();
+    if (!fs::exists(best)) {
+      // Another one may become it.
+      best.clear();
+      state_.best_metric.reset();
+      state_.best_global_step.reset();
+    }
   }
   callbacks_.load_states(state_.stateful_callbacks);
   if (detail::is_same_folder(checkpoint, checkpoints_.folder_of(state_.global_step))) {

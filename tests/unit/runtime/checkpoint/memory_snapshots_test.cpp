@@ -55,11 +55,22 @@ TEST_CASE_METHOD(Fixture, "memory_snapshots: of those on a disk two are known", 
   CHECK(acc::states_of_trainings(folder.path()).front().all().size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "memory_snapshots: where none can be loaded none stays", "[runtime]") {
+TEST_CASE_METHOD(Fixture, "memory_snapshots: where none can be loaded all stay, and later ones are newer",
+                 "[runtime]") {
   acc::detail::MemorySnapshots snapshots;
   snapshots.note_on_disk(snapshots.next_number({}), "/nowhere", {});
   CHECK_FALSE(snapshots.newest({}));
-  CHECK(acc::states_of_trainings(folder.path()).front().all().empty());
+  save(snapshots);
+  CHECK(snapshots.newest({}) == snapshots.folder_of(1));
+}
+
+TEST_CASE_METHOD(Fixture, "memory_snapshots: what killed processes left goes before the first save",
+                 "[runtime]") {
+  acc::detail::MemorySnapshots snapshots;
+  const auto left = snapshots.folder_of(7).parent_path() / ".snapshot_7.acc-new";
+  std::filesystem::create_directories(left);
+  save(snapshots);
+  CHECK_FALSE(std::filesystem::exists(left));
 }
 
 TEST_CASE_METHOD(Fixture, "memory_snapshots: each Accelerator has its own", "[runtime]") {
