@@ -22,6 +22,7 @@
 #include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
+#include "acc/runtime/comm/record.hpp"
 #include "checks.hpp"
 #include "measurements.hpp"
 #include "progress.hpp"
@@ -156,19 +157,30 @@ void measure(Steps& steps, Reporter& reporter) {
   reporter.set(&Report::matmuls, measure_matmul(accelerator));
 }
 
-bool run(const Options& options, Steps& steps, Reporter& reporter) {
-  steps.begin("join");
-  const std::shared_ptr<ProcessGroup> group = join(options, reporter);
-  for (const Trial& trial : kTrials) reporter.add(run_check(steps, trial));
-  measure(steps, reporter);
-  return reporter.finish();
-}
-
 // The text of an exception that ends the test.
 std::string reason(const std::exception& error) {
   if (const auto* from_torch = dynamic_cast<const c10::Error*>(&error))
     return std::string("LibTorch: ") + from_torch->what_without_backtrace();
   return error.what();
+}
+
+bool test(Steps& steps, Reporter& reporter) {
+  for (const Trial& trial : kTrials) reporter.add(run_check(steps, trial));
+  measure(steps, reporter);
+  return reporter.finish();
+}
+
+// A failure is told while the group is still there: when it goes, the other ranks lose this one, and the
+// first to tell is the one that is reported.
+bool run(const Options& options, Steps& steps, Reporter& reporter) {
+  steps.begin("join");
+  const std::shared_ptr<ProcessGroup> group = join(options, reporter);
+  try {
+    return record([&] { return test(steps, reporter); });
+  } catch (const std::exception& error) {
+    reporter.fail(reason(error));
+    return false;
+  }
 }
 
 int run(int argc, char** argv) {

@@ -171,7 +171,7 @@ std::string summary_text(const Report& report) {
   if (!report.copies.empty()) text += memory_text(report.copies);
   for (const std::string& line : outlier_lines(report)) text += row("outlier", line);
   return text + fmt::format("{} of {} checks passed on {}\n", passed_checks(report), report.checks.size(),
-                            pluralize(report.num_processes, "process"));
+                            pluralize(report.num_processes.value(), "process"));
 }
 
 nlohmann::json to_json(const Report& report) {
@@ -212,7 +212,7 @@ nlohmann::json to_json(const Report& report) {
   return {{"schema", 1},
           {"passed", report.passed()},
           {"error", report.error},
-          {"num_processes", report.num_processes},
+          {"num_processes", report.num_processes ? json(*report.num_processes) : json()},
           {"device", report.device},
           {"mixed_precision", report.mixed_precision},
           {"torch", report.torch},

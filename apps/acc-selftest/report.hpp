@@ -52,7 +52,8 @@ struct Copy {
 
 /// The results of a run of the self-test.
 struct Report {
-  int num_processes = 1;
+  /// Nothing until the processes have met.
+  std::optional<int> num_processes = {};
   std::string device = {};
   std::string mixed_precision = {};
   /// The version of LibTorch.
@@ -84,7 +85,7 @@ Outliers outliers_of(const Report& report);
 std::vector<std::string> outlier_lines(const Report& report);
 
 std::string check_text(const CheckResult& check);
-/// The measurements, the outliers, and the number of checks that passed.
+/// The measurements, the outliers, and the number of checks that passed. Only of processes that have met.
 std::string summary_text(const Report& report);
 
 /// The output of `acc test --json`.

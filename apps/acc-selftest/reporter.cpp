@@ -29,8 +29,8 @@ void Reporter::begin(const Report& head) {
   const std::lock_guard lock(mutex_);
   report_ = head;
   if (!writes_ || json_) return;
-  write(fmt::format("{} on {}, mixed precision {}\n", pluralize(head.num_processes, "process"), head.device,
-                    head.mixed_precision));
+  write(fmt::format("{} on {}, mixed precision {}\n", pluralize(head.num_processes.value(), "process"),
+                    head.device, head.mixed_precision));
 }
 
 void Reporter::add(const CheckResult& check) {

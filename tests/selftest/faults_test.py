@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each check of `acc test` fails when what it checks is broken. Usage: faults_test.py ACC SELFTEST LIBRARY
+"""Each check of `acc test` fails when what it checks is broken, and a rank that fails is not hidden by those that lost it.
+
+Usage: faults_test.py ACC SELFTEST LIBRARY
 
 LIBRARY is workers/selftest_faults.cpp.
 """
@@ -49,6 +51,20 @@ def failed_checks(fault):
     checks = report["checks"]
     return [check["name"] for check in checks], [check["name"] for check in checks if not check["passed"]]
 
+
+def told_of_a_failed_rank(processes):
+    """The error that `acc test` reports when rank 1 fails in a collective, and takes half a second to say why."""
+    broken = f"1:env LD_PRELOAD={LIBRARY} ACC_FAULT=rank"
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run([ACC, "test", "--cpu", "--num_processes", str(processes), "--json", "--wrap-rank", broken],
+                              env={**os.environ, "HOME": home, "OMP_NUM_THREADS": "1"}, text=True, capture_output=True,
+                              timeout=120)
+    assert done.returncode == 1 and "this rank has no data" in done.stderr, done
+    return json.loads(done.stdout)["error"]
+
+
+told = [told_of_a_failed_rank(processes) for processes in (2, 3, 2, 3)]
+assert told == 4 * ["this rank has no data"], told
 
 missed = []
 noticed = set()

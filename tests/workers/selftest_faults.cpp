@@ -4,8 +4,11 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
+#include <thread>
 
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
@@ -18,6 +21,14 @@ bool breaks(std::string_view what) {
   const char* fault = std::getenv("ACC_FAULT");
   return fault != nullptr && what == fault;
 }
+
+// A failure that takes a while to tell why: the others could be faster to tell that they lost this rank.
+struct SlowFailure : std::exception {
+  const char* what() const noexcept override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    return "this rank has no data";
+  }
+};
 
 // libacc's function of the same name as `own`, which is called in its place.
 template <class Function>
@@ -50,6 +61,7 @@ namespace detail {
 
 // The test itself gathers and reduces texts and numbers, which have fewer dimensions.
 at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group, const std::string& structure) {
+  if (breaks("rank") && tensor.dim() == 2) throw SlowFailure();
   at::Tensor all = next(&gather_tensor)(tensor, group, structure);
   if (breaks("gather") && tensor.dim() == 2) return all.flip(0);
   if (breaks("gather of numbers") && tensor.dim() == 0) return all.flip(0);
