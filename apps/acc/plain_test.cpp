@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdio>
@@ -105,7 +106,11 @@ check("rendezvous", meet)
 check("store", exchange)
 check("collectives", collectives)
 check("training", training)
-dist.barrier()
+# The times are those of the slowest process.
+seconds = torch.tensor([one["seconds"] for one in checks], dtype=torch.float64, device=device)
+dist.all_reduce(seconds, op=dist.ReduceOp.MAX)
+for one, slowest in zip(checks, seconds.tolist()):
+    one["seconds"] = slowest
 report = json.dumps({"schema": 1, "passed": True, "error": "", "num_processes": world, "device": str(device.type),
                      "torch": torch.__version__, "checks": checks, "not_tested": not_tested})
 if rank == 0 and report_file:
@@ -134,15 +139,31 @@ bool has_torch(const std::string& python, const Environment& environment) {
       {.kind = ErrorKind::system, .what = why, .where = fmt::format("rank {}: {}", worker.rank, step)});
 }
 
-// Each process sets a key and waits for those of all others.
-void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
-  boost::asio::io_context loop;
-  StoreClient store(loop, limit);
-  const auto key = [](int rank) { return fmt::format("/acc test {}", rank); };
-  std::optional<StoreOutcome> met;
-  std::optional<Error> refused;
+// The `values` of all processes by rank, each of which sets a key and waits for those of the others. Nothing
+// if one does not come in time, or the store is lost.
+std::optional<std::vector<std::string>> exchange(boost::asio::io_context& loop, StoreClient& store,
+                                                 const WorkerEnv& worker, std::string_view name,
+                                                 const std::string& value, std::chrono::milliseconds limit) {
+  const auto key = [&](int rank) { return fmt::format("/acc test {} {}", name, rank); };
   std::vector<std::string> keys;
   for (int rank = 0; rank < worker.world_size; ++rank) keys.push_back(key(rank));
+  std::optional<std::vector<std::string>> values;
+  store.set(key(worker.rank), value);
+  store.get_when_present(keys, limit, [&](StoreOutcome outcome, std::vector<std::string> all) {
+    if (outcome == StoreOutcome::done) values = std::move(all);
+    loop.stop();
+  });
+  loop.restart();
+  loop.run_for(2 * limit);
+  return values;
+}
+
+// Returns the seconds until the slowest process has met the others.
+double meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
+  const auto began = RunningClock::now();
+  boost::asio::io_context loop;
+  StoreClient store(loop, limit);
+  std::optional<Error> refused;
   store.connect(
       {.host = worker.master_addr, .port = worker.master_port}, RunningClock::now() + limit,
       [](const std::string& /*why*/) {},
@@ -150,14 +171,15 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
         refused = std::move(error);
         if (refused) loop.stop();
       });
-  store.set(key(worker.rank), host_name());
-  store.wait(keys, limit, [&](StoreOutcome outcome) {
-    met = outcome;
-    loop.stop();
-  });
-  loop.run_for(2 * limit);
+  const bool met = exchange(loop, store, worker, "host", host_name(), limit).has_value();
   if (refused) throw Error(*refused);
-  if (met != StoreOutcome::done) fail_step(worker, "store", "not all processes came to the store in time");
+  if (!met) fail_step(worker, "store", "not all processes came to the store in time");
+  const std::chrono::duration<double> took = RunningClock::now() - began;
+  const auto all = exchange(loop, store, worker, "seconds", fmt::to_string(took.count()), limit);
+  if (!all) fail_step(worker, "store", "not all processes told their time in time");
+  double slowest = 0;
+  for (const std::string& seconds : *all) slowest = std::max(slowest, parse_number(seconds).value_or(0));
+  return slowest;
 }
 
 }  // namespace
@@ -194,14 +216,12 @@ int plain_test_worker(const std::vector<std::string>& words) {
   const std::string& not_tested = words.at(3);
   // A single process may have no rank; then there is no store.
   const std::string name = has_rank ? "store" : "start";
-  const auto began = RunningClock::now();
   if (worker.world_size != expected)
     fail_step(worker, name, fmt::format("{} processes instead of {}", worker.world_size, words.at(0)));
-  if (has_rank)
-    meet_in_store(worker, std::chrono::milliseconds(static_cast<std::int64_t>(seconds.value_or(60) * 1000)));
-  const std::chrono::duration<double> took = RunningClock::now() - began;
+  const std::chrono::milliseconds limit(static_cast<std::int64_t>(seconds.value_or(60) * 1000));
+  const double took = has_rank ? meet_in_store(worker, limit) : 0;
   if (worker.rank != 0) return 0;
-  const nlohmann::json check = {{"name", name}, {"passed", true}, {"seconds", took.count()}, {"failure", ""}};
+  const nlohmann::json check = {{"name", name}, {"passed", true}, {"seconds", took}, {"failure", ""}};
   const nlohmann::json report = {{"schema", 1},
                                  {"passed", true},
                                  {"error", ""},
@@ -214,7 +234,7 @@ int plain_test_worker(const std::vector<std::string>& words) {
     return 0;
   }
   fmt::print("acc test: {}\n{:<24} ok ({:.1f} ms)\nnot tested: {}\n", pluralize(worker.world_size, "process"),
-             name, took.count() * 1e3, not_tested);
+             name, took * 1e3, not_tested);
   return 0;
 }
 

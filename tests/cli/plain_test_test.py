@@ -51,11 +51,15 @@ def main(acc):
         assert report["passed"] and report["num_processes"] == 3, report
         assert [check["name"] for check in report["checks"]] == ["store"], report
         assert report["not_tested"] == f"a training in Python ({bare} has no torch); {LIBACC}", report
+        # A rank that waits for a late one takes the longest, also where that one is rank 0, which reports.
+        late = ("--num_processes", "2", "--json", "--wrap-rank", "0:sh -c 'sleep 1; exec \"$@\"' sh")
+        done = test("--python", str(bare), *late)
+        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.8, done
         text = test("--python", str(bare))
         assert text.returncode == 0 and text.stdout.startswith("acc test: 1 process\nstart "), text
         # A process that does not come to the store is a failure.
-        late = test("--num_processes", "2", "--python", str(bare), "--time-limit", "1", "--wrap-rank", "1:sh -c 'exec sleep 30' sh")
-        assert late.returncode == 1 and "not all processes came to the store in time" in late.stderr, late
+        absent = test("--num_processes", "2", "--python", str(bare), "--time-limit", "1", "--wrap-rank", "1:sh -c 'exec sleep 30' sh")
+        assert absent.returncode == 1 and "not all processes came to the store in time" in absent.stderr, absent
 
         # As where LibTorch is in a folder of another user.
         selftest = pathlib.Path(folder) / "acc-selftest"
@@ -81,6 +85,9 @@ def main(acc):
         assert report["passed"] and report["num_processes"] == 2 and report["torch"], report
         assert [check["name"] for check in report["checks"]] == ["rendezvous", "store", "collectives", "training"], report
         assert report["not_tested"] == LIBACC, report
+
+        done = test("--python", peer, *late)
+        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.8, done
 
         # Each step fails where its subject does, also with PYTHONOPTIMIZE, which removes assertions.
         for fault, told in FAULTS.items():
