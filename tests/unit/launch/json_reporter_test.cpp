@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <csignal>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "acc/base/files.hpp"
 #include "acc/launch/reporter.hpp"
@@ -114,6 +119,45 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       Finished{{.exit_code = 139, .first_failure = failure(), .stop_signal = SIGINT}}};
   for (const Event& event : events) CHECK(schema.violation(line_of(event)).empty());
   CHECK_FALSE(schema.violation(json::parse(R"({"schema": 1, "event": "warning"})")).empty());
+}
+
+namespace {
+
+// The fields in the table's row of an event, in quotes and in order of the alphabet; empty: there is no such
+// row.
+std::string documented_fields(const std::string& page, const std::string& event) {
+  const std::size_t begin = page.find("\n| `" + event + "` | ");
+  if (begin == std::string::npos) return {};
+  const std::string row = page.substr(begin + 1, page.find('\n', begin + 1) - begin - 1);
+  const std::size_t cell = row.rfind(" | ", row.size() - 2);
+  std::set<std::string> fields;
+  std::istringstream in(row.substr(cell));
+  for (std::string word; in >> word;)
+    if (word.starts_with('`')) fields.insert(word.substr(1, word.rfind('`') - 1));
+  return fmt::format("{}", fields);
+}
+
+std::string fields_of(const json& event, const json& common) {
+  std::set<std::string> fields;
+  for (const auto& [name, value] : event["properties"].items())
+    if (!common.contains(name)) fields.insert(name);
+  return fmt::format("{}", fields);
+}
+
+}  // namespace
+
+TEST_CASE("event_json: the reference has every event and its fields", "[launch]") {
+  const json schema = json::parse(read_file(ACC_SAMPLE_CONFIGS "/events.schema.json"));
+  const std::string page = read_file(ACC_TEST_DATA "/../../apps/docs/reference.md");
+  const auto is_suspended = [](const json& event) {
+    return event["properties"]["event"]["const"] == "suspended";
+  };
+  const json common = (*std::ranges::find_if(schema["oneOf"], is_suspended))["properties"];
+  for (const json& event : schema["oneOf"]) {
+    const std::string name = event["properties"]["event"]["const"];
+    INFO(name);
+    CHECK(documented_fields(page, name) == fields_of(event, common));
+  }
 }
 
 TEST_CASE("event_json: a signal that is passed on names the node that received it", "[launch]") {
