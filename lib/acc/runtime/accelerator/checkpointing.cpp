@@ -269,14 +269,18 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
                                        options.background ? &to_disk_.copies : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
   const auto finish = [=, snapshots = snapshots_, path = absolute_path(target), on_saved = options.on_saved] {
-    // Nobody takes a new folder for a state that a restart knows nothing of. An old one is that state still.
-    const auto note_new = [&](const fs::path& /*unpublished*/) {
-      if (snapshots.is_on() && !fs::exists(path)) snapshots.note_on_disk(number, path, writing);
+    // A restart has to know a new folder as soon as it has its name. One that is replaced holds the state
+    // before until then.
+    const bool is_new = !fs::exists(path);
+    const auto note = [&] {
+      if (snapshots.is_on()) snapshots.note_on_disk(number, path, writing);
     };
-    save->finish(writing, {note_new});
+    save->finish(writing, {[&](const fs::path& /*unnamed*/) {
+                   if (is_new) note();
+                 }});
     if (limit > 0) remove_oldest(path.parent_path(), static_cast<std::size_t>(limit), writing);
     together(writing, [&] {
-      if (snapshots.is_on()) snapshots.note_on_disk(number, path, writing);
+      if (!is_new) note();
       if (on_saved) on_saved();
     });
   };
@@ -300,9 +304,10 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
   const int iteration = disk ? 0 : next_iteration(processes);
   const fs::path later = absolute_path(disk ? *disk : numbered_checkpoint(numbered, iteration));
   // What may not go to the disk is of no use in memory.
-  together(processes, [&] {
-    if (!disk && processes.is_local_main()) folder_to_save(numbered, iteration);
-  });
+  const auto require_new_folder = [&] {
+    if (processes.is_local_main()) folder_to_save(numbered, iteration);
+  };
+  if (!disk) together(processes, require_new_folder);
   const CheckpointContent saved = content();
   const std::int64_t number = snapshots_.next_number(processes);
   const SavingProcesses writing = processes_beside_training(to_memory_);
