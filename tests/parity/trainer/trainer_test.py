@@ -52,6 +52,17 @@ CASES = {
 }
 
 
+def to_json(**arguments):
+    return trainer_peer.TrainingArguments(**arguments, use_cpu=True).to_json_string()
+
+
+def recorded_defaults():
+    """tests/data/runtime/training_arguments.json, which unit tests read, is what transformers writes today."""
+    recorded = pathlib.Path(__file__).parents[2] / "data/runtime/training_arguments.json"
+    left, right = json.loads(recorded.read_text()), json.loads(trainer_peer.TrainingArguments("out").to_json_string())
+    assert left == right, {key: (left.get(key), right.get(key)) for key in left | right if left.get(key) != right.get(key)}
+
+
 def train(who, processes, *arguments):
     with tempfile.TemporaryFile("w+") as output:
         if who == "peer" and processes == 1:
@@ -83,7 +94,9 @@ def compare(case, data):
         outputs = {who: folder / who for who in ("peer", "ours")}
         for who, output in outputs.items():
             arguments = folder / f"{who}.json"
-            arguments.write_text(json.dumps({**EPOCHS, **more, "output_dir": str(output)}))
+            chosen = {**EPOCHS, **more, "output_dir": str(output)}
+            # Ours reads all keys, with transformers' defaults.
+            arguments.write_text(json.dumps(chosen) if who == "peer" else to_json(**chosen))
             rows = data / ("texts.pt" if model == "transformer" else "images.pt")
             train(who, processes, model, rows, data / f"{model}.safetensors", arguments)
         peer_state, peer = history(outputs["peer"])
@@ -108,6 +121,7 @@ def compare(case, data):
 def main():
     with tempfile.TemporaryDirectory() as name:
         trainer_peer.prepare(pathlib.Path(name))
+        SCENARIOS["recorded_defaults"] = recorded_defaults
         SCENARIOS.update({case: functools.partial(compare, case, pathlib.Path(name)) for case in CASES})
         return run_scenarios(NAMES)
 

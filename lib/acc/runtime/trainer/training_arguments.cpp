@@ -16,6 +16,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/trainer/inert_arguments.hpp"
 
 namespace acc {
 namespace {
@@ -259,14 +260,31 @@ std::string spellings_of(const std::string& name) {
   return dashed == name ? "--" + name : "--" + name + ",--" + dashed;
 }
 
+// A flag without a value is true.
+std::string text_of_flag(const std::vector<std::string>& texts) {
+  return texts.empty() || texts.front().empty() ? "true" : texts.front();
+}
+
+void add_inert_flag(CLI::App& app, const detail::InertArgument& argument) {
+  const std::string name(argument.name);
+  app.add_option_function<std::vector<std::string>>(
+         spellings_of(name),
+         [&argument, flag = "--" + name](const std::vector<std::string>& texts) {
+           detail::require_inert_text(argument, text_of_flag(texts), flag);
+         })
+      ->expected(0, 1)
+      ->take_last()
+      ->trigger_on_parse()
+      ->group("");  // not in the help
+}
+
 template <class Field>
 void add_flag(CLI::App& app, const std::string& name, Field& field, const char* help) {
   constexpr bool kIsTruth = std::is_same_v<Field, bool> || std::is_same_v<Field, std::optional<bool>>;
   CLI::Option* option = app.add_option_function<std::vector<std::string>>(
       spellings_of(name),
       [&field, flag = "--" + name](const std::vector<std::string>& texts) {
-        const std::string text = texts.empty() || texts.front().empty() ? "true" : texts.front();
-        from_value(value_of_flag(field, text), field, flag);
+        from_value(value_of_flag(field, text_of_flag(texts)), field, flag);
       },
       help);
   option->expected(kIsTruth ? 0 : 1, 1)->take_last()->trigger_on_parse();
@@ -285,6 +303,16 @@ void add_flags(CLI::App& app, TrainingArguments& arguments) {
       if (present == name)
         add_flag(app, std::string(former), field, "the name of the previous argument in transformers 4");
   });
+  for (const detail::InertArgument& argument : detail::inert_arguments()) add_inert_flag(app, argument);
+}
+
+std::vector<std::string> names_of_arguments() {
+  std::vector<std::string> names;
+  const TrainingArguments arguments;
+  for_each_argument(arguments, [&](const char* name, const auto& /*field*/, const char* /*help*/) {
+    names.emplace_back(name);
+  });
+  return names;
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -393,13 +421,15 @@ TrainingArguments read_training_arguments(const std::filesystem::path& file,
   for (const auto& [key, value] : object.items()) {
     const std::string where = file.string() + ": " + key;
     const std::string_view name = present_name(key);
-    bool is_known = false;
+    const detail::InertArgument* inert = detail::find_inert_argument(name);
+    if (inert) detail::require_inert(*inert, value, where);
+    bool is_known = inert != nullptr;
     for_each_argument(arguments, [&](const char* argument, auto& field, const char* /*help*/) {
       if (name != argument) return;
       is_known = true;
       from_value(value, field, where);
     });
-    if (!is_known) refuse(where, "is not a training argument");
+    if (!is_known) refuse(where, "is not a training argument", did_you_mean(key, names_of_arguments()));
   }
   return arguments;
 }

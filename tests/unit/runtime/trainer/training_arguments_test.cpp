@@ -98,7 +98,7 @@ TEST_CASE("training_arguments: a file is read, and what is wrong in it is named"
 
   const auto unknown = folder.write("unknown.json", R"({"learning_rte": 0.01})");
   CHECK(error_of([&] { acc::read_training_arguments(unknown); }) ==
-        unknown.string() + ": learning_rte: is not a training argument");
+        unknown.string() + ": learning_rte: is not a training argument (did you mean 'learning_rate'?)");
   const auto wrong = folder.write("wrong.json", R"({"seed": -1})");
   CHECK(error_of([&] { acc::read_training_arguments(wrong); }) ==
         wrong.string() + ": seed: -1 is not an integer in its range");

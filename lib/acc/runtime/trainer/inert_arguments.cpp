@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/inert_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::detail {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kNone = "[null]";
+constexpr std::string_view kOff = "[null, false]";
+constexpr std::string_view kAny;
+
+constexpr std::string_view kRequestedByModule = "call checkpointing in the module's forward";
+constexpr std::string_view kUncompiled = "LibTorch does not compile modules: leave it out";
+constexpr std::string_view kOverrideEvaluate = "override evaluate";
+
+constexpr auto kArguments = std::to_array<InertArgument>({
+    {"optim_target_modules", kNone, "only GaLore and APOLLO use it: override create_optimizer"},
+    // The loss is the mean of each batch, as in transformers for a model whose forward takes no loss
+    // arguments.
+    {"average_tokens_across_devices", kAny, ""},
+    {"bf16_full_eval", kOff, "use bf16, which evaluations use, too"},
+    {"fp16_full_eval", kOff, "use fp16, which evaluations use, too"},
+    {"tf32", kNone, "set it in the program: at::globalContext()"},
+    {"activation_checkpointing", kOff, "use gradient_checkpointing"},
+    {"activation_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
+    {"gradient_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
+    {"torch_compile", kOff, kUncompiled},
+    {"torch_compile_backend", kNone, kUncompiled},
+    {"torch_compile_mode", kNone, kUncompiled},
+    {"use_liger_kernel", kOff, "call the kernels in the module's forward"},
+    {"liger_kernel_config", kNone, "call the kernels in the module's forward"},
+    {"use_cache", kOff, "keep the cache in the module"},
+    {"neftune_noise_alpha", kNone, "add the noise in the module's forward"},
+    {"torch_empty_cache_steps", kNone, "empty the cache in a callback"},
+    {"auto_find_batch_size", kOff, "call acc::find_executable_batch_size()"},
+    {"log_on_each_node", kAny, ""},
+    {"include_num_input_tokens_seen", R"(["no", false])", "count tokens in compute_loss"},
+    {"log_level", kAny, ""},
+    {"log_level_replica", kAny, ""},
+    {"project", kAny, ""},
+    {"trackio_space_id", kAny, ""},
+    {"trackio_bucket_id", kAny, ""},
+    {"trackio_static_space_id", kAny, ""},
+    {"eval_do_concat_batches", "[true]", kOverrideEvaluate},
+    {"eval_use_gather_object", kOff, "compute_loss returns tensors"},
+    // Each batch of predictions leaves the device at once.
+    {"eval_accumulation_steps", kAny, ""},
+    {"include_for_metrics", "[null, []]", kOverrideEvaluate},
+    {"batch_eval_metrics", kOff, kOverrideEvaluate},
+    {"push_to_hub", kOff, "upload output_dir after the training"},
+    {"hub_token", kAny, ""},
+    {"hub_private_repo", kAny, ""},
+    {"hub_model_id", kAny, ""},
+    {"hub_strategy", kAny, ""},
+    {"hub_always_push", kAny, ""},
+    {"hub_revision", kAny, ""},
+    // They are always restored.
+    {"restore_callback_states_from_checkpoint", kAny, ""},
+    {"accelerator_config",
+     R"([null, {}, {"split_batches": false, "dispatch_batches": null, "even_batches": true,
+                    "use_seedable_sampler": true, "non_blocking": false,
+                    "gradient_accumulation_kwargs": null}])",
+     "use an Accelerator and its options without a Trainer"},
+    {"parallelism_config", kNone, "shard the model: acc launch --use_fsdp"},
+    // Workers are threads.
+    {"dataloader_persistent_workers", kAny, ""},
+    {"dataloader_multiprocessing_context", kAny, ""},
+    {"dataloader_in_order", "[true]", "batches always come in order"},
+    {"label_names", kNone, "labels are the last tensor of a batch; for others override compute_loss"},
+    {"train_sampling_strategy", R"(["random"])", "sort the data set by length"},
+    {"length_column_name", kAny, ""},
+    {"ddp_backend", kNone, "the backend follows from the device: use_cpu"},
+    {"fsdp", R"([null, false, "", []])", "use acc launch --use_fsdp"},
+    {"fsdp_config", "[null, {}]", "use acc launch --use_fsdp and its flags"},
+    {"deepspeed", kNone, "shard the model: acc launch --use_fsdp"},
+    {"debug", R"([null, "", []])", "check tensors in compute_loss"},
+    {"skip_memory_metrics", "[true]", "read the memory's statistics in a callback"},
+    {"local_rank", kAny, ""},
+});
+
+bool is_inert(const InertArgument& argument, const Json& value) {
+  if (argument.values == kAny) return true;
+  const Json values = Json::parse(argument.values);
+  return std::ranges::find(values, value) != values.end();
+}
+
+Json value_of(const std::string& text) {
+  if (to_lower(text) == "none") return {};
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
+}
+
+}  // namespace
+
+std::span<const InertArgument> inert_arguments() {
+  return kArguments;
+}
+
+const InertArgument* find_inert_argument(std::string_view name) {
+  const auto* match = std::ranges::find(kArguments, name, &InertArgument::name);
+  return match == kArguments.end() ? nullptr : match;
+}
+
+void require_inert(const InertArgument& argument, const Json& value, const std::string& where) {
+  if (is_inert(argument, value)) return;
+  throw Error({.kind = ErrorKind::config,
+               .what = value.dump() + " is not supported",
+               .where = where,
+               .hint = std::string(argument.hint)});
+}
+
+void require_inert_text(const InertArgument& argument, const std::string& text, const std::string& where) {
+  if (const auto truth = parse_truth(text); truth && is_inert(argument, *truth)) return;
+  require_inert(argument, value_of(text), where);
+}
+
+}  // namespace acc::detail
