@@ -19,7 +19,7 @@
 #include "acc/control/flight_record.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/process_table.hpp"
-#include "acc/control/python_place.hpp"
+#include "acc/control/python_position.hpp"
 #include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
@@ -231,7 +231,7 @@ std::string describe_rank(const RankView& rank) {
 struct PythonReport {
   std::string text = {};
   /// Of the rank's first Python process.
-  std::optional<PythonPlace> place = {};
+  std::optional<PythonPosition> place = {};
 };
 
 // The threads and Python stacks of the processes of a tree.
@@ -244,7 +244,7 @@ PythonReport python_report(const std::vector<const ProcessStat*>& tree, const St
     const auto dump = is_python(process) ? python_stacks(process.pid, options) : std::nullopt;
     if (!dump) return text;
     if (dump->timed_out) return text + "  Python stacks: py-spy took too long\n";
-    if (std::exchange(first, false)) report.place = place_of_main_thread(dump->text);
+    if (std::exchange(first, false)) report.place = position_of_main_thread(dump->text);
     return text + "  Python stacks:\n" + indented(printable(shorten_python_stacks(dump->text)), "    ");
   });
   return report;

@@ -13,7 +13,7 @@
 #include "acc/base/short_size.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
-#include "acc/control/python_place.hpp"
+#include "acc/control/python_position.hpp"
 #include "acc/control/rank_state.hpp"
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/line_prefix.hpp"
@@ -127,7 +127,7 @@ std::string lost_connection_text(const WorkerFailure& failure, const std::vector
   std::vector<std::string> parts;
   const auto& file = failure.error_file;
   const auto location =
-      place_of_traceback(file && !file->traceback.empty() ? file->traceback : failure.stderr_tail);
+      position_of_traceback(file && !file->traceback.empty() ? file->traceback : failure.stderr_tail);
   if (location)
     parts.push_back(fmt::format("rank {} lost its connection {}", failure.rank, to_string(*location)));
   if (!exited_ranks.empty())

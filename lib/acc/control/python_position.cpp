@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/control/python_place.hpp"
+#include "acc/control/python_position.hpp"
 
 #include <fmt/format.h>
 
@@ -49,17 +49,18 @@ bool waits_for_others(const Frame& frame) {
 }
 
 // `frames`: the innermost first.
-std::optional<PythonPlace> place_of(const std::vector<Frame>& frames) {
+std::optional<PythonPosition> position_of(const std::vector<Frame>& frames) {
   if (frames.empty()) return std::nullopt;
-  auto own = std::ranges::find_if_not(frames, is_library);
-  if (own == frames.end()) --own;
-  PythonPlace place = {.line = own->file.substr(own->file.rfind('/') + 1) + ":" + own->line};
-  for (auto called = own; called != frames.begin();) {
-    --called;
-    if (place.call.empty() && !is_wrapper(called->function)) place.call = called->function;
-    place.waits = place.waits || waits_for_others(*called);
+  auto user_frame = std::ranges::find_if_not(frames, is_library);
+  if (user_frame == frames.end()) --user_frame;
+  PythonPosition position = {.line = user_frame->file.substr(user_frame->file.rfind('/') + 1) + ":" +
+                                     user_frame->line};
+  for (auto callee = user_frame; callee != frames.begin();) {
+    --callee;
+    if (position.call.empty() && !is_wrapper(callee->function)) position.call = callee->function;
+    position.waits = position.waits || waits_for_others(*callee);
   }
-  return place;
+  return position;
 }
 
 // `    _logger.<locals>.wrapper (/usr/lib/python3.11/logging.py:83)`
@@ -92,7 +93,7 @@ std::optional<Frame> frame_of_traceback(std::string_view line) {
 
 }  // namespace
 
-std::optional<PythonPlace> place_of_main_thread(std::string_view dump) {
+std::optional<PythonPosition> position_of_main_thread(std::string_view dump) {
   std::vector<Frame> frames;
   bool is_main = false;
   for (const std::string& line : split(dump, '\n')) {
@@ -102,22 +103,22 @@ std::optional<PythonPlace> place_of_main_thread(std::string_view dump) {
       frames.push_back(std::move(*frame));
     }
   }
-  return place_of(frames);
+  return position_of(frames);
 }
 
-std::optional<PythonPlace> place_of_traceback(std::string_view text) {
+std::optional<PythonPosition> position_of_traceback(std::string_view text) {
   std::vector<Frame> frames;
   for (const std::string& line : split(text, '\n')) {
     if (line.find("Traceback (most recent call last):") != std::string::npos) frames.clear();
     if (auto frame = frame_of_traceback(line)) frames.push_back(std::move(*frame));
   }
   std::ranges::reverse(frames);
-  return place_of(frames);
+  return position_of(frames);
 }
 
-std::string to_string(const PythonPlace& place) {
-  const std::string at = "at " + printable(place.line);
-  return place.call.empty() ? at : fmt::format("in {} {}", printable(place.call), at);
+std::string to_string(const PythonPosition& position) {
+  const std::string at = "at " + printable(position.line);
+  return position.call.empty() ? at : fmt::format("in {} {}", printable(position.call), at);
 }
 
 std::string shorten_python_stacks(std::string_view dump) {
@@ -133,8 +134,8 @@ std::string shorten_python_stacks(std::string_view dump) {
   return text;
 }
 
-RankStanding standing_of(const PythonPlace& place) {
-  return {.waits = place.waits, .where = to_string(place)};
+RankStanding standing_of(const PythonPosition& position) {
+  return {.waits = position.waits, .where = to_string(position)};
 }
 
 }  // namespace acc::launcher
