@@ -51,13 +51,13 @@ class RankTime {
   }
 
  private:
-  void add_steps(const RankSample& from, const RankSample& to) {
-    const TimeSpan span = {std::clamp(from.step_ended, attempt_.time.begin, attempt_.time.end),
-                           std::clamp(to.step_ended, attempt_.time.begin, attempt_.time.end)};
-    const std::int64_t previous = *from.steps;
-    const std::int64_t steps = std::max<std::int64_t>(*to.steps - previous, 0);
+  void add_steps(const RankSample& previous, const RankSample& sample) {
+    const TimeSpan span = {std::clamp(previous.step_ended, attempt_.time.begin, attempt_.time.end),
+                           std::clamp(sample.step_ended, attempt_.time.begin, attempt_.time.end)};
+    const std::int64_t begin = *previous.steps;
+    const std::int64_t steps = std::max<std::int64_t>(*sample.steps - begin, 0);
     const std::int64_t repeated =
-        to.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - previous, 0, steps) : 0;
+        sample.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - begin, 0, steps) : 0;
     const double work = add_lost(span, nullptr);
     const double counted_part =
         steps == 0 ? 0 : static_cast<double>(steps - repeated) / static_cast<double>(steps);
@@ -93,12 +93,12 @@ class RankTime {
   TimeShares shares_ = {};
 };
 
-void add_to(TimeShares& to, const TimeShares& shares, double factor) {
+void add_shares(TimeShares& sum, const TimeShares& shares, double factor) {
   for (double TimeShares::* share :
        {&TimeShares::counted, &TimeShares::repeated, &TimeShares::data, &TimeShares::saving,
         &TimeShares::evaluation, &TimeShares::waiting, &TimeShares::starting, &TimeShares::restarting,
         &TimeShares::ending, &TimeShares::unknown})
-    to.*share += factor * shares.*share;
+    sum.*share += factor * shares.*share;
 }
 
 bool says_steps(const std::vector<RankSample>& samples) {
@@ -145,12 +145,12 @@ class Accounts {
         time.add(sample);
         note_steps(rank, sample, is_first, reached, steps);
       }
-      add_to(sum, time.finish(is_first, is_last), 1);
+      add_shares(sum, time.finish(is_first, is_last), 1);
       ++ranks;
     }
     reached_ = std::move(reached);
     process_steps_ += steps;
-    if (ranks > 0) return add_to(goodput_.shares, sum, 1 / ranks);
+    if (ranks > 0) return add_shares(goodput_.shares, sum, 1 / ranks);
     double& share = !is_followed_ ? goodput_.shares.unknown
                     : is_first    ? goodput_.shares.starting
                     : is_last     ? goodput_.shares.ending

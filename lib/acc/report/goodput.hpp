@@ -28,7 +28,7 @@ struct TimeShares {
   /// In attempts of which no rank said how far it was.
   double unknown = 0;
 
-  double all() const {
+  double total() const {
     return counted + repeated + data + saving + evaluation + waiting + starting + restarting + ending +
            unknown;
   }
@@ -42,7 +42,7 @@ struct Goodput {
   std::int64_t steps = 0;
 
   /// In steps that counted / all time; 0 for a job that said nothing.
-  double ratio() const { return shares.all() > 0 ? shares.counted / shares.all() : 0; }
+  double ratio() const { return shares.total() > 0 ? shares.counted / shares.total() : 0; }
 };
 
 Goodput goodput_of(const JobHistory& history);

@@ -36,9 +36,9 @@ void add(TimeMean& mean, const Samples& samples, std::optional<double> GpuSample
 }
 
 std::optional<double> mean(const JobHistory& history, std::optional<double> GpuSample::* value) {
-  TimeMean mean;
-  for (const auto& [gpu, samples] : history.gpus) add(mean, samples, value);
-  return mean.value();
+  TimeMean result;
+  for (const auto& [gpu, samples] : history.gpus) add(result, samples, value);
+  return result.value();
 }
 
 // The counter begins anew with the driver.
@@ -48,8 +48,8 @@ std::optional<double> energy(const Samples& samples) {
   for (const GpuSample& sample : samples) {
     if (!sample.joules) continue;
     if (previous != nullptr) {
-      const double used = *sample.joules - *previous->joules;
-      if (used >= 0 && used <= kMaxRise * (sample.time - previous->time)) sum = sum.value_or(0) + used;
+      const double joules = *sample.joules - *previous->joules;
+      if (joules >= 0 && joules <= kMaxRise * (sample.time - previous->time)) sum = sum.value_or(0) + joules;
     }
     previous = &sample;
   }
@@ -63,7 +63,7 @@ GpuTotals gpu_totals(const JobHistory& history) {
                       .mean_percent = mean(history, &GpuSample::percent),
                       .mean_watts = mean(history, &GpuSample::watts)};
   for (const auto& [gpu, samples] : history.gpus) {
-    if (const auto used = energy(samples)) totals.joules = totals.joules.value_or(0) + *used;
+    if (const auto joules = energy(samples)) totals.joules = totals.joules.value_or(0) + *joules;
   }
   return totals;
 }

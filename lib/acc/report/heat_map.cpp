@@ -82,7 +82,7 @@ void add_steps(std::vector<StepTime>& cells, const TimeColumns& columns,
 
 struct SectionTime {
   double seconds = 0;
-  double all = 0;
+  double total = 0;
 };
 
 double spent_between(const RankSample& previous, const RankSample& sample, std::size_t section) {
@@ -99,7 +99,7 @@ void add_section(std::span<SectionTime> cells, const TimeColumns& columns, std::
     for (std::size_t i = 0; i < kSections.size(); ++i) total += spent_between(previous, sample, i);
     columns.for_each({previous.time, sample.time}, [&](std::size_t column, double part) {
       cells[column].seconds += part * spent_between(previous, sample, section);
-      cells[column].all += part * total;
+      cells[column].total += part * total;
     });
     previous = sample;
   }
@@ -135,7 +135,7 @@ RankGrid section_grid(const JobHistory& history, Section section, const GridSize
                   static_cast<std::size_t>(section), attempt.time.begin, samples);
   }
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (times[i].all > 0) grid.cells[i] = static_cast<float>(times[i].seconds / times[i].all);
+    if (times[i].total > 0) grid.cells[i] = static_cast<float>(times[i].seconds / times[i].total);
   }
   return grid;
 }

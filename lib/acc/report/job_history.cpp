@@ -422,8 +422,8 @@ class HistoryBuilder {
 
 }  // namespace
 
-double overlap(const TimeSpan& one, const TimeSpan& other) {
-  return std::max(0.0, std::min(one.end, other.end) - std::max(one.begin, other.begin));
+double overlap(const TimeSpan& first, const TimeSpan& second) {
+  return std::max(0.0, std::min(first.end, second.end) - std::max(first.begin, second.begin));
 }
 
 JobHistory job_history(EventLines lines, const std::string& run_id) {

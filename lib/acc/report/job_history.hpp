@@ -25,7 +25,7 @@ struct TimeSpan {
 };
 
 /// The length of what both have in common.
-double overlap(const TimeSpan& one, const TimeSpan& other);
+double overlap(const TimeSpan& first, const TimeSpan& second);
 
 /// How a worker failed.
 struct FailureRecord {

@@ -83,7 +83,7 @@ std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
 std::string shares_section(const JobHistory& history, const Goodput& goodput) {
   std::vector<Bar> bars;
   std::string rows;
-  const double total = goodput.shares.all();
+  const double total = goodput.shares.total();
   double begin = 0;
   for (const ShareKind& kind : kShares) {
     const double share = goodput.shares.*kind.share;

@@ -92,14 +92,14 @@ std::string class_text(std::size_t index, const std::vector<double>& bounds, Lin
 
 // Of the classes that some cell has.
 std::string legend_of(const MatrixChart& chart, const std::vector<double>& bounds, LinkFigure figure) {
-  std::set<std::string> used;
+  std::set<std::string> classes;
   for (const MatrixCell& cell : chart.cells)
-    used.insert(cell.is_marked && cell.style != "slow" ? "framed" : cell.style);
+    classes.insert(cell.is_marked && cell.style != "slow" ? "framed" : cell.style);
   std::string legend = "<ul class=\"legend\">";
   for (std::size_t i = 0; i < kClasses; ++i)
-    if (used.contains(class_name(i))) legend += legend_entry(class_name(i), class_text(i, bounds, figure));
-  if (used.contains("slow")) legend += legend_entry("slow", "outlier");
-  if (used.contains("framed")) legend += legend_entry("framed", "has outliers");
+    if (classes.contains(class_name(i))) legend += legend_entry(class_name(i), class_text(i, bounds, figure));
+  if (classes.contains("slow")) legend += legend_entry("slow", "outlier");
+  if (classes.contains("framed")) legend += legend_entry("framed", "has outliers");
   return legend + "</ul>\n";
 }
 

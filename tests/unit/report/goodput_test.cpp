@@ -50,7 +50,7 @@ TEST_CASE("goodput: the parts of a job with a restart", "[report]") {
   CHECK(shares.restarting == seconds(20 + 10 + 20));
   CHECK(shares.ending == seconds(2 + 5));
   CHECK(shares.unknown == 0);
-  CHECK(shares.all() == seconds(180));
+  CHECK(shares.total() == seconds(180));
   CHECK(goodput.ratio() == Approx(58.6 / 180).epsilon(1e-4));
   CHECK(goodput.steps == 62);
   CHECK(goodput.repeated_is_known);
@@ -79,7 +79,7 @@ TEST_CASE("goodput: the mean of the ranks is taken, and a hang is a wait", "[rep
   CHECK(shares.data == seconds(6));
   CHECK(shares.waiting == seconds(50));
   CHECK(shares.counted == seconds(34 + 10));
-  CHECK(shares.all() == seconds(110));
+  CHECK(shares.total() == seconds(110));
 }
 
 TEST_CASE("goodput: of a job that says nothing nothing is known", "[report]") {
