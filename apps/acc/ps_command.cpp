@@ -32,7 +32,7 @@ int table_width() {
 int show_stacks(const std::string& name) {
   RunningJob job = running_job(name, JobPart::ranks);
   job.client.send({{"request", "stacks"}});
-  job.client.read_rest([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  job.client.read_to_end([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
   return 0;
 }
 

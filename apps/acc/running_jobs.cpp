@@ -84,18 +84,18 @@ void read_other_nodes(std::vector<RunningJob>& jobs, std::vector<JobUsage>& usag
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!jobs[i].view.has_other_nodes()) continue;
     JobUsage& job = usage.at(i);
-    job.others = read_answer(jobs[i].client, deadline);
-    if (job.job.hosts == 0 || job.others.world_size == 0) continue;
-    job.job.world_size = job.others.world_size;
-    job.job.attempt = job.others.attempt;
-    job.job.max_restarts = job.others.max_restarts;
+    job.other_nodes = read_answer(jobs[i].client, deadline);
+    if (job.job.hosts == 0 || job.other_nodes.world_size == 0) continue;
+    job.job.world_size = job.other_nodes.world_size;
+    job.job.attempt = job.other_nodes.attempt;
+    job.job.max_restarts = job.other_nodes.max_restarts;
   }
 }
 
 std::vector<JobUsage> measure(std::vector<RunningJob>& jobs) {
   ask_anew(jobs);
   const ProcessSample sample = sample_processes();
-  std::vector<JobUsage> usage = usage_of(jobs, sample.before, sample.now, sample.interval);
+  std::vector<JobUsage> usage = usage_of(jobs, sample.previous, sample.current, sample.interval);
   read_other_nodes(jobs, usage);
   return usage;
 }
@@ -105,7 +105,7 @@ std::string reports_of_job(const std::vector<std::filesystem::path>& folders, pi
   if (auto match = find_job(folders, job)) jobs.push_back(std::move(*match));
   if (jobs.empty()) throw Error({.what = "no such job is running", .where = std::to_string(job)});
   JobUsage usage = measure(jobs).front();
-  if (usage.others.host.empty()) usage.others.host = host_name();
+  if (usage.other_nodes.host.empty()) usage.other_nodes.host = host_name();
   return to_json(reports_of(usage)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("control: the stacks of a stopped rank are shown while the job continu
   }
   std::string text;
   job.client.send({{"request", "stacks"}});
-  job.client.read_rest([&](std::string_view more) { text += more; });
+  job.client.read_to_end([&](std::string_view more) { text += more; });
   CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(text, "rank 1 differs: stopped, while the other 2 are sleeping in "));
   CHECK(has(text, "native stacks are not shown: gdb is not on PATH"));

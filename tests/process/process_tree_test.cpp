@@ -150,7 +150,7 @@ TEST_CASE("pid_namespace: other commands see outer pids, ranks see inner ones", 
   // The agent uses the inner pids.
   std::string text;
   found.running[0].client.send({{"request", "stacks"}});
-  found.running[0].client.read_rest([&](std::string_view more) { text += more; });
+  found.running[0].client.read_to_end([&](std::string_view more) { text += more; });
   CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(text, "rank 1 (local rank 1, pid " + std::to_string(view.ranks[1].pid) + "): stopped"));
   ::unsetenv("XDG_RUNTIME_DIR");

@@ -93,11 +93,11 @@ bool has_process(const JobView& job, std::int64_t pid) {
 // Keeps one of the client of `--hosts` and the part of its job that runs here, if these are all.
 void choose_part(const std::vector<JobView>& running, std::vector<std::size_t>& matches, JobPart part) {
   if (matches.size() != 2) return;
-  const auto [client, other] =
+  const auto [client, local] =
       running[matches[0]].hosts > 0 ? std::pair(matches[0], matches[1]) : std::pair(matches[1], matches[0]);
-  const bool is_one_job = running[client].hosts > 0 && running[other].hosts == 0 &&
-                          running[client].run_id == running[other].run_id;
-  if (is_one_job) matches = {part == JobPart::whole ? client : other};
+  const bool is_one_job = running[client].hosts > 0 && running[local].hosts == 0 &&
+                          running[client].run_id == running[local].run_id;
+  if (is_one_job) matches = {part == JobPart::whole ? client : local};
 }
 
 }  // namespace
@@ -137,13 +137,13 @@ std::optional<json> ControlClient::read_message(std::chrono::steady_clock::time_
   // What is there already is read after the deadline, too, in pieces that hold the longest message.
   constexpr std::chrono::steady_clock::duration kLateWait = std::chrono::milliseconds(1);
   constexpr std::size_t kLatePieces = kMaxBytes / kPieceBytes;
-  std::size_t late = 0;
+  std::size_t late_reads = 0;
   bool in_time = true;
   while (in_time && !has_received()) {
-    const auto rest = deadline - std::chrono::steady_clock::now();
-    if (rest <= kLateWait) ++late;
-    if (late > kLatePieces || received_.size() > kMaxBytes) return std::nullopt;
-    const auto wait = std::max(rest, kLateWait);
+    const auto remaining = deadline - std::chrono::steady_clock::now();
+    if (remaining <= kLateWait) ++late_reads;
+    if (late_reads > kLatePieces || received_.size() > kMaxBytes) return std::nullopt;
+    const auto wait = std::max(remaining, kLateWait);
     set_timeout(connection_.get(), to_timeval(std::chrono::duration_cast<std::chrono::microseconds>(wait)));
     in_time = receive();
   }
@@ -159,7 +159,7 @@ std::string ControlClient::read_bytes(std::size_t size) {
   return bytes;
 }
 
-void ControlClient::read_rest(const std::function<void(std::string_view)>& on_bytes) {
+void ControlClient::read_to_end(const std::function<void(std::string_view)>& on_bytes) {
   do {
     on_bytes(received_);
     received_.clear();
@@ -174,62 +174,63 @@ struct AskedJob {
   ControlClient client;
 };
 
-void ask_job(const Descriptor& folder, const std::string& name, uid_t owner, std::vector<AskedJob>& asked) {
+void ask_job(const Descriptor& folder, const std::string& name, uid_t owner,
+             std::vector<AskedJob>& asked_jobs) {
   const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
   Connection connection = connect_to(folder.get(), name);
-  if (connection.is_full) asked.push_back({.id = id, .client = ControlClient({})});
+  if (connection.is_full) asked_jobs.push_back({.id = id, .client = ControlClient({})});
   if (!connection.socket) return;
   const auto peer = peer_of(connection.socket.get());
   // A link to a socket of somebody else.
   if (owner != ::geteuid() && (!peer || peer->uid != owner)) return;
-  asked.push_back({.id = id, .client = ControlClient(std::move(connection.socket))});
-  asked.back().client.send({{"request", "view"}});
+  asked_jobs.push_back({.id = id, .client = ControlClient(std::move(connection.socket))});
+  asked_jobs.back().client.send({{"request", "view"}});
 }
 
-void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, FoundJobs& found) {
+void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, FoundJobs& jobs) {
   const auto answer = job.client.read_message(deadline);
   if (!answer) {
-    found.silent.push_back(job.id);
+    jobs.silent.push_back(job.id);
     return;
   }
   JobView view = job_view_from_json(*answer);
   if (is_elsewhere(view, job.client.descriptor())) {
-    found.warnings.push_back("job " + job.id +
-                             " runs in another container, whose processes are not seen here");
+    jobs.warnings.push_back("job " + job.id +
+                            " runs in another container, whose processes are not seen here");
     return;
   }
-  found.running.push_back({std::move(view), std::move(job.client)});
+  jobs.running.push_back({std::move(view), std::move(job.client)});
 }
 
 // `suffix`: of the ids that are meant.
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders, const std::string& suffix) {
-  FoundJobs found;
+  FoundJobs jobs;
   const auto with_warning = [&](const auto& action) {
     try {
       action();
     } catch (const Error& error) {
-      found.warnings.emplace_back(error.what());
+      jobs.warnings.emplace_back(error.what());
     }
   };
   // All before the first answer, so that several that do not answer take no longer than one.
-  std::vector<AskedJob> asked;
+  std::vector<AskedJob> asked_jobs;
   for (const auto& [path, owner] : folders) {
     with_warning([&, &path = path, owner = owner] {
       const Descriptor folder = open_runtime_folder(path, false, owner);
       if (!folder) return;
       for (const std::string& name : names_in(folder, suffix + std::string(kSocketSuffix)))
-        ask_job(folder, name, owner, asked);
+        ask_job(folder, name, owner, asked_jobs);
     });
   }
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
-  for (AskedJob& job : asked) with_warning([&] { read_answer(std::move(job), deadline, found); });
-  return found;
+  for (AskedJob& job : asked_jobs) with_warning([&] { read_answer(std::move(job), deadline, jobs); });
+  return jobs;
 }
 
 std::vector<RuntimeFolder> folders_of_user(const std::vector<fs::path>& folders) {
-  std::vector<RuntimeFolder> owned;
-  for (const fs::path& folder : folders) owned.push_back({.path = folder, .owner = ::geteuid()});
-  return owned;
+  std::vector<RuntimeFolder> result;
+  for (const fs::path& folder : folders) result.push_back({.path = folder, .owner = ::geteuid()});
+  return result;
 }
 
 }  // namespace
@@ -278,11 +279,12 @@ std::optional<StepHistory> ask_history(RunningJob& job, int rank) try {
 
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
                        std::string_view name, JobPart part) {
-  const bool none = running.empty() && silent.empty();
+  const bool is_empty = running.empty() && silent.empty();
   const auto fail = [&](const std::string& what) {
-    throw Error({.what = what,
-                 .where = std::string(name),
-                 .hint = none ? "acc ps shows the running jobs" : "running: " + list_of(running, silent)});
+    throw Error(
+        {.what = what,
+         .where = std::string(name),
+         .hint = is_empty ? "acc ps shows the running jobs" : "running: " + list_of(running, silent)});
   };
   const auto pid = parse_integer(name);
   std::vector<std::size_t> matches;
@@ -293,7 +295,7 @@ std::size_t choose_job(const std::vector<JobView>& running, const std::vector<st
   choose_part(running, matches, part);
   const auto silent_matches =
       std::ranges::count_if(silent, [&](const std::string& id) { return id.starts_with(name); });
-  if (name.empty() && none) fail("no job is running");
+  if (name.empty() && is_empty) fail("no job is running");
   if (matches.size() + static_cast<std::size_t>(silent_matches) > 1)
     fail(name.empty() ? "several jobs are running: give the id of one" : "matches several jobs");
   if (silent_matches == 1) fail(name.empty() ? "the only job does not answer" : "the job does not answer");

@@ -36,7 +36,7 @@ class ControlClient {
   std::string read_bytes(std::size_t size);
 
   /// Passes on all bytes until the connection ends, as they arrive.
-  void read_rest(const std::function<void(std::string_view)>& on_bytes);
+  void read_to_end(const std::function<void(std::string_view)>& on_bytes);
 
   /// Whether a message is buffered: read_message() does not block.
   bool has_received() const { return received_.find('\n') != std::string::npos; }

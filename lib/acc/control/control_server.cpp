@@ -57,30 +57,30 @@ struct Socket {
 };
 
 // Binds through the open folder, which has been checked, and whose /proc path is short enough for sun_path.
-Socket make_socket(Descriptor opened, const fs::path& folder, const std::string& id) {
-  Socket made{.folder = std::move(opened), .name = id + ".sock"};
+Socket make_socket(Descriptor descriptor, const fs::path& folder, const std::string& id) {
+  Socket socket{.folder = std::move(descriptor), .name = id + ".sock"};
   const auto fail = [&](const char* what) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string(what) + ": " + std::strerror(errno),
                  .where = folder.string(),
                  .hint = limit_hint(errno)});
   };
-  made.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made.listening) fail("cannot create a socket");
+  socket.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.listening) fail("cannot create a socket");
   // Hidden until it listens, so that no client takes it for the socket of a dead job.
-  const std::string hidden = "." + made.name;
-  const std::string path = "/proc/self/fd/" + std::to_string(made.folder.get()) + "/" + hidden;
+  const std::string hidden_name = "." + socket.name;
+  const std::string path = "/proc/self/fd/" + std::to_string(socket.folder.get()) + "/" + hidden_name;
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  ::unlinkat(made.folder.get(), hidden.c_str(), 0);
-  if (::bind(made.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::fchmodat(made.folder.get(), hidden.c_str(), 0600, 0) != 0 ||
-      ::listen(made.listening.get(), SOMAXCONN) != 0 ||
-      ::renameat(made.folder.get(), hidden.c_str(), made.folder.get(), made.name.c_str()) != 0) {
+  ::unlinkat(socket.folder.get(), hidden_name.c_str(), 0);
+  if (::bind(socket.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::fchmodat(socket.folder.get(), hidden_name.c_str(), 0600, 0) != 0 ||
+      ::listen(socket.listening.get(), SOMAXCONN) != 0 ||
+      ::renameat(socket.folder.get(), hidden_name.c_str(), socket.folder.get(), socket.name.c_str()) != 0) {
     fail("cannot create the job's socket");
   }
-  return made;
+  return socket;
 }
 
 }  // namespace
@@ -88,8 +88,8 @@ Socket make_socket(Descriptor opened, const fs::path& folder, const std::string&
 struct ControlServer::Impl {
   class Session;
 
-  Impl(asio::io_context& on_loop, JobHandlers to)
-      : loop(on_loop), handlers(std::move(to)), acceptor(on_loop), pause(on_loop) {}
+  Impl(asio::io_context& the_loop, JobHandlers the_handlers)
+      : loop(the_loop), handlers(std::move(the_handlers)), acceptor(the_loop), pause(the_loop) {}
 
   void accept();
   void accept_later();
@@ -211,7 +211,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   void start_logs(const json& request) {
     waits_for_end_ = true;
     follows_ = request.value("follow", false);
-    wanted_ = request.value("ranks", std::vector<int>());
+    ranks_ = request.value("ranks", std::vector<int>());
     for (const RankView& rank : server_.handlers.view().ranks) {
       if (!wants(rank.rank)) continue;
       logs_[rank.rank] = {.local_rank = rank.local_rank};
@@ -224,7 +224,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     pump();
   }
 
-  bool wants(int rank) const { return wanted_.empty() || std::ranges::find(wanted_, rank) != wanted_.end(); }
+  bool wants(int rank) const { return ranks_.empty() || std::ranges::find(ranks_, rank) != ranks_.end(); }
 
   // The next piece of a followed rank.
   void send_output() {
@@ -285,7 +285,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   bool awaits_nodes_ = false;
   bool waits_for_end_ = false;
   bool follows_ = false;
-  std::vector<int> wanted_ = {};
+  std::vector<int> ranks_ = {};
   std::map<int, Log> logs_ = {};
 };
 
@@ -325,12 +325,12 @@ ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>
     : impl_(std::make_unique<Impl>(loop, std::move(handlers))) {
   for (const fs::path& folder : folders) {
     try {
-      Descriptor opened = open_runtime_folder(folder, true);
-      if (!opened) {
+      Descriptor descriptor = open_runtime_folder(folder, true);
+      if (!descriptor) {
         if (impl_->problem.empty()) impl_->problem = folder.string() + ": no such folder";
         continue;
       }
-      impl_->socket = make_socket(std::move(opened), folder, id);
+      impl_->socket = make_socket(std::move(descriptor), folder, id);
       impl_->acceptor.assign(stream_protocol(), impl_->socket.listening.release());
       impl_->problem.clear();
       impl_->accept();

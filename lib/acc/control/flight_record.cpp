@@ -83,9 +83,9 @@ CollectiveCall call_of(const json& entry) {
 
 // `all_reduce (float [4])`; the sizes only where they must be the same.
 std::string signature(const CollectiveCall& call) {
-  const bool of_equal_sizes = std::ranges::find(kOfEqualSizes, call.name) != kOfEqualSizes.end();
-  return printable(of_equal_sizes && !call.tensors.empty() ? call.name + " (" + call.tensors + ")"
-                                                           : call.name);
+  const bool has_equal_sizes = std::ranges::find(kOfEqualSizes, call.name) != kOfEqualSizes.end();
+  return printable(has_equal_sizes && !call.tensors.empty() ? call.name + " (" + call.tensors + ")"
+                                                            : call.name);
 }
 
 // An address has 107 bytes, which the path may exceed: it is named below its folder's descriptor.
@@ -140,35 +140,35 @@ const CollectiveCall* pending_call(const std::vector<CollectiveCall>& calls) {
 }
 
 std::string with_pending(std::string_view standing, const CollectiveCall& call) {
-  const std::string of_name = "in " + printable(call.name);
-  const bool is_named = standing == of_name || standing.starts_with(of_name + " ");
+  const std::string position = "in " + printable(call.name);
+  const bool is_named = standing == position || standing.starts_with(position + " ");
   if (!is_named) return fmt::format("{}, {} under way", standing, to_string(call));
-  return fmt::format("in {}{}", to_string(call), standing.substr(of_name.size()));
+  return fmt::format("in {}{}", to_string(call), standing.substr(position.size()));
 }
 
 std::string differing_calls(const std::map<int, std::vector<CollectiveCall>>& calls_of_ranks) {
   // By group and number.
   std::map<std::pair<std::string, std::int64_t>, std::map<std::string, std::vector<int>>> signatures;
-  std::map<std::pair<std::string, std::int64_t>, std::string> awaited;
+  std::map<std::pair<std::string, std::int64_t>, std::string> pending;
   for (const auto& [rank, calls] : calls_of_ranks) {
     for (const CollectiveCall& call : calls) {
       if (call.between_two) continue;
       const std::pair key(call.group, call.number);
       signatures[key][signature(call)].push_back(rank);
-      if (!call.has_ended) awaited[key] = call.description;
+      if (!call.has_ended) pending[key] = call.description;
     }
   }
   std::vector<std::string> lines;
-  for (const auto& [key, description] : awaited) {
-    const auto& same = signatures[key];
-    if (same.size() < 2) continue;
-    std::vector<std::pair<std::string, std::vector<int>>> groups(same.begin(), same.end());
+  for (const auto& [key, description] : pending) {
+    const auto& variants = signatures[key];
+    if (variants.size() < 2) continue;
+    std::vector<std::pair<std::string, std::vector<int>>> groups(variants.begin(), variants.end());
     std::ranges::stable_sort(groups, {}, [](const auto& group) { return group.second.size(); });
     std::vector<std::string> parts;
-    for (const auto& [what, ranks] : groups)
-      parts.push_back(fmt::format("{} on {}", what, name_ranks(ranks)));
-    const std::string of_group = description.empty() ? std::string() : " of " + printable(description);
-    lines.push_back(fmt::format("call {}{} differs: {}", key.second, of_group, join(parts, "; ")));
+    for (const auto& [text, ranks] : groups)
+      parts.push_back(fmt::format("{} on {}", text, name_ranks(ranks)));
+    const std::string group_text = description.empty() ? std::string() : " of " + printable(description);
+    lines.push_back(fmt::format("call {}{} differs: {}", key.second, group_text, join(parts, "; ")));
   }
   return join(lines, "\n");
 }
@@ -186,8 +186,8 @@ std::map<int, std::vector<CollectiveCall>> read_flight_records(
   }
   std::map<int, std::vector<CollectiveCall>> calls;
   for (auto& [rank, client] : workers) {
-    auto of_rank = read_calls(std::move(client), deadline);
-    if (!of_rank.empty()) calls[rank] = std::move(of_rank);
+    auto calls_of_rank = read_calls(std::move(client), deadline);
+    if (!calls_of_rank.empty()) calls[rank] = std::move(calls_of_rank);
   }
   return calls;
 }

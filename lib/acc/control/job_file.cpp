@@ -83,17 +83,18 @@ std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user
 std::vector<RuntimeFolder> all_runtime_folders(const fs::path& root) {
   constexpr std::string_view kPrefix = "acc-";
   std::vector<RuntimeFolder> folders;
-  const auto look = [&](const char* parent, std::string_view prefix, const char* below) {
-    const fs::path all = root / parent;
+  const auto look = [&](const char* parent, std::string_view prefix, const char* subfolder) {
+    const fs::path parent_path = root / parent;
     std::error_code error;
-    for (fs::directory_iterator entry(all, error), end; !error && entry != end; entry.increment(error)) {
+    for (fs::directory_iterator entry(parent_path, error), end; !error && entry != end;
+         entry.increment(error)) {
       const std::string name = entry->path().filename();
       const auto owner = name.starts_with(prefix)
                              ? parse_integer(std::string_view(name).substr(prefix.size()))
                              : std::nullopt;
       if (!owner || *owner < 0) continue;
       // No slash at the end: a link would be followed.
-      const fs::path folder = *below == '\0' ? entry->path() : entry->path() / below;
+      const fs::path folder = *subfolder == '\0' ? entry->path() : entry->path() / subfolder;
       folders.push_back({.path = folder, .owner = static_cast<uid_t>(*owner)});
     }
   };
@@ -106,19 +107,19 @@ std::vector<RuntimeFolder> all_runtime_folders(const fs::path& root) {
 
 Descriptor open_runtime_folder(const fs::path& folder, bool make, uid_t owner) {
   if (make && is_own_or_sticky(folder.parent_path())) ::mkdir(folder.c_str(), 0700);
-  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!opened) {
+  Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!descriptor) {
     if (errno == ENOENT || (errno == EACCES && !make)) return {};
     fail(folder, std::string("cannot be used for job sockets: ") + std::strerror(errno), "");
   }
   struct stat info = {};
-  if (::fstat(opened.get(), &info) != 0 || info.st_uid != owner) {
+  if (::fstat(descriptor.get(), &info) != 0 || info.st_uid != owner) {
     fail(folder, "belongs to another user and is not used", "ask its owner or root to remove it");
   }
   if ((info.st_mode & 077U) != 0) {
     fail(folder, "is open to other users and is not used", "chmod 700 " + folder.string());
   }
-  return opened;
+  return descriptor;
 }
 
 std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix) {
@@ -144,10 +145,11 @@ constexpr int kMaxOfOneName = 1000;
 Descriptor open_locked(int folder, const std::string& name, int flags) {
   Descriptor file(::openat(folder, name.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
-  struct stat here = {};
-  struct stat named = {};
-  if (::fstat(file.get(), &here) != 0 || !S_ISREG(here.st_mode)) return {};
-  if (::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != here.st_ino)
+  struct stat file_info = {};
+  struct stat entry_info = {};
+  if (::fstat(file.get(), &file_info) != 0 || !S_ISREG(file_info.st_mode)) return {};
+  if (::fstatat(folder, name.c_str(), &entry_info, AT_SYMLINK_NOFOLLOW) != 0 ||
+      entry_info.st_ino != file_info.st_ino)
     return {};
   return file;
 }
@@ -169,14 +171,14 @@ bool is_own_folder(const fs::path& folder) {
 }
 
 // Whether there is no such job any more; a living one stays.
-bool remove_job(const Descriptor& opened, const fs::path& runtime_folder, const std::string& name) {
-  const int folder = opened.get();
+bool remove_job(const Descriptor& descriptor, const fs::path& runtime_folder, const std::string& name) {
+  const int folder = descriptor.get();
   const Descriptor file = open_locked(folder, name, 0);
   struct stat info = {};
   if (!file) return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
   std::error_code ignored;
-  for (const std::string& left : split(read_all(file), '\0')) {
-    if (is_own_folder(left) && !remove_folder(left)) return false;
+  for (const std::string& leftover : split(read_all(file), '\0')) {
+    if (is_own_folder(leftover) && !remove_folder(leftover)) return false;
   }
   const std::string id = name.substr(0, name.size() - kJobSuffix.size());
   fs::remove_all(runtime_folder / (id + std::string(kProgressSuffix)), ignored);
@@ -188,14 +190,14 @@ bool remove_job(const Descriptor& opened, const fs::path& runtime_folder, const 
 
 // An empty file that is locked before it gets its name: else another acc might take it for that of a killed
 // job, and remove it. Empty, with EEXIST, if a living job has the name.
-Descriptor make_locked(const Descriptor& opened, const fs::path& path, const std::string& name) {
-  const int folder = opened.get();
+Descriptor make_locked(const Descriptor& descriptor, const fs::path& path, const std::string& name) {
+  const int folder = descriptor.get();
   Descriptor file(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
   const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
   while (::linkat(AT_FDCWD, nameless.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
     if (errno != EEXIST) return {};
-    if (remove_job(opened, path, name)) continue;
+    if (remove_job(descriptor, path, name)) continue;
     file.reset();
     errno = EEXIST;
     return {};

@@ -25,7 +25,7 @@ std::string gpus_of(const RankUsage& usage) {
 }
 
 // With `, slow in data` of a straggler.
-std::string doing(const ProgressView& progress) {
+std::string activity_text(const ProgressView& progress) {
   const std::string text = section_text(progress);
   return progress.slow_in.empty() ? text : text + ", slow in " + progress.slow_in;
 }
@@ -40,7 +40,7 @@ Row progress_of(const RankView& rank) {
   const ProgressView& progress = *rank.progress;
   return {fmt::to_string(progress.steps), progress.step_time ? short_time(*progress.step_time) : "-",
           progress.loss ? fmt::format("{:.4g}", *progress.loss) : "-",
-          rank.ended.empty() ? doing(progress) : "-"};
+          rank.ended.empty() ? activity_text(progress) : "-"};
 }
 
 /// A rank and the node that it is of; nullptr: this one.
@@ -54,7 +54,7 @@ std::vector<RankLine> lines_of(const JobUsage& job) {
   std::vector<RankLine> lines;
   for (std::size_t i = 0; i < job.job.ranks.size(); ++i)
     lines.push_back({&job.job.ranks[i], &job.ranks.at(i)});
-  for (const NodeView& node : job.others.nodes) {
+  for (const NodeView& node : job.other_nodes.nodes) {
     for (std::size_t i = 0; i < node.ranks.size(); ++i)
       lines.push_back({&node.ranks[i], &node.usage.at(i), &node});
   }
@@ -87,10 +87,11 @@ void insert_progress(std::vector<Row>& rows, const std::vector<RankLine>& lines)
   for (std::size_t i = 0; i < lines.size(); ++i) insert(rows[i + 1], progress_of(*lines[i].view));
 }
 
-void insert_hosts(std::vector<Row>& rows, const std::vector<RankLine>& lines, const OtherNodes& others) {
+void insert_hosts(std::vector<Row>& rows, const std::vector<RankLine>& lines, const OtherNodes& other_nodes) {
   rows.front().insert(rows.front().begin() + 1, "HOST");
   for (std::size_t i = 0; i < lines.size(); ++i)
-    rows[i + 1].insert(rows[i + 1].begin() + 1, lines[i].node == nullptr ? others.host : lines[i].node->host);
+    rows[i + 1].insert(rows[i + 1].begin() + 1,
+                       lines[i].node == nullptr ? other_nodes.host : lines[i].node->host);
 }
 
 // Progress has columns where a rank says how far it is, and hosts have one where there are several.
@@ -100,7 +101,7 @@ std::vector<Row> rows_of(const JobUsage& job) {
   for (const RankLine& line : lines) rows.push_back(row_of(line));
   if (std::ranges::any_of(lines, [](const RankLine& line) { return line.view->progress.has_value(); }))
     insert_progress(rows, lines);
-  if (!job.others.nodes.empty()) insert_hosts(rows, lines, job.others);
+  if (!job.other_nodes.nodes.empty()) insert_hosts(rows, lines, job.other_nodes);
   return rows;
 }
 
@@ -120,8 +121,8 @@ std::string aligned(const std::vector<Row>& rows, int width) {
 }
 
 std::string import_line(const ImportView& importing, std::chrono::system_clock::time_point now) {
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - importing.started);
-  return fmt::format("  {} for {} (--preload, pid {})", to_string(importing), short_duration(took),
+  const auto duration = std::chrono::duration_cast<std::chrono::milliseconds>(now - importing.started);
+  return fmt::format("  {} for {} (--preload, pid {})", to_string(importing), short_duration(duration),
                      importing.pid);
 }
 
@@ -142,8 +143,8 @@ std::string cut(const std::string& line, int width) {
 std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clock::time_point now,
                       int width) {
   std::string text;
-  for (const JobUsage& one : jobs) {
-    const JobView& job = one.job;
+  for (const JobUsage& usage : jobs) {
+    const JobView& job = usage.job;
     const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
     const std::string head =
         fmt::format("{}  run id {}  up {}  {}  {}", job.id, job.run_id, short_duration(uptime),
@@ -151,20 +152,21 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
     if (!text.empty()) text += "\n";
     text += cut(head, width);
     if (job.importing) text += cut(import_line(*job.importing, now), width);
-    text += aligned(rows_of(one), width);
-    for (const std::string& line : lines_of_missing(job, one.others)) text += cut("  " + line, width);
+    text += aligned(rows_of(usage), width);
+    for (const std::string& line : lines_of_missing(job, usage.other_nodes)) text += cut("  " + line, width);
   }
   return text;
 }
 
 nlohmann::json job_list(const std::vector<JobUsage>& jobs) {
   nlohmann::json list = nlohmann::json::array();
-  for (const JobUsage& one : jobs) {
-    nlohmann::json job = to_json(one.job);
-    job["ranks"] = to_json(one.job.ranks, one.ranks);
+  for (const JobUsage& usage : jobs) {
+    nlohmann::json job = to_json(usage.job);
+    job["ranks"] = to_json(usage.job.ranks, usage.ranks);
     job["nodes"] = nlohmann::json::array();
-    for (const NodeView& node : one.others.nodes) job["nodes"].push_back(to_json(node));
-    job["nodes_problem"] = one.others.reason.empty() ? nlohmann::json() : nlohmann::json(one.others.reason);
+    for (const NodeView& node : usage.other_nodes.nodes) job["nodes"].push_back(to_json(node));
+    job["nodes_problem"] =
+        usage.other_nodes.reason.empty() ? nlohmann::json() : nlohmann::json(usage.other_nodes.reason);
     list.push_back(std::move(job));
   }
   return list;
@@ -174,16 +176,16 @@ NodeReports reports_of(const JobUsage& job) {
   const auto text_of = [](const std::vector<RankView>& ranks, const std::vector<RankUsage>& usage) {
     return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  NodeReports reports = {.reason = job.others.reason,
+  NodeReports reports = {.reason = job.other_nodes.reason,
                          .world_size = job.job.world_size,
                          .attempt = job.job.attempt,
                          .max_restarts = job.job.max_restarts};
-  reports.nodes.push_back({.node_rank = job.others.node_rank,
-                           .host = job.others.host,
+  reports.nodes.push_back({.node_rank = job.other_nodes.node_rank,
+                           .host = job.other_nodes.host,
                            .workers = static_cast<int>(job.job.ranks.size()),
                            .age = std::chrono::milliseconds(0),
                            .ranks = text_of(job.job.ranks, job.ranks)});
-  for (const NodeView& node : job.others.nodes) {
+  for (const NodeView& node : job.other_nodes.nodes) {
     reports.nodes.push_back({.node_rank = node.node_rank,
                              .host = node.host,
                              .workers = node.workers,

@@ -16,7 +16,7 @@ namespace acc::launcher {
 struct JobUsage {
   JobView job = {};
   std::vector<RankUsage> ranks = {};
-  OtherNodes others = {};
+  OtherNodes other_nodes = {};
 };
 
 /// The output of `acc ps`: a block per job, truncated to `width` columns. Ranks of other nodes are among

@@ -18,18 +18,18 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxName = 24;
 
-constexpr std::array<std::pair<StreamPlace::Kind, const char*>, 4> kKinds = {
-    {{StreamPlace::Kind::passed, "passed"},
-     {StreamPlace::Kind::discarded, "discarded"},
-     {StreamPlace::Kind::memory, "memory"},
-     {StreamPlace::Kind::file, "file"}}};
+constexpr std::array<std::pair<StreamDestination::Kind, const char*>, 4> kKinds = {
+    {{StreamDestination::Kind::passed, "passed"},
+     {StreamDestination::Kind::discarded, "discarded"},
+     {StreamDestination::Kind::memory, "memory"},
+     {StreamDestination::Kind::file, "file"}}};
 
-json stream_to_json(const StreamPlace& place) {
+json stream_to_json(const StreamDestination& destination) {
   json out = {{"kept", nullptr}};
   for (const auto& [kind, name] : kKinds) {
-    if (kind == place.kind) out["kept"] = name;
+    if (kind == destination.kind) out["kept"] = name;
   }
-  const std::string& file = place.file.native();
+  const std::string& file = destination.file.native();
   if (!file.empty()) out["file"] = file;
   // In JSON a name that is not UTF-8 is another name.
   const auto is_beyond_ascii = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
@@ -37,13 +37,14 @@ json stream_to_json(const StreamPlace& place) {
   return out;
 }
 
-StreamPlace place_from_json(const json& in) {
-  StreamPlace place{.file = in.contains("file_bytes") ? to_bytes(in.at("file_bytes").get<std::string>())
-                                                      : in.value("file", "")};
+StreamDestination destination_from_json(const json& in) {
+  StreamDestination destination{.file = in.contains("file_bytes")
+                                            ? to_bytes(in.at("file_bytes").get<std::string>())
+                                            : in.value("file", "")};
   for (const auto& [kind, name] : kKinds) {
-    if (in.at("kept") == name) place.kind = kind;
+    if (in.at("kept") == name) destination.kind = kind;
   }
-  return place;
+  return destination;
 }
 
 std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
@@ -94,8 +95,8 @@ RankView rank_from_json(const json& in) {
           .pid = in.at("pid"),
           .pid_inside = in.value("pid_inside", 0),
           .ended = in.at("ended"),
-          .out = place_from_json(in.at("stdout")),
-          .err = place_from_json(in.at("stderr")),
+          .out = destination_from_json(in.at("stdout")),
+          .err = destination_from_json(in.at("stderr")),
           .progress = progress_from_json(in.value("progress", json()))};
 }
 

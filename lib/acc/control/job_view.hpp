@@ -19,7 +19,7 @@
 namespace acc::launcher {
 
 /// The destination of one stream of a rank, if it can be read again.
-struct StreamPlace {
+struct StreamDestination {
   enum class Kind {
     passed,     ///< acc's own stream, which the rank inherited: not kept
     discarded,  ///< a filter keeps it off the console: not kept
@@ -29,7 +29,7 @@ struct StreamPlace {
   Kind kind = Kind::passed;
   std::filesystem::path file = {};
 
-  bool operator==(const StreamPlace&) const = default;
+  bool operator==(const StreamDestination&) const = default;
 };
 
 /// One worker of a running job.
@@ -41,8 +41,8 @@ struct RankView {
   pid_t pid_inside = 0;
   /// How it ended, as text; empty while it runs.
   std::string ended = {};
-  StreamPlace out = {};
-  StreamPlace err = {};
+  StreamDestination out = {};
+  StreamDestination err = {};
   /// Absent where it does not say.
   std::optional<ProgressView> progress = {};
 

@@ -38,14 +38,14 @@ LogReader::LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, 
       on_bytes_(std::move(on_bytes)),
       on_note_(std::move(on_note)),
       changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  const std::vector<RankView>& here = job_.view.ranks;
+  const std::vector<RankView>& views = job_.view.ranks;
   for (const int rank : ranks_) {
-    if (std::ranges::find(here, rank, &RankView::rank) != here.end()) continue;
+    if (std::ranges::find(views, rank, &RankView::rank) != views.end()) continue;
     throw Error({.what = "job " + job_.view.id + " has no such rank on this machine",
                  .where = "rank " + std::to_string(rank),
                  .hint = "acc ps " + job_.view.id});
   }
-  for (const RankView& rank : here) {
+  for (const RankView& rank : views) {
     if (wants(rank.rank)) open_rank(rank);
   }
 }
@@ -59,23 +59,24 @@ void LogReader::open_rank(const RankView& rank) {
   open_stream(rank.rank, StreamName::err, rank.err);
 }
 
-void LogReader::open_stream(int rank, StreamName stream, const StreamPlace& place) {
+void LogReader::open_stream(int rank, StreamName stream, const StreamDestination& destination) {
   const auto note = [&](const std::string& text) {
-    if (noted_.insert(text).second) on_note_(text);
+    if (notes_.insert(text).second) on_note_(text);
   };
-  const std::string what = std::string(name_of(stream)) + " of rank " + std::to_string(rank);
-  if (place.kind == StreamPlace::Kind::passed) {
-    note(what + " is acc's own and is not kept; --tee or --redirects keeps it in a file");
-  } else if (place.kind == StreamPlace::Kind::discarded) {
-    note(what + " is filtered out and not kept; --tee or --redirects keeps it in a file");
-  } else if (place.kind == StreamPlace::Kind::file && !logs_.contains(place.file)) {
-    Log log{rank, stream, Descriptor(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC))};
+  const std::string subject = std::string(name_of(stream)) + " of rank " + std::to_string(rank);
+  if (destination.kind == StreamDestination::Kind::passed) {
+    note(subject + " is acc's own and is not kept; --tee or --redirects keeps it in a file");
+  } else if (destination.kind == StreamDestination::Kind::discarded) {
+    note(subject + " is filtered out and not kept; --tee or --redirects keeps it in a file");
+  } else if (destination.kind == StreamDestination::Kind::file && !logs_.contains(destination.file)) {
+    Log log{rank, stream, Descriptor(::open(destination.file.c_str(), O_RDONLY | O_CLOEXEC))};
     if (!log.file) {
       failed_ = true;
-      return note(what + " cannot be read from " + place.file.string() + ": " + std::strerror(errno));
+      return note(subject + " cannot be read from " + destination.file.string() + ": " +
+                  std::strerror(errno));
     }
-    if (::inotify_add_watch(changes_.get(), place.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
-    logs_.emplace(place.file, std::move(log));
+    if (::inotify_add_watch(changes_.get(), destination.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
+    logs_.emplace(destination.file, std::move(log));
   }
 }
 
@@ -85,11 +86,11 @@ void LogReader::read_files() {
   for (auto& [path, log] : logs_) {
     struct stat info = {};
     if (::fstat(log.file.get(), &info) != 0) continue;
-    for (off_t left = info.st_size - ::lseek(log.file.get(), 0, SEEK_CUR); left > 0;) {
-      const auto wanted = std::min(buffer.size(), static_cast<std::size_t>(left));
-      const ssize_t n = ::read(log.file.get(), buffer.data(), wanted);
+    for (off_t remaining = info.st_size - ::lseek(log.file.get(), 0, SEEK_CUR); remaining > 0;) {
+      const auto size = std::min(buffer.size(), static_cast<std::size_t>(remaining));
+      const ssize_t n = ::read(log.file.get(), buffer.data(), size);
       if (n <= 0) break;
-      left -= n;
+      remaining -= n;
       pass_on(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
     }
   }
@@ -111,7 +112,7 @@ void LogReader::on_piece(const nlohmann::json& message) {
 }
 
 void LogReader::pass_on(int rank, StreamName stream, std::string_view bytes) {
-  heard_[{rank, stream}] = std::chrono::steady_clock::now();
+  last_bytes_[{rank, stream}] = std::chrono::steady_clock::now();
   on_bytes_(rank, stream, bytes);
 }
 
@@ -126,9 +127,9 @@ void LogReader::read() {
 
 void LogReader::report_silence(const OnSilence& on_silence) {
   const auto now = std::chrono::steady_clock::now();
-  std::erase_if(heard_, [&](const auto& one) {
-    const auto& [stream, when] = one;
-    const bool is_silent = now - when >= kSilence;
+  std::erase_if(last_bytes_, [&](const auto& entry) {
+    const auto& [stream, time] = entry;
+    const bool is_silent = now - time >= kSilence;
     if (is_silent) on_silence(stream.first, stream.second);
     return is_silent;
   });
@@ -140,10 +141,10 @@ bool LogReader::wait_for_change(pollfd& agent) const {
   using std::chrono::milliseconds;
   int wait_ms = poll_ms_;
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& [stream, when] : heard_) {
-    const auto rest = std::chrono::ceil<milliseconds>(when + kSilence - now);
-    const int rest_ms = std::max(0, static_cast<int>(rest.count()));
-    wait_ms = wait_ms < 0 ? rest_ms : std::min(wait_ms, rest_ms);
+  for (const auto& [stream, time] : last_bytes_) {
+    const auto remaining = std::chrono::ceil<milliseconds>(time + kSilence - now);
+    const int remaining_ms = std::max(0, static_cast<int>(remaining.count()));
+    wait_ms = wait_ms < 0 ? remaining_ms : std::min(wait_ms, remaining_ms);
   }
   std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, agent}};
   const int count = ::poll(ready.data(), ready.size(), wait_ms);

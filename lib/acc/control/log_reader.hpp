@@ -53,7 +53,7 @@ class LogReader {
 
   bool wants(int rank) const;
   void open_rank(const RankView& rank);
-  void open_stream(int rank, StreamName stream, const StreamPlace& place);
+  void open_stream(int rank, StreamName stream, const StreamDestination& destination);
   void read_files();
   void on_piece(const nlohmann::json& message);
   void pass_on(int rank, StreamName stream, std::string_view bytes);
@@ -64,13 +64,13 @@ class LogReader {
   std::vector<int> ranks_;
   OnBytes on_bytes_;
   OnNote on_note_;
-  std::set<std::string> noted_ = {};
+  std::set<std::string> notes_ = {};
   bool failed_ = false;
   Descriptor changes_;
   /// The longest wait for a change; -1: until there is one.
   int poll_ms_ = -1;
   /// When the last bytes of each stream came; without those whose silence is reported.
-  std::map<std::pair<int, StreamName>, std::chrono::steady_clock::time_point> heard_ = {};
+  std::map<std::pair<int, StreamName>, std::chrono::steady_clock::time_point> last_bytes_ = {};
   std::map<std::filesystem::path, Log> logs_ = {};
 };
 

@@ -126,15 +126,15 @@ NodeView node_from_json(const json& in) {
 json to_json(const std::vector<RankView>& ranks, const std::vector<RankUsage>& usage) {
   json out = json::array();
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const RankUsage& of_rank = usage.at(i);
+    const RankUsage& usage_of_rank = usage.at(i);
     json& rank = out.emplace_back(to_json(ranks[i]));
-    rank["state"] = of_rank.state;
-    rank["uptime_ms"] = of_rank.uptime.count();
-    rank["cpu_percent"] = or_null(of_rank.cpu_percent);
-    rank["memory_bytes"] = of_rank.memory_bytes;
-    rank["processes"] = of_rank.processes;
-    rank["threads"] = of_rank.threads;
-    rank["gpus"] = gpus_to_json(of_rank.gpus);
+    rank["state"] = usage_of_rank.state;
+    rank["uptime_ms"] = usage_of_rank.uptime.count();
+    rank["cpu_percent"] = or_null(usage_of_rank.cpu_percent);
+    rank["memory_bytes"] = usage_of_rank.memory_bytes;
+    rank["processes"] = usage_of_rank.processes;
+    rank["threads"] = usage_of_rank.threads;
+    rank["gpus"] = gpus_to_json(usage_of_rank.gpus);
   }
   return out;
 }
@@ -164,14 +164,14 @@ json to_json(const NodeReports& reports) {
 }
 
 OtherNodes other_nodes_from_json(const json& reports) try {
-  OtherNodes others{.host = printable(reports.at("host").get<std::string>()),
-                    .node_rank = reports.at("node_rank"),
-                    .reason = printable(reports.at("reason").get<std::string>()),
-                    .world_size = reports.value("world_size", 0),
-                    .attempt = reports.value("attempt", 0),
-                    .max_restarts = reports.value("max_restarts", 0)};
-  for (const json& node : reports.at("nodes")) others.nodes.push_back(node_from_json(node));
-  return others;
+  OtherNodes other_nodes{.host = printable(reports.at("host").get<std::string>()),
+                         .node_rank = reports.at("node_rank"),
+                         .reason = printable(reports.at("reason").get<std::string>()),
+                         .world_size = reports.value("world_size", 0),
+                         .attempt = reports.value("attempt", 0),
+                         .max_restarts = reports.value("max_restarts", 0)};
+  for (const json& node : reports.at("nodes")) other_nodes.nodes.push_back(node_from_json(node));
+  return other_nodes;
 } catch (const json::exception&) {
   throw Error({.kind = ErrorKind::system, .what = "what a job says of its other nodes cannot be parsed"});
 }
@@ -190,25 +190,27 @@ std::string shown_state(const NodeView& node, const RankUsage& usage) {
   return is_silent ? "silent " + short_duration(*node.age) : usage.state;
 }
 
-std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& others) {
-  const std::size_t all = static_cast<std::size_t>(std::max(job.world_size, 0));
-  std::size_t known = job.ranks.size();
+std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& other_nodes) {
+  const auto world_size = static_cast<std::size_t>(std::max(job.world_size, 0));
+  std::size_t known_ranks = job.ranks.size();
   std::vector<std::string> lines;
-  for (const NodeView& node : others.nodes) {
-    known += static_cast<std::size_t>(std::max(node.workers, 0));
-    const int unknown = node.workers - static_cast<int>(node.ranks.size());
-    if (unknown > 0)
-      lines.push_back(fmt::format("{} on {}: {}", pluralize(static_cast<std::uint64_t>(unknown), "rank"),
-                                  node.host, node.problem.empty() ? "not reported yet" : node.problem));
+  for (const NodeView& node : other_nodes.nodes) {
+    known_ranks += static_cast<std::size_t>(std::max(node.workers, 0));
+    const int unknown_ranks = node.workers - static_cast<int>(node.ranks.size());
+    if (unknown_ranks > 0)
+      lines.push_back(fmt::format("{} on {}: {}",
+                                  pluralize(static_cast<std::uint64_t>(unknown_ranks), "rank"), node.host,
+                                  node.problem.empty() ? "not reported yet" : node.problem));
   }
-  if (job.hosts > 0 && !others.reason.empty()) return {"its ranks are not known: " + others.reason};
-  if (known >= all) {
-    if (!others.reason.empty() && !others.nodes.empty())
-      lines.push_back("ranks of other machines are as last seen: " + others.reason);
+  if (job.hosts > 0 && !other_nodes.reason.empty()) return {"its ranks are not known: " + other_nodes.reason};
+  if (known_ranks >= world_size) {
+    if (!other_nodes.reason.empty() && !other_nodes.nodes.empty())
+      lines.push_back("ranks of other machines are as last seen: " + other_nodes.reason);
     return lines;
   }
-  const std::string reason = others.reason.empty() ? "no acc runs there" : others.reason;
-  lines.push_back(fmt::format("{} on other machines: {}", pluralize(all - known, "rank"), reason));
+  const std::string reason = other_nodes.reason.empty() ? "no acc runs there" : other_nodes.reason;
+  lines.push_back(
+      fmt::format("{} on other machines: {}", pluralize(world_size - known_ranks, "rank"), reason));
   return lines;
 }
 

@@ -91,6 +91,6 @@ nlohmann::json to_json(const NodeView& node);
 std::string shown_state(const NodeView& node, const RankUsage& usage);
 
 /// What is not shown of a job, and why, a line each: `2 ranks on b: it runs an older acc`.
-std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& others);
+std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& other_nodes);
 
 }  // namespace acc::launcher

@@ -96,28 +96,28 @@ void ProcessTable::add(ProcessStat process) {
 }
 
 const ProcessStat* ProcessTable::find(pid_t pid) const {
-  const auto found = processes_.find(pid);
-  return found == processes_.end() ? nullptr : &found->second;
+  const auto process = processes_.find(pid);
+  return process == processes_.end() ? nullptr : &process->second;
 }
 
 std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const {
-  std::vector<const ProcessStat*> found;
-  if (const ProcessStat* first = find(root)) found.push_back(first);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [first, last] = children_.equal_range(found[i]->pid);
+  std::vector<const ProcessStat*> processes;
+  if (const ProcessStat* first = find(root)) processes.push_back(first);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const auto [first, last] = children_.equal_range(processes[i]->pid);
     for (auto child = first; child != last; ++child) {
-      if (const ProcessStat* process = find(child->second)) found.push_back(process);
+      if (const ProcessStat* process = find(child->second)) processes.push_back(process);
     }
   }
-  return found;
+  return processes;
 }
 
 std::chrono::nanoseconds exact_cpu_time(const ProcessStat& process) {
   clockid_t clock = {};
-  timespec used = {};
-  if (::clock_getcpuclockid(process.pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+  timespec time = {};
+  if (::clock_getcpuclockid(process.pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
     return process.cpu_time;
-  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec) +
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec) +
          process.cpu_time_of_children;
 }
 

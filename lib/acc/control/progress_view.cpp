@@ -16,8 +16,8 @@ using nlohmann::json;
 using Seconds = ProgressView::Seconds;
 
 // A page may be written while `now` is taken.
-Seconds age(std::chrono::nanoseconds then, std::chrono::nanoseconds now) {
-  return std::max(Seconds(now - then), Seconds(0));
+Seconds age(std::chrono::nanoseconds time, std::chrono::nanoseconds now) {
+  return std::max(Seconds(now - time), Seconds(0));
 }
 
 json seconds_to_json(const std::optional<Seconds>& time) {

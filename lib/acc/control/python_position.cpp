@@ -135,7 +135,7 @@ std::string shorten_python_stacks(std::string_view dump) {
 }
 
 RankStanding standing_of(const PythonPosition& position) {
-  return {.waits = position.waits, .where = to_string(position)};
+  return {.waits = position.waits, .position = to_string(position)};
 }
 
 }  // namespace acc::launcher

@@ -26,12 +26,12 @@ std::chrono::milliseconds cpu_time_of(const ProcessTable& table, pid_t root) {
 }  // namespace
 
 ProcessSample sample_processes() {
-  ProcessSample sample = {.before = ProcessTable::read()};
-  const auto began = std::chrono::steady_clock::now();
+  ProcessSample sample = {.previous = ProcessTable::read()};
+  const auto start = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(kSampleInterval);
-  sample.now = ProcessTable::read();
+  sample.current = ProcessTable::read();
   sample.interval =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
   return sample;
 }
 
@@ -56,17 +56,17 @@ std::string state_in_words(char state) {
   }
 }
 
-std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& previous, const ProcessTable& current,
                                   std::chrono::milliseconds interval) {
-  if (before.find(root) == nullptr || interval.count() <= 0) return std::nullopt;
-  const auto used = cpu_time_of(now, root) - cpu_time_of(before, root);
+  if (previous.find(root) == nullptr || interval.count() <= 0) return std::nullopt;
+  const auto used = cpu_time_of(current, root) - cpu_time_of(previous, root);
   return std::max(0.0, 100.0 * static_cast<double>(used.count()) / static_cast<double>(interval.count()));
 }
 
-RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+RankUsage rank_usage(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes) {
   RankUsage usage;
-  const auto tree = now.tree(rank.pid);
+  const auto tree = current.tree(rank.pid);
   if (!rank.ended.empty() || tree.empty()) {
     usage.state = rank.ended.empty() ? "ended" : rank.ended;
     return usage;
@@ -76,19 +76,19 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
   const bool any_runs = std::ranges::any_of(tree, [](const auto* process) { return process->state == 'R'; });
   if (any_runs && tree.front()->state == 'S') usage.state = "running";
   usage.uptime = time_since_boot() - tree.front()->started;
-  usage.cpu_percent = cpu_percent(rank.pid, before, now, interval);
+  usage.cpu_percent = cpu_percent(rank.pid, previous, current, interval);
   for (const ProcessStat* process : tree) {
     ++usage.processes;
     usage.threads += process->threads;
     usage.cpu_time += process->cpu_time;
     usage.memory_bytes += memory_of(*process);
-    for (const GpuProcess& on_gpu : gpu_processes) {
-      if (on_gpu.pid != process->pid) continue;
-      auto known = std::ranges::find(usage.gpus, on_gpu.gpu, &RankGpu::index);
-      if (known == usage.gpus.end())
-        known =
-            usage.gpus.insert(known, {.index = on_gpu.gpu, .use = on_gpu.gpu_use, .watts = on_gpu.gpu_watts});
-      known->memory_bytes += on_gpu.memory_bytes;
+    for (const GpuProcess& gpu_process : gpu_processes) {
+      if (gpu_process.pid != process->pid) continue;
+      auto gpu = std::ranges::find(usage.gpus, gpu_process.gpu, &RankGpu::index);
+      if (gpu == usage.gpus.end())
+        gpu = usage.gpus.insert(
+            gpu, {.index = gpu_process.gpu, .use = gpu_process.gpu_use, .watts = gpu_process.gpu_watts});
+      gpu->memory_bytes += gpu_process.memory_bytes;
     }
   }
   return usage;
@@ -150,8 +150,8 @@ std::string name_of_call(long number) {
 #endif
 #undef ACC_CALL
   };
-  const auto found = names.find(number);
-  return found == names.end() ? "system call " + std::to_string(number) : found->second;
+  const auto name = names.find(number);
+  return name == names.end() ? "system call " + std::to_string(number) : name->second;
 }
 
 namespace {
@@ -159,26 +159,27 @@ namespace {
 constexpr double kBusyPercent = 20;
 constexpr double kMuchLess = 5;
 
-std::string differ(const std::vector<int>& few, const std::string& how, std::size_t others,
-                   const std::string& theirs) {
-  return fmt::format("{} {}: {}, while the other {} {} {}", name_ranks(few),
-                     few.size() == 1 ? "differs" : "differ", how, others, others == 1 ? "is" : "are", theirs);
+std::string differ(const std::vector<int>& ranks, const std::string& activity, std::size_t other_ranks,
+                   const std::string& other_activity) {
+  return fmt::format("{} {}: {}, while the other {} {} {}", name_ranks(ranks),
+                     ranks.size() == 1 ? "differs" : "differ", activity, other_ranks,
+                     other_ranks == 1 ? "is" : "are", other_activity);
 }
 
-Stragglers by_place(const std::vector<RankState>& ranks) {
-  std::map<std::string, std::vector<int>> places;
-  for (const RankState& rank : ranks) places[rank.place].push_back(rank.rank);
+Stragglers by_activity(const std::vector<RankState>& ranks) {
+  std::map<std::string, std::vector<int>> groups;
+  for (const RankState& rank : ranks) groups[rank.activity].push_back(rank.rank);
   const auto majority =
-      std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
-  if (places.size() < 2 || majority->second.size() * 2 <= ranks.size()) return {};
-  Stragglers found;
-  for (const auto& [place, few] : places) {
-    if (place == majority->first) continue;
-    if (!found.text.empty()) found.text += "\n";
-    found.text += differ(few, place, majority->second.size(), majority->first);
-    found.ranks.insert(found.ranks.end(), few.begin(), few.end());
+      std::ranges::max_element(groups, {}, [](const auto& group) { return group.second.size(); });
+  if (groups.size() < 2 || majority->second.size() * 2 <= ranks.size()) return {};
+  Stragglers stragglers;
+  for (const auto& [activity, group] : groups) {
+    if (activity == majority->first) continue;
+    if (!stragglers.text.empty()) stragglers.text += "\n";
+    stragglers.text += differ(group, activity, majority->second.size(), majority->first);
+    stragglers.ranks.insert(stragglers.ranks.end(), group.begin(), group.end());
   }
-  return found;
+  return stragglers;
 }
 
 // The median CPU use; absent if that of a rank is not known.
@@ -192,43 +193,43 @@ std::optional<double> median_cpu(const std::vector<RankState>& ranks) {
   return percents[percents.size() / 2];
 }
 
-Stragglers by_cpu(const std::vector<RankState>& ranks, double usual) {
-  std::vector<int> few;
+Stragglers by_cpu(const std::vector<RankState>& ranks, double median) {
+  std::vector<int> stragglers;
   for (const RankState& rank : ranks) {
-    if (*rank.cpu_percent * kMuchLess <= usual) few.push_back(rank.rank);
+    if (*rank.cpu_percent * kMuchLess <= median) stragglers.push_back(rank.rank);
   }
-  if (few.empty() || few.size() * 2 >= ranks.size()) return {};
-  return {.ranks = few,
-          .text = differ(few, fmt::format("at most {:.0f}% CPU", usual / kMuchLess),
-                         ranks.size() - few.size(), fmt::format("near {:.0f}%", usual))};
+  if (stragglers.empty() || stragglers.size() * 2 >= ranks.size()) return {};
+  return {.ranks = stragglers,
+          .text = differ(stragglers, fmt::format("at most {:.0f}% CPU", median / kMuchLess),
+                         ranks.size() - stragglers.size(), fmt::format("near {:.0f}%", median))};
 }
 
 }  // namespace
 
-RankState state_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+RankState state_of(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
                    std::chrono::milliseconds interval) {
-  RankState state{.rank = rank.rank, .place = rank.ended.empty() ? "ended" : rank.ended};
-  const auto tree = now.tree(rank.own_pid());
+  RankState state{.rank = rank.rank, .activity = rank.ended.empty() ? "ended" : rank.ended};
+  const auto tree = current.tree(rank.own_pid());
   if (!rank.ended.empty() || tree.empty()) return state;
   for (const ProcessStat* process : tree) state.threads += process->threads;
   state.processes = static_cast<int>(tree.size());
-  state.cpu_percent = cpu_percent(rank.own_pid(), before, now, interval);
+  state.cpu_percent = cpu_percent(rank.own_pid(), previous, current, interval);
   const std::vector<ThreadWait> threads = threads_of(rank.own_pid());
-  if (!threads.empty()) state.place = to_string(threads.front());
+  if (!threads.empty()) state.activity = to_string(threads.front());
   return state;
 }
 
 std::string to_string(const RankState& state) {
-  return state.place + (state.cpu_percent ? fmt::format(", {:.0f}% CPU", *state.cpu_percent) : "");
+  return state.activity + (state.cpu_percent ? fmt::format(", {:.0f}% CPU", *state.cpu_percent) : "");
 }
 
 Stragglers find_stragglers(const std::vector<RankState>& ranks) {
-  std::vector<RankState> alive = ranks;
-  std::erase_if(alive, [](const RankState& rank) { return rank.processes == 0; });
-  const std::optional<double> usual = median_cpu(alive);
-  // The places of busy ranks change all the time.
-  if (usual && *usual >= kBusyPercent) return by_cpu(alive, *usual);
-  return by_place(alive);
+  std::vector<RankState> running = ranks;
+  std::erase_if(running, [](const RankState& rank) { return rank.processes == 0; });
+  const std::optional<double> median = median_cpu(running);
+  // What busy ranks do changes all the time.
+  if (median && *median >= kBusyPercent) return by_cpu(running, *median);
+  return by_activity(running);
 }
 
 Stragglers find_stragglers(const std::map<int, RankStanding>& ranks,
@@ -237,37 +238,37 @@ Stragglers find_stragglers(const std::map<int, RankStanding>& ranks,
   std::map<RankStanding, std::vector<int>> groups;
   for (const auto& [rank, standing] : ranks) groups[standing].push_back(rank);
   std::map<std::string, std::vector<int>> ends;
-  for (const auto& [rank, how] : ended) ends[how].push_back(rank);
+  for (const auto& [rank, status] : ended) ends[status].push_back(rank);
 
-  Stragglers found;
+  Stragglers stragglers;
   std::vector<std::string> parts;
-  for (const auto& [how, same] : ends) {
+  for (const auto& [status, group] : ends) {
     parts.push_back(
-        fmt::format("{} {} ended with {}", name_ranks(same), same.size() == 1 ? "has" : "have", how));
+        fmt::format("{} {} ended with {}", name_ranks(group), group.size() == 1 ? "has" : "have", status));
   }
   // Who did not come to where the others wait is first, and then the fewest.
   std::vector<std::pair<RankStanding, std::vector<int>>> order(groups.begin(), groups.end());
   std::ranges::stable_sort(
       order, {}, [](const auto& group) { return std::pair(group.first.waits, group.second.size()); });
   const auto& [last, last_ranks] = order.back();
-  for (const auto& [standing, same] : order) {
-    const bool one = same.size() == 1;
-    parts.push_back(fmt::format("{} {} {}", name_ranks(same),
-                                standing.waits ? (one ? "waits" : "wait") : (one ? "is" : "are"),
-                                standing.where));
-    const bool missing = !standing.waits && last.waits;
-    if (missing || same.size() < last_ranks.size())
-      found.ranks.insert(found.ranks.end(), same.begin(), same.end());
+  for (const auto& [standing, group] : order) {
+    const bool is_single = group.size() == 1;
+    parts.push_back(fmt::format("{} {} {}", name_ranks(group),
+                                standing.waits ? (is_single ? "waits" : "wait") : (is_single ? "is" : "are"),
+                                standing.position));
+    const bool is_missing = !standing.waits && last.waits;
+    if (is_missing || group.size() < last_ranks.size())
+      stragglers.ranks.insert(stragglers.ranks.end(), group.begin(), group.end());
   }
-  found.text = join(parts, "; ");
-  return found;
+  stragglers.text = join(parts, "; ");
+  return stragglers;
 }
 
 RankStanding standing_of(const ProgressView& progress) {
-  if (!progress.collective.empty()) return {.waits = true, .where = "in " + progress.collective};
+  if (!progress.collective.empty()) return {.waits = true, .position = "in " + progress.collective};
   // In backward a rank averages gradients with the others.
   const bool waits = progress.section == name_of(Section::backward);
-  return {.waits = waits, .where = fmt::format("in {} after step {}", progress.section, progress.steps)};
+  return {.waits = waits, .position = fmt::format("in {} after step {}", progress.section, progress.steps)};
 }
 
 std::string to_string(const ProgressView& progress) {

@@ -48,8 +48,8 @@ inline constexpr auto kSampleInterval = std::chrono::milliseconds(200);
 
 /// The processes of the machine at two moments, for their use of the CPU in between.
 struct ProcessSample {
-  ProcessTable before = {};
-  ProcessTable now = {};
+  ProcessTable previous = {};
+  ProcessTable current = {};
   std::chrono::milliseconds interval = {};
 };
 
@@ -59,13 +59,13 @@ ProcessSample sample_processes();
 /// The name of a process state letter of proc(5).
 std::string state_in_words(char state);
 
-/// CPU use of `root` and its descendants since `before`, in percent of one core; absent if it was not in
-/// `before`.
-std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+/// CPU use of `root` and its descendants since `previous`, in percent of one core; absent if it was not in
+/// `previous`.
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& previous, const ProcessTable& current,
                                   std::chrono::milliseconds interval);
 
-/// The rank's resource use in `now`; its CPU use is since `before`, `interval` ago.
-RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+/// The rank's resource use in `current`; its CPU use is since `previous`, `interval` ago.
+RankUsage rank_usage(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);
 
 /// What a thread is doing, from /proc.
@@ -93,15 +93,15 @@ std::string name_of_call(long number);
 struct RankState {
   int rank = 0;
   /// Of its main thread: `sleeping in futex (futex_wait_queue)`.
-  std::string place = {};
+  std::string activity = {};
   int processes = 0;
   int threads = 0;
   /// Of one core.
   std::optional<double> cpu_percent = {};
 };
 
-/// As the job's agent sees it; CPU use is since `before`, `interval` ago.
-RankState state_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+/// As the job's agent sees it; CPU use is since `previous`, `interval` ago.
+RankState state_of(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
                    std::chrono::milliseconds interval);
 
 /// `sleeping in futex (futex_wait_queue), 3% CPU`.
@@ -113,15 +113,15 @@ struct Stragglers {
   std::string text = {};
 };
 
-/// The ranks that differ from the majority: they use at most a fifth of the CPU that the others use, or are
-/// in another place although not all ranks are working. Empty when there is no majority.
+/// The ranks that differ from the majority: they use at most a fifth of the CPU that the others use, or do
+/// something else although not all ranks are working. Empty when there is no majority.
 Stragglers find_stragglers(const std::vector<RankState>& ranks);
 
 /// Where a rank stands, and whether it waits for others there.
 struct RankStanding {
   bool waits = false;
   /// `in all_reduce at train.py:4`
-  std::string where = {};
+  std::string position = {};
 
   auto operator<=>(const RankStanding&) const = default;
 };

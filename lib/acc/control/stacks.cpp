@@ -34,19 +34,19 @@ struct Block {
 std::string shorten_frame(std::string_view line) {
   const std::size_t blank = line.find(' ');
   const std::string number(line.substr(0, blank));
-  std::string_view rest = trim(line.substr(std::min(blank, line.size())));
-  if (rest.starts_with("0x")) {
-    const std::size_t in = rest.find(" in ");
-    if (in != std::string_view::npos) rest.remove_prefix(in + 4);
+  std::string_view frame = trim(line.substr(std::min(blank, line.size())));
+  if (frame.starts_with("0x")) {
+    const std::size_t address_end = frame.find(" in ");
+    if (address_end != std::string_view::npos) frame.remove_prefix(address_end + 4);
   }
-  const std::size_t arguments = rest.find(" (");
-  std::string text(rest.substr(0, arguments));
-  const std::size_t from = rest.rfind(" from ");
-  const std::size_t at = rest.rfind(" at ");
-  if (at != std::string_view::npos) {
-    text += rest.substr(at);
-  } else if (from != std::string_view::npos) {
-    const std::string_view file = rest.substr(from + 6);
+  const std::size_t arguments = frame.find(" (");
+  std::string text(frame.substr(0, arguments));
+  const std::size_t library = frame.rfind(" from ");
+  const std::size_t source = frame.rfind(" at ");
+  if (source != std::string_view::npos) {
+    text += frame.substr(source);
+  } else if (library != std::string_view::npos) {
+    const std::string_view file = frame.substr(library + 6);
     text += " from " + std::string(file.substr(file.rfind('/') + 1));
   }
   return fmt::format("  {:<4}{}\n", number, text);
@@ -79,20 +79,20 @@ std::string shorten_native_stacks(std::string_view gdb_output) {
       blocks.back().frames += in_python ? "  ... called by Python code\n" : shorten_frame(line);
     }
   }
-  std::vector<Block> kept;
+  std::vector<Block> stacks;
   for (Block& block : blocks) {
     if (block.frames.empty()) continue;
-    const auto same = std::ranges::find(kept, block.frames, &Block::frames);
-    if (same == kept.end()) {
-      kept.push_back(std::move(block));
+    const auto stack = std::ranges::find(stacks, block.frames, &Block::frames);
+    if (stack == stacks.end()) {
+      stacks.push_back(std::move(block));
     } else {
-      same->threads.push_back(block.threads.front());
+      stack->threads.push_back(block.threads.front());
     }
   }
   // The main thread, which mostly does the program's work, comes first.
-  std::ranges::sort(kept, {}, [](const Block& block) { return *std::ranges::min_element(block.threads); });
+  std::ranges::sort(stacks, {}, [](const Block& block) { return *std::ranges::min_element(block.threads); });
   std::string text;
-  for (const Block& block : kept) text += name_threads(block.threads) + ":\n" + block.frames;
+  for (const Block& block : stacks) text += name_threads(block.threads) + ":\n" + block.frames;
   return text;
 }
 
@@ -129,11 +129,11 @@ std::string indented(std::string_view text, std::string_view indent) {
 }
 
 std::string thread_lines(pid_t pid) {
-  std::map<std::string, std::vector<std::string>> places;
+  std::map<std::string, std::vector<std::string>> states;
   for (const ThreadWait& thread : threads_of(pid))
-    places[to_string(thread)].push_back(printable(thread.name));
+    states[to_string(thread)].push_back(printable(thread.name));
   std::string text;
-  for (auto& [place, names] : places) {
+  for (auto& [state, names] : states) {
     const std::size_t count = names.size();
     std::ranges::sort(names);
     names.erase(std::ranges::unique(names).begin(), names.end());
@@ -141,7 +141,7 @@ std::string thread_lines(pid_t pid) {
       names.resize(4);
       names.emplace_back("...");
     }
-    text += fmt::format("  {} {}: {}\n", pluralize(count, "thread"), place, join(names, ", "));
+    text += fmt::format("  {} {}: {}\n", pluralize(count, "thread"), state, join(names, ", "));
   }
   return text;
 }
@@ -207,18 +207,18 @@ struct Snapshot {
 std::string text_of_processes(const std::vector<const ProcessStat*>& tree, TimePoint deadline,
                               const std::function<std::string(const ProcessStat&)>& text_of) {
   std::string text;
-  std::size_t shown = 0;
+  std::size_t count = 0;
   bool in_time = true;
-  for (; shown < std::min(tree.size(), kMaxProcesses); ++shown) {
-    const ProcessStat& process = *tree[shown];
-    in_time = shown == 0 || std::chrono::steady_clock::now() <= deadline;
+  for (; count < std::min(tree.size(), kMaxProcesses); ++count) {
+    const ProcessStat& process = *tree[count];
+    in_time = count == 0 || std::chrono::steady_clock::now() <= deadline;
     if (!in_time) break;
-    if (shown > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
+    if (count > 0) text += fmt::format("  process {} ({}):\n", process.pid, printable(process.name));
     text += text_of(process);
   }
-  if (shown < tree.size()) {
-    const std::size_t others = tree.size() - shown;
-    text += fmt::format("  and {}{}\n", pluralize(others, "more process"),
+  if (count < tree.size()) {
+    const std::size_t omitted = tree.size() - count;
+    text += fmt::format("  and {}{}\n", pluralize(omitted, "more process"),
                         in_time ? "" : ", for which there was no time");
   }
   return text;
@@ -231,20 +231,20 @@ std::string describe_rank(const RankView& rank) {
 struct PythonReport {
   std::string text = {};
   /// Of the rank's first Python process.
-  std::optional<PythonPosition> place = {};
+  std::optional<PythonPosition> position = {};
 };
 
 // The threads and Python stacks of the processes of a tree.
 PythonReport python_report(const std::vector<const ProcessStat*>& tree, const StackOptions& options,
                            TimePoint deadline) {
   PythonReport report;
-  bool first = true;
+  bool is_first = true;
   report.text = text_of_processes(tree, deadline, [&](const ProcessStat& process) {
     std::string text = thread_lines(process.pid);
     const auto dump = is_python(process) ? python_stacks(process.pid, options) : std::nullopt;
     if (!dump) return text;
     if (dump->timed_out) return text + "  Python stacks: py-spy took too long\n";
-    if (std::exchange(first, false)) report.place = position_of_main_thread(dump->text);
+    if (std::exchange(is_first, false)) report.position = position_of_main_thread(dump->text);
     return text + "  Python stacks:\n" + indented(printable(shorten_python_stacks(dump->text)), "    ");
   });
   return report;
@@ -271,28 +271,28 @@ template <class Result>
 bool examine_each(const Snapshot& snapshot, TimePoint deadline,
                   Result (*examine)(const Snapshot::Rank&, const StackOptions&, TimePoint),
                   const std::function<void(const Snapshot::Rank&, Result)>& on_result) {
-  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxParallel);
+  const std::size_t parallelism = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxParallel);
   std::vector<std::future<Result>> results;
-  std::size_t taken = 0;
+  std::size_t next = 0;
   const auto take_next = [&] {
-    Result result = results[taken].get();
-    on_result(snapshot.ranks[taken++], std::move(result));
+    Result result = results[next].get();
+    on_result(snapshot.ranks[next++], std::move(result));
   };
   bool in_time = true;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
-    if (results.size() - taken >= at_once) take_next();
+    if (results.size() - next >= parallelism) take_next();
     in_time = results.empty() || std::chrono::steady_clock::now() <= deadline;
     if (!in_time) break;
     results.push_back(
         std::async(std::launch::async, examine, std::cref(rank), std::cref(snapshot.options), deadline));
   }
-  while (taken < results.size()) take_next();
+  while (next < results.size()) take_next();
   return in_time;
 }
 
 std::string left_out_text(const StackOptions& options) {
   return fmt::format("\nthe other ranks are left out: the time limit of {:g} s is over\n",
-                     static_cast<double>(options.all_ranks.count()) / 1000);
+                     static_cast<double>(options.time_limit.count()) / 1000);
 }
 
 // The lines of the script say more than its page.
@@ -302,16 +302,17 @@ std::map<int, RankStanding> standings(const Snapshot& snapshot, const std::map<i
   for (const Snapshot::Rank& rank : snapshot.ranks) {
     const int number = rank.view->rank;
     const auto report = reports.find(number);
-    if (report != reports.end() && report->second.place) by_line[number] = standing_of(*report->second.place);
+    if (report != reports.end() && report->second.position)
+      by_line[number] = standing_of(*report->second.position);
     if (rank.view->ended.empty() && rank.view->progress) by_page[number] = standing_of(*rank.view->progress);
   }
-  std::map<int, RankStanding> standing = by_line.empty() ? by_page : by_line;
+  std::map<int, RankStanding> result = by_line.empty() ? by_page : by_line;
   for (const Snapshot::Rank& rank : snapshot.ranks) {
-    const auto known = standing.find(rank.view->rank);
-    if (rank.pending && known != standing.end())
-      known->second.where = with_pending(known->second.where, *rank.pending);
+    const auto entry = result.find(rank.view->rank);
+    if (rank.pending && entry != result.end())
+      entry->second.position = with_pending(entry->second.position, *rank.pending);
   }
-  return standing;
+  return result;
 }
 
 // Both say more than what the kernel waits for.
@@ -336,8 +337,8 @@ std::map<int, std::vector<CollectiveCall>> calls_of_ranks(const JobView& job,
 }
 
 std::optional<CollectiveCall> pending_of(int rank, const std::map<int, std::vector<CollectiveCall>>& calls) {
-  const auto of_rank = calls.find(rank);
-  const CollectiveCall* pending = of_rank == calls.end() ? nullptr : pending_call(of_rank->second);
+  const auto entry = calls.find(rank);
+  const CollectiveCall* pending = entry == calls.end() ? nullptr : pending_call(entry->second);
   return pending == nullptr ? std::nullopt : std::optional(*pending);
 }
 
@@ -354,11 +355,11 @@ void ask_for_flight_record(int rank, const Environment& environment) {
   const auto prefix = environment.find("TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
   if (!prefix) return;
   const std::string pipe = *prefix + std::to_string(rank) + ".pipe";
-  const Descriptor to(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor fifo(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info = {};
-  if (!to || ::fstat(to.get(), &info) != 0 || !S_ISFIFO(info.st_mode)) return;
+  if (!fifo || ::fstat(fifo.get(), &info) != 0 || !S_ISFIFO(info.st_mode)) return;
   // Any byte triggers a dump; without it the report is only shorter.
-  [[maybe_unused]] const ssize_t ignored = ::write(to.get(), "1", 1);
+  [[maybe_unused]] const ssize_t ignored = ::write(fifo.get(), "1", 1);
 }
 
 fs::path find_flight_record(int rank, const Environment& environment) {
@@ -370,14 +371,14 @@ fs::path find_flight_record(int rank, const Environment& environment) {
   prefixes.push_back(environment.get("XDG_CACHE_HOME", environment.get("HOME") + "/.cache") +
                      "/torch/comm_lib_trace_rank_");
   fs::path newest;
-  fs::file_time_type written = fs::file_time_type::min();
+  fs::file_time_type newest_time = fs::file_time_type::min();
   for (const std::string& prefix : prefixes) {
     std::error_code error;
     const fs::path file = prefix + std::to_string(rank);
     const auto time = fs::last_write_time(file, error);
-    if (error || time <= written) continue;
+    if (error || time <= newest_time) continue;
     newest = file;
-    written = time;
+    newest_time = time;
   }
   return newest;
 }
@@ -385,33 +386,33 @@ fs::path find_flight_record(int rank, const Environment& environment) {
 // The last debugger of each kind may be started at the deadline, and the first of the ranks after one that
 // was started then for what imports.
 std::chrono::milliseconds max_time(const StackOptions& options) {
-  return kSampleInterval + kRecordTime + 2 * options.all_ranks + 3 * options.limits.time;
+  return kSampleInterval + kRecordTime + 2 * options.time_limit + 3 * options.limits.time;
 }
 
-void write_stacks(const JobView& job, const StackOptions& given,
+void write_stacks(const JobView& job, const StackOptions& original,
                   const std::function<void(std::string_view)>& write) {
-  StackOptions options = given;
+  StackOptions options = original;
   options.environment.erase("DEBUGINFOD_URLS");
   for (const RankView& rank : job.ranks) ask_for_flight_record(rank.rank, options.environment);
-  const ProcessTable before = ProcessTable::read();
+  const ProcessTable previous = ProcessTable::read();
   std::this_thread::sleep_for(kSampleInterval);
-  const ProcessTable table = ProcessTable::read();
+  const ProcessTable current = ProcessTable::read();
   const std::map<int, std::vector<CollectiveCall>> calls = calls_of_ranks(job, options.page_prefix);
   Snapshot snapshot{.options = options};
   std::string states;
   for (const RankView& rank : job.ranks) {
-    snapshot.ranks.push_back({&rank, state_of(rank, before, table, kSampleInterval),
-                              table.tree(rank.own_pid()), pending_of(rank.rank, calls)});
+    snapshot.ranks.push_back({&rank, state_of(rank, previous, current, kSampleInterval),
+                              current.tree(rank.own_pid()), pending_of(rank.rank, calls)});
     states += state_line(snapshot.ranks.back());
   }
-  const auto deadline = [&] { return std::chrono::steady_clock::now() + options.all_ranks; };
+  const auto deadline = [&] { return std::chrono::steady_clock::now() + options.time_limit; };
   const TimePoint python_deadline = deadline();
   if (job.importing) {
     write(fmt::format("{} (--preload, pid {})\n{}", to_string(*job.importing), job.importing->pid,
-                      python_report(table.tree(job.importing->own_pid()), options, python_deadline).text));
+                      python_report(current.tree(job.importing->own_pid()), options, python_deadline).text));
   }
   std::map<int, PythonReport> reports;
-  const bool all = examine_each<PythonReport>(
+  const bool is_complete = examine_each<PythonReport>(
       snapshot, python_deadline, python_report_of_rank,
       [&](const Snapshot::Rank& rank, PythonReport report) { reports[rank.view->rank] = std::move(report); });
   const Stragglers stragglers = compare(snapshot, reports);
@@ -423,17 +424,17 @@ void write_stacks(const JobView& job, const StackOptions& given,
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
   });
 
-  const bool python =
+  const bool has_python =
       job.importing || std::ranges::any_of(snapshot.ranks, [](const Snapshot::Rank& rank) {
         return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
       });
-  if (python && find_program("py-spy", options.environment).empty())
+  if (has_python && find_program("py-spy", options.environment).empty())
     write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
   for (const Snapshot::Rank& rank : snapshot.ranks) {
     if (const auto report = reports.find(rank.view->rank); report != reports.end())
       write("\n" + report->second.text);
   }
-  if (!all) write(left_out_text(options));
+  if (!is_complete) write(left_out_text(options));
   std::erase_if(snapshot.ranks, [](const Snapshot::Rank& rank) { return rank.tree.empty(); });
   if (find_program("gdb", options.environment).empty())
     return write("\nnative stacks are not shown: gdb is not on PATH\n");

@@ -27,7 +27,7 @@ struct StackOptions {
   /// The page of a rank is this path and its local rank (ACC_PROGRESS); empty: it has none.
   std::string page_prefix = {};
   /// For so long further debuggers are started for the Python stacks, and again for the native ones.
-  std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
+  std::chrono::milliseconds time_limit = std::chrono::seconds(60);
 };
 
 /// The debuggers that write_stacks() starts have all ended within this time.

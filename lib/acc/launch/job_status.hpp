@@ -13,7 +13,7 @@
 namespace acc::launcher {
 
 /// The destinations of a worker's stdout and stderr.
-using StreamDestinations = std::pair<StreamPlace, StreamPlace>;
+using StreamDestinations = std::pair<StreamDestination, StreamDestination>;
 
 /// Keeps the JobView of a running job up to date from its events.
 class JobStatus : public Reporter {

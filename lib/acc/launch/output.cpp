@@ -72,12 +72,12 @@ bool plain(const StreamPlan& stream) {
   return stream == StreamPlan{.console = true};
 }
 
-using Kind = StreamPlace::Kind;
+using Kind = StreamDestination::Kind;
 
 // After more lines than this, earlier ones do not count as visible.
 constexpr std::uint64_t kMaxLinesSince = 10;
 
-StreamPlace destination_of(const StreamPlan& stream, const fs::path& log, Kind default_kind) {
+StreamDestination destination_of(const StreamPlan& stream, const fs::path& log, Kind default_kind) {
   if (stream.file) return {Kind::file, log};
   return {default_kind, {}};
 }
@@ -347,7 +347,7 @@ StreamDestinations Output::destinations(int local_rank) const {
 std::uint64_t Output::written(int local_rank) const {
   const auto [out, err] = destinations(local_rank);
   std::uint64_t bytes = 0;
-  for (const StreamPlace& destination : {out, err}) {
+  for (const StreamDestination& destination : {out, err}) {
     std::error_code missing;
     const std::uintmax_t size = destination.kind == Kind::file ? fs::file_size(destination.file, missing) : 0;
     if (!missing) bytes += size;

@@ -135,7 +135,7 @@ std::string measured_ranks(const std::function<JobView()>& view) {
   std::vector<RankUsage> usage;
   for (RankView rank : ranks) {
     rank.pid = rank.own_pid();
-    usage.push_back(rank_usage(rank, sample.before, sample.now, sample.interval, gpus));
+    usage.push_back(rank_usage(rank, sample.previous, sample.current, sample.interval, gpus));
   }
   return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -43,8 +43,8 @@ void RateWindow::observe(const std::vector<JobUsage>& jobs, TimePoint now) {
   RankMap current_ranks;
   for (const JobUsage& job : jobs) {
     observe(job.job.id, job.job.ranks, now, current_ranks);
-    for (const NodeView& node : job.others.nodes)
-      observe(job.job.id, node.ranks, job.others.time - node.age.value_or(std::chrono::milliseconds(0)),
+    for (const NodeView& node : job.other_nodes.nodes)
+      observe(job.job.id, node.ranks, job.other_nodes.time - node.age.value_or(std::chrono::milliseconds(0)),
               current_ranks);
   }
   ranks_ = std::move(current_ranks);

@@ -90,13 +90,13 @@ std::string power_of(const TopRank& rank) {
 
 std::string output_of(const TopRank& rank) {
   switch (rank.view.out.kind) {
-    case StreamPlace::Kind::passed:
+    case StreamDestination::Kind::passed:
       return "passed on";
-    case StreamPlace::Kind::discarded:
+    case StreamDestination::Kind::discarded:
       return "discarded";
-    case StreamPlace::Kind::memory:
+    case StreamDestination::Kind::memory:
       return "acc logs";
-    case StreamPlace::Kind::file:
+    case StreamDestination::Kind::file:
       return rank.view.out.file.string();
   }
   return {};

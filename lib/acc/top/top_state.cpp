@@ -36,8 +36,8 @@ void mark_awaited(std::vector<TopRank>& ranks) {
 std::vector<TopRank> ranks_of(const JobUsage& job) {
   std::vector<TopRank> ranks;
   for (std::size_t i = 0; i < job.job.ranks.size(); ++i)
-    ranks.push_back({.view = job.job.ranks[i], .usage = job.ranks.at(i), .host = job.others.host});
-  for (const NodeView& node : job.others.nodes) {
+    ranks.push_back({.view = job.job.ranks[i], .usage = job.ranks.at(i), .host = job.other_nodes.host});
+  for (const NodeView& node : job.other_nodes.nodes) {
     for (std::size_t i = 0; i < node.ranks.size(); ++i) {
       TopRank& rank = ranks.emplace_back(
           TopRank{.view = node.ranks[i], .usage = node.usage.at(i), .host = node.host, .is_remote = true});
@@ -88,7 +88,7 @@ TopReading reading_of(const std::vector<JobUsage>& jobs, const std::vector<std::
     TopJob& job = reading.jobs.emplace_back(TopJob{.job = usage.job});
     job.job.ranks.clear();
     job.ranks = ranks_of(usage);
-    job.missing = lines_of_missing(usage.job, usage.others);
+    job.missing = lines_of_missing(usage.job, usage.other_nodes);
     for (TopRank& rank : job.ranks) rank.rates = rates.rates_of(usage.job.id, rank.view.rank);
     mark_awaited(job.ranks);
   }

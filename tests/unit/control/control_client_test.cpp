@@ -59,26 +59,26 @@ TEST_CASE("control_client: a job is chosen by id, unique prefix or pid", "[contr
 }
 
 TEST_CASE("control_client: a pid that a rank had is not the rank's any more", "[control]") {
-  std::vector<JobView> both = jobs();
-  both[0].ranks[0].ended = "exit code 0";
-  both[1].ranks = {{.pid = 14}};
-  CHECK(choose_job(both, {}, "14") == 1);
+  std::vector<JobView> views = jobs();
+  views[0].ranks[0].ended = "exit code 0";
+  views[1].ranks = {{.pid = 14}};
+  CHECK(choose_job(views, {}, "14") == 1);
 }
 
 TEST_CASE("control_client: of a client of --hosts and its part here one is meant", "[control]") {
-  std::vector<JobView> both = {{.id = "train-12", .pid = 12, .run_id = "x", .hosts = 2},
-                               {.id = "train-15", .pid = 15, .run_id = "x", .ranks = {{.pid = 16}}}};
+  std::vector<JobView> views = {{.id = "train-12", .pid = 12, .run_id = "x", .hosts = 2},
+                                {.id = "train-15", .pid = 15, .run_id = "x", .ranks = {{.pid = 16}}}};
   for (const char* name : {"", "train"}) {
-    CHECK(choose_job(both, {}, name) == 0);
-    CHECK(choose_job(both, {}, name, JobPart::ranks) == 1);
+    CHECK(choose_job(views, {}, name) == 0);
+    CHECK(choose_job(views, {}, name, JobPart::ranks) == 1);
   }
-  CHECK(choose_job(both, {}, "train-12", JobPart::ranks) == 0);
-  CHECK(choose_job(both, {}, "16") == 1);
-  both[1].run_id = "y";  // another job
-  CHECK(refusal(both, "train") == "train: matches several jobs (running: train-12, train-15)");
-  both[1].run_id = "x";
-  both.push_back({.id = "train-17", .run_id = "x"});  // two parts
-  CHECK(refusal(both, "").starts_with("several jobs are running"));
+  CHECK(choose_job(views, {}, "train-12", JobPart::ranks) == 0);
+  CHECK(choose_job(views, {}, "16") == 1);
+  views[1].run_id = "y";  // another job
+  CHECK(refusal(views, "train") == "train: matches several jobs (running: train-12, train-15)");
+  views[1].run_id = "x";
+  views.push_back({.id = "train-17", .run_id = "x"});  // two parts
+  CHECK(refusal(views, "").starts_with("several jobs are running"));
 }
 
 TEST_CASE("control_client: an unknown or ambiguous name is refused with the candidates", "[control]") {
@@ -89,15 +89,15 @@ TEST_CASE("control_client: an unknown or ambiguous name is refused with the cand
 }
 
 TEST_CASE("control_client: a silent job counts as one of several", "[control]") {
-  const std::vector<JobView> one = {jobs()[0]};
-  CHECK(refusal(one, "", {"other-7"}) ==
+  const std::vector<JobView> running = {jobs()[0]};
+  CHECK(refusal(running, "", {"other-7"}) ==
         "several jobs are running: give the id of one (running: train-12, other-7 (does not answer))");
   CHECK(refusal({}, "", {"other-7"}) == "the only job does not answer (running: other-7 (does not answer))");
-  CHECK(refusal(one, "oth", {"other-7"}) ==
+  CHECK(refusal(running, "oth", {"other-7"}) ==
         "oth: the job does not answer (running: train-12, other-7 (does not answer))");
-  CHECK(refusal(one, "t", {"test-7"}) ==
+  CHECK(refusal(running, "t", {"test-7"}) ==
         "t: matches several jobs (running: train-12, test-7 (does not answer))");
-  CHECK(choose_job(one, {"other-7"}, "train") == 0);
+  CHECK(choose_job(running, {"other-7"}, "train") == 0);
 }
 
 TEST_CASE("control_client: the socket of a dead job is removed", "[control]") {
@@ -106,10 +106,10 @@ TEST_CASE("control_client: the socket of a dead job is removed", "[control]") {
   ::mkdir(folder.c_str(), 0700);
   leave_socket(folder / "dead-1.sock").reset();
   std::ofstream(folder / "note.txt") << "kept";
-  const FoundJobs found = find_jobs({folder, base.path() / "missing"});
-  CHECK(found.running.empty());
-  CHECK(found.silent.empty());
-  CHECK(found.warnings.empty());
+  const FoundJobs result = find_jobs({folder, base.path() / "missing"});
+  CHECK(result.running.empty());
+  CHECK(result.silent.empty());
+  CHECK(result.warnings.empty());
   CHECK_FALSE(fs::exists(folder / "dead-1.sock"));
   CHECK(fs::exists(folder / "note.txt"));
 }
@@ -119,10 +119,10 @@ TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]
   const fs::path folder = base.path() / "acc";
   ::mkdir(folder.c_str(), 0700);
   ::chmod(folder.c_str(), 0777);
-  const FoundJobs found = find_jobs({folder});
-  CHECK(found.running.empty());
-  REQUIRE(found.warnings.size() == 1);
-  CHECK(found.warnings[0].find("is open to other users") != std::string::npos);
+  const FoundJobs result = find_jobs({folder});
+  CHECK(result.running.empty());
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0].find("is open to other users") != std::string::npos);
 }
 
 TEST_CASE("control_client: root finds another user's job only behind a socket of that user", "[control]") {
@@ -136,10 +136,10 @@ TEST_CASE("control_client: root finds another user's job only behind a socket of
   const Descriptor socket(leave_socket(folder / "root-1.sock"));
   REQUIRE(::listen(socket.get(), 1) == 0);
   REQUIRE(::chown(folder.c_str(), 12345, 12345) == 0);
-  const FoundJobs found = find_jobs(std::vector<RuntimeFolder>{{.path = folder, .owner = 12345}});
-  CHECK(found.running.empty());
-  CHECK(found.silent.empty());  // it was not asked
-  CHECK(found.warnings.empty());
+  const FoundJobs result = find_jobs(std::vector<RuntimeFolder>{{.path = folder, .owner = 12345}});
+  CHECK(result.running.empty());
+  CHECK(result.silent.empty());  // it was not asked
+  CHECK(result.warnings.empty());
 }
 
 TEST_CASE("control_client: jobs that do not answer are named, and one after them is found", "[control]") {
@@ -169,19 +169,19 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
     }
     answer(0, listen_once());
   });
-  FoundJobs found = find_jobs({folder});
-  CHECK(found.silent == std::vector<std::string>{"a-1", "b-2", "c-3"});
-  REQUIRE(found.running.size() == 1);
-  CHECK(found.running[0].view.id == "d-4");
-  refresh(found.running);  // the view is as old as the wait for the others
-  CHECK(found.running[0].view.attempt == 1);
-  const auto began = std::chrono::steady_clock::now();
+  FoundJobs result = find_jobs({folder});
+  CHECK(result.silent == std::vector<std::string>{"a-1", "b-2", "c-3"});
+  REQUIRE(result.running.size() == 1);
+  CHECK(result.running[0].view.id == "d-4");
+  refresh(result.running);  // the view is as old as the wait for the others
+  CHECK(result.running[0].view.attempt == 1);
+  const auto start = std::chrono::steady_clock::now();
   CHECK(find_job({folder}, 4)->view.id == "d-4");  // without the others
   CHECK_FALSE(find_job({folder}, 44));
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
   answers.join();
-  refresh(found.running);  // it has ended
-  CHECK(found.running[0].view.attempt == 1);
+  refresh(result.running);  // it has ended
+  CHECK(result.running[0].view.attempt == 1);
 }
 
 TEST_CASE("control_client: a job that accepts nobody is silent, and is not waited for", "[control]") {
@@ -213,11 +213,11 @@ TEST_CASE("control_client: an answer that is none of acc's is a warning, and oth
             static_cast<ssize_t>(line.size()));
     });
   }
-  const FoundJobs found = find_jobs({folder});
+  const FoundJobs result = find_jobs({folder});
   for (std::thread& job : jobs) job.join();
-  CHECK(found.warnings == std::vector<std::string>{"the reply of a job cannot be parsed"});
-  REQUIRE(found.running.size() == 1);
-  CHECK(found.running[0].view.id == "b-2");
+  CHECK(result.warnings == std::vector<std::string>{"the reply of a job cannot be parsed"});
+  REQUIRE(result.running.size() == 1);
+  CHECK(result.running[0].view.id == "b-2");
 }
 
 TEST_CASE("control_client: a job that talks without end is not listened to for ever", "[control]") {

@@ -25,7 +25,7 @@ namespace {
 
 /// A job without processes, whose event loop runs in another thread.
 struct Job {
-  explicit Job(fs::path in) : folder(std::move(in)) {
+  explicit Job(fs::path runtime_folder) : folder(std::move(runtime_folder)) {
     view.ranks = {{.rank = 4, .local_rank = 0}, {.rank = 5, .local_rank = 1}};
   }
   ~Job() { finish(0); }
@@ -46,9 +46,9 @@ struct Job {
     });
   }
   ControlClient ask(const json& request) {
-    FoundJobs found = find_jobs({folder});
-    REQUIRE(found.running.size() == 1);
-    ControlClient client = std::move(found.running[0].client);
+    FoundJobs result = find_jobs({folder});
+    REQUIRE(result.running.size() == 1);
+    ControlClient client = std::move(result.running[0].client);
     client.send(request);
     return client;
   }
@@ -57,18 +57,18 @@ struct Job {
   JobView view = {.id = "job-1"};
   std::map<int, OutputRing> rings = {};
   int stops = 0;
-  bool now = false;
+  bool is_immediate = false;
   std::function<void()> on_output = [] {};
-  std::function<void(const json&)> asked = {};
+  std::function<void(const json&)> nodes_answer = {};
   boost::asio::io_context loop = {};
   ControlServer server{loop,
                        {folder},
                        "job-1",
                        {.view = [this] { return view; },
                         .stop =
-                            [this](bool at_once) {
+                            [this](bool now) {
                               ++stops;
-                              now = at_once;
+                              is_immediate = now;
                             },
                         .output =
                             [this](int rank) {
@@ -85,7 +85,7 @@ struct Job {
                               if (::write(connection.get(), "stacks\n", 7) != 7)
                                 throw std::runtime_error("write");
                             },
-                        .nodes = [this](auto answer) { asked = std::move(answer); }}};
+                        .nodes = [this](auto answer) { nodes_answer = std::move(answer); }}};
   std::thread thread{[this] { loop.run(); }};
 };
 
@@ -118,9 +118,9 @@ TEST_CASE("control_server: a job of another pid namespace is told apart", "[cont
   job.post([&] { job.view.agent = ::getpid(); });
   CHECK(find_jobs({base.path() / "acc"}).running.size() == 1);
   job.post([&] { job.view.agent = ::getpid() + 1; });
-  const FoundJobs found = find_jobs({base.path() / "acc"});
-  CHECK(found.running.empty());
-  CHECK(found.warnings ==
+  const FoundJobs result = find_jobs({base.path() / "acc"});
+  CHECK(result.running.empty());
+  CHECK(result.warnings ==
         std::vector<std::string>{"job job-1 runs in another container, whose processes are not seen here"});
 }
 
@@ -146,10 +146,10 @@ TEST_CASE("control_server: a folder that cannot be used is a problem, and the ne
   const TemporaryFolder base;
   boost::asio::io_context loop;
   base.write("file", "");
-  const ControlServer lost(loop, {base.path() / "file"}, "job-1", {});
-  CHECK(lost.problem().find("file: cannot be used for job sockets") != std::string::npos);
-  const ControlServer found(loop, {base.path() / "file", base.path() / "acc"}, "job-1", {});
-  CHECK(found.problem().empty());
+  const ControlServer deaf_server(loop, {base.path() / "file"}, "job-1", {});
+  CHECK(deaf_server.problem().find("file: cannot be used for job sockets") != std::string::npos);
+  const ControlServer server(loop, {base.path() / "file", base.path() / "acc"}, "job-1", {});
+  CHECK(server.problem().empty());
   CHECK(fs::exists(base.path() / "acc" / "job-1.sock"));
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("control_server: stop is forwarded, and its sender receives the end", 
   CHECK(client.read_message() == json::object());
   job.finish(143);
   CHECK(job.stops == 1);
-  CHECK(job.now);
+  CHECK(job.is_immediate);
   CHECK(client.read_message() == json{{"ended", 143}});
   CHECK_FALSE(client.read_message());
 }
@@ -180,13 +180,13 @@ TEST_CASE("control_server: what other nodes say comes when they have said it, an
   ControlClient client = job.ask({{"request", "nodes"}});
   client.send({{"request", "view"}});
   CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");  // meanwhile it answers others
-  job.post([&] { job.asked({{"nodes", 2}}); });
+  job.post([&] { job.nodes_answer({{"nodes", 2}}); });
   CHECK(client.read_message() == json{{"nodes", 2}});
   CHECK(client.read_message()->at("job") == "job-1");
   client.send({{"request", "nodes"}});
   CHECK(job.ask({{"request", "view"}}).read_message());
   job.finish(0);
-  job.asked({{"nodes", 3}});
+  job.nodes_answer({{"nodes", 3}});
   CHECK_FALSE(client.read_message());
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("control_server: stacks are written to the connection by another proce
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   std::string text;
-  job.ask({{"request", "stacks"}}).read_rest([&](std::string_view bytes) { text += bytes; });
+  job.ask({{"request", "stacks"}}).read_to_end([&](std::string_view bytes) { text += bytes; });
   CHECK(text == "stacks\n");
 }
 

@@ -40,16 +40,16 @@ constexpr const char* kRecord = R"({
 })";
 
 json entry(int id, const json& fields = json::object()) {
-  json made = {{"record_id", id},
-               {"collective_seq_id", id},
-               {"p2p_seq_id", 0},
-               {"is_p2p", false},
-               {"profiling_name", "nccl:broadcast"},
-               {"process_group", {"2", "undefined"}},
-               {"state", "started"},
-               {"retired", false}};
-  made.update(fields);
-  return made;
+  json result = {{"record_id", id},
+                 {"collective_seq_id", id},
+                 {"p2p_seq_id", 0},
+                 {"is_p2p", false},
+                 {"profiling_name", "nccl:broadcast"},
+                 {"process_group", {"2", "undefined"}},
+                 {"state", "started"},
+                 {"retired", false}};
+  result.update(fields);
+  return result;
 }
 
 std::vector<CollectiveCall> calls_of(const std::vector<json>& entries) {
@@ -156,15 +156,15 @@ TEST_CASE("flight_record: what may differ, or nobody waits for, is not told", "[
   CHECK(differ("gather", false).empty());
   CHECK(differ("all_reduce", true).empty());
   // Calls of another process group, and transfers between two.
-  const auto of_group = [](const char* name) {
+  const auto calls_of_group = [](const char* name) {
     return calls_of(
         {entry(2, {{"process_group", {name, "mesh_dp"}}, {"profiling_name", std::string("gloo:") + name}})});
   };
-  CHECK(differing_calls({{0, of_group("3")}, {1, of_group("4")}}).empty());
-  const auto between = [](const char* name) {
+  CHECK(differing_calls({{0, calls_of_group("3")}, {1, calls_of_group("4")}}).empty());
+  const auto transfer = [](const char* name) {
     return calls_of({entry(2, {{"is_p2p", true}, {"p2p_seq_id", 2}, {"profiling_name", name}})});
   };
-  CHECK(differing_calls({{0, between("gloo:send 0->1")}, {1, between("gloo:recv 1<-0")}}).empty());
+  CHECK(differing_calls({{0, transfer("gloo:send 0->1")}, {1, transfer("gloo:recv 1<-0")}}).empty());
 }
 
 TEST_CASE("flight_record: where a rank stands, with its collective", "[control]") {

@@ -30,11 +30,12 @@ TEST_CASE("runtime_folder: those of all users are found by their names", "[contr
   for (const char* folder :
        {"run/user/7/acc", "run/user/8", "run/user/x/acc", "dev/shm/acc-7", "tmp/acc-70", "tmp/acc-me"})
     fs::create_directories(root.path() / folder);
-  std::vector<std::pair<fs::path, uid_t>> found;
+  std::vector<std::pair<fs::path, uid_t>> folders;
   for (const auto& [path, owner] : all_runtime_folders(root.path()))
-    found.emplace_back(path.lexically_relative(root.path()), owner);
-  CHECK(found == std::vector<std::pair<fs::path, uid_t>>{
-                     {"dev/shm/acc-7", 7}, {"run/user/7/acc", 7}, {"run/user/8/acc", 8}, {"tmp/acc-70", 70}});
+    folders.emplace_back(path.lexically_relative(root.path()), owner);
+  CHECK(folders ==
+        std::vector<std::pair<fs::path, uid_t>>{
+            {"dev/shm/acc-7", 7}, {"run/user/7/acc", 7}, {"run/user/8/acc", 8}, {"tmp/acc-70", 70}});
   CHECK(all_runtime_folders(root.path() / "nowhere").empty());
 }
 

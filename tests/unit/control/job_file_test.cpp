@@ -24,23 +24,24 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A runtime folder with the sockets of a job, and a temporary folder of the job.
-struct Place {
-  Place() {
+struct JobFolders {
+  JobFolders() {
     fs::create_directory(runtime);
     fs::permissions(runtime, fs::perms::owner_all);
-    fs::create_directories(left / "attempt_0");
+    fs::create_directories(leftover / "attempt_0");
     for (const char* name : {"train-1.sock", ".train-1.sock"}) std::ofstream(runtime / name) << "";
   }
   bool has_leftovers() const {
-    return fs::exists(left) || fs::exists(runtime / "train-1.sock") || fs::exists(runtime / ".train-1.sock");
+    return fs::exists(leftover) || fs::exists(runtime / "train-1.sock") ||
+           fs::exists(runtime / ".train-1.sock");
   }
 
   TemporaryFolder base = {};
   fs::path runtime = base.path() / "acc";
-  fs::path left = base.path() / "left";
+  fs::path leftover = base.path() / "left";
 };
 
-// Calls `act` in a process that is then killed.
+// Calls `work` in a process that is then killed.
 void in_killed_process(const std::function<void()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -69,30 +70,30 @@ TEST_CASE("job_file: while a job of this id lives, as in another container, the 
 }
 
 TEST_CASE("job_file: leftovers of a killed job are removed by the next one", "[control]") {
-  const Place place;
+  const JobFolders folders;
   in_killed_process([&] {
-    JobFile* file = new JobFile({place.runtime}, "train-1");
-    file->add(place.left);
-    file->add(place.base.path() / "never made");
+    JobFile* file = new JobFile({folders.runtime}, "train-1");
+    file->add(folders.leftover);
+    file->add(folders.base.path() / "never made");
   });
-  CHECK(fs::exists(place.runtime / "train-1.job"));
-  CHECK(place.has_leftovers());
-  remove_leftovers({place.base.path() / "missing", place.runtime});
-  CHECK_FALSE(place.has_leftovers());
-  CHECK(fs::is_empty(place.runtime));
+  CHECK(fs::exists(folders.runtime / "train-1.job"));
+  CHECK(folders.has_leftovers());
+  remove_leftovers({folders.base.path() / "missing", folders.runtime});
+  CHECK_FALSE(folders.has_leftovers());
+  CHECK(fs::is_empty(folders.runtime));
 }
 
 TEST_CASE("job_file: the pages of a killed job's workers are removed, too", "[control]") {
-  const Place place;
+  const JobFolders folders;
   in_killed_process([&] {
-    JobFile* file = new JobFile({place.runtime}, "train-1");
+    JobFile* file = new JobFile({folders.runtime}, "train-1");
     fs::create_directory(file->progress_folder());
     std::ofstream(file->progress_folder() / "0-0") << "page";
   });
-  CHECK(fs::exists(place.runtime / "train-1.progress" / "0-0"));
-  remove_leftovers({place.runtime});
-  CHECK(fs::is_empty(place.runtime));
-  CHECK(JobFile({place.base.path() / "missing" / "acc"}, "train-1").progress_folder().empty());
+  CHECK(fs::exists(folders.runtime / "train-1.progress" / "0-0"));
+  remove_leftovers({folders.runtime});
+  CHECK(fs::is_empty(folders.runtime));
+  CHECK(JobFile({folders.base.path() / "missing" / "acc"}, "train-1").progress_folder().empty());
 }
 
 TEST_CASE("job_file: a starting job is never taken for a killed one", "[control]") {
@@ -102,79 +103,79 @@ TEST_CASE("job_file: a starting job is never taken for a killed one", "[control]
   fs::create_directory(first);
   fs::permissions(first, fs::perms::owner_all);
   std::atomic<bool> done = false;
-  std::thread other([&] {
+  std::thread cleaner([&] {
     while (!done) remove_leftovers({first});
   });
-  int there = 0;
+  int count = 0;
   for (int i = 0; i < 2000; ++i) {
     const JobFile file({first, second}, "train-" + std::to_string(i));
-    if (fs::exists(first / ("train-" + std::to_string(i) + ".job"))) ++there;
+    if (fs::exists(first / ("train-" + std::to_string(i) + ".job"))) ++count;
     file.remove();
   }
   done = true;
-  other.join();
-  CHECK(there == 2000);
+  cleaner.join();
+  CHECK(count == 2000);
   CHECK_FALSE(fs::exists(second));
 }
 
 TEST_CASE("job_file: a job of the same id that was killed is cleaned up, a living one keeps its file",
           "[control]") {
-  const Place place;
-  const fs::path other = place.base.path() / "other";
-  in_killed_process([&] { (new JobFile({place.runtime}, "train-1"))->add(place.left); });
-  const JobFile next({place.runtime, other}, "train-1");
-  CHECK_FALSE(place.has_leftovers());
-  const JobFile third({place.runtime, other}, "train-1");
+  const JobFolders folders;
+  const fs::path other = folders.base.path() / "other";
+  in_killed_process([&] { (new JobFile({folders.runtime}, "train-1"))->add(folders.leftover); });
+  const JobFile next({folders.runtime, other}, "train-1");
+  CHECK_FALSE(folders.has_leftovers());
+  const JobFile third({folders.runtime, other}, "train-1");
   CHECK(third.id() == "train-1-2");
-  remove_leftovers({place.runtime, other});
-  CHECK(fs::exists(place.runtime / "train-1.job"));
+  remove_leftovers({folders.runtime, other});
+  CHECK(fs::exists(folders.runtime / "train-1.job"));
   third.remove();
-  CHECK(fs::exists(place.runtime / "train-1.job"));
+  CHECK(fs::exists(folders.runtime / "train-1.job"));
 }
 
 TEST_CASE("job_file: nothing is removed while a process of the job is alive", "[control]") {
-  const Place place;
+  const JobFolders folders;
   int gate[2] = {-1, -1};
   REQUIRE(::pipe(gate) == 0);
   in_killed_process([&] {
-    JobFile* file = new JobFile({place.runtime}, "train-1");
-    file->add(place.left);
+    JobFile* file = new JobFile({folders.runtime}, "train-1");
+    file->add(folders.leftover);
     if (::fork() != 0) return;
     ::close(gate[1]);
     char byte = 0;
     ::_exit(::read(gate[0], &byte, 1) == 0 ? 0 : 1);
   });
-  remove_leftovers({place.runtime});
-  CHECK(place.has_leftovers());
-  CHECK(fs::exists(place.runtime / "train-1.job"));
+  remove_leftovers({folders.runtime});
+  CHECK(folders.has_leftovers());
+  CHECK(fs::exists(folders.runtime / "train-1.job"));
   ::close(gate[1]);  // it ends
-  while (fs::exists(place.runtime / "train-1.job")) remove_leftovers({place.runtime});
-  CHECK_FALSE(place.has_leftovers());
+  while (fs::exists(folders.runtime / "train-1.job")) remove_leftovers({folders.runtime});
+  CHECK_FALSE(folders.has_leftovers());
   ::close(gate[0]);
 }
 
 TEST_CASE("job_file: a job that ends removes its file", "[control]") {
-  const Place place;
+  const JobFolders folders;
   {
-    const JobFile file({place.runtime}, "train-3");
-    CHECK(fs::exists(place.runtime / "train-3.job"));
+    const JobFile file({folders.runtime}, "train-3");
+    CHECK(fs::exists(folders.runtime / "train-3.job"));
   }
-  CHECK_FALSE(fs::exists(place.runtime / "train-3.job"));
+  CHECK_FALSE(fs::exists(folders.runtime / "train-3.job"));
 }
 
 TEST_CASE("job_file: only folders of our own are removed, and no link is followed", "[control]") {
-  const Place place;
-  const fs::path link = place.base.path() / "link";
-  fs::create_directory_symlink(place.left, link);
+  const JobFolders folders;
+  const fs::path link = folders.base.path() / "link";
+  fs::create_directory_symlink(folders.leftover, link);
   in_killed_process([&] {
-    JobFile* file = new JobFile({place.runtime}, "train-2");
+    JobFile* file = new JobFile({folders.runtime}, "train-2");
     file->add(link);
     file->add("relative");
   });
-  remove_leftovers({place.runtime});
-  CHECK(fs::exists(place.left / "attempt_0"));
+  remove_leftovers({folders.runtime});
+  CHECK(fs::exists(folders.leftover / "attempt_0"));
   CHECK(fs::is_symlink(link));
-  CHECK_FALSE(fs::exists(place.runtime / "train-2.job"));
+  CHECK_FALSE(fs::exists(folders.runtime / "train-2.job"));
 }
 
 TEST_CASE("job_file: the job runs without a folder, too", "[control]") {

@@ -93,14 +93,15 @@ TEST_CASE("job_table: ranks of other nodes are among those of this one, with the
   JobUsage usage = training();
   usage.job.world_size = 6;
   usage.job.ranks[1] = {.rank = 2, .local_rank = 1, .pid = 13};
-  usage.others = {.host = "a",
-                  .nodes = {{.node_rank = 1,
-                             .host = "b",
-                             .workers = 1,
-                             .age = 12s,
-                             .ranks = {{.rank = 1, .pid = 7}},
-                             .usage = {{.state = "running", .uptime = 1s, .processes = 1, .threads = 2}}},
-                            {.node_rank = 2, .host = "c", .workers = 2, .problem = "it does not answer"}}};
+  usage.other_nodes = {
+      .host = "a",
+      .nodes = {{.node_rank = 1,
+                 .host = "b",
+                 .workers = 1,
+                 .age = 12s,
+                 .ranks = {{.rank = 1, .pid = 7}},
+                 .usage = {{.state = "running", .uptime = 1s, .processes = 1, .threads = 2}}},
+                {.node_rank = 2, .host = "c", .workers = 2, .problem = "it does not answer"}}};
   const auto now = std::chrono::system_clock::time_point(1000s);
   CHECK(job_table({usage}, now, 200) ==
         "train-10  run id none  up 0s  restarts 1 of 3  python train.py\n"
@@ -116,18 +117,19 @@ TEST_CASE("job_table: ranks of other nodes are among those of this one, with the
   CHECK(job["nodes"][0]["age_seconds"] == 12);
   CHECK(job["nodes"][1]["problem"] == "it does not answer");
   CHECK(job["nodes_problem"].is_null());
-  usage.others = {.reason = "torchrun hosts the job"};
+  usage.other_nodes = {.reason = "torchrun hosts the job"};
   CHECK(job_list({usage})[0]["nodes_problem"] == "torchrun hosts the job");
   CHECK(job_list({usage})[0]["nodes"].empty());
 }
 
 TEST_CASE("job_table: another machine is shown all nodes, this one among them", "[control]") {
   JobUsage usage = training();
-  usage.others = {.host = "b",
-                  .node_rank = 1,
-                  .nodes = {{.node_rank = 0, .host = "a", .workers = 1, .problem = "it does not answer"}}};
+  usage.other_nodes = {
+      .host = "b",
+      .node_rank = 1,
+      .nodes = {{.node_rank = 0, .host = "a", .workers = 1, .problem = "it does not answer"}}};
   const JobView client = {.id = "train-7", .world_size = 3, .command = {"train.py"}, .hosts = 2};
-  JobUsage shown = {.job = client, .others = other_nodes_from_json(to_json(reports_of(usage)))};
+  JobUsage shown = {.job = client, .other_nodes = other_nodes_from_json(to_json(reports_of(usage)))};
   CHECK(job_table({shown}, {}, 200) ==
         "train-7  run id   up 0s  on 2 hosts  train.py\n"
         "  RANK  HOST  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"

@@ -28,15 +28,16 @@ TEST_CASE("job_view: is read as it was sent", "[control]") {
                               .pid_inside = 2,
                               .module = "torch",
                               .started = std::chrono::system_clock::time_point(std::chrono::seconds(1))},
-      .ranks = {{.rank = 4, .local_rank = 0, .pid = 12, .err = {StreamPlace::Kind::file, "/log/stderr.log"}},
-                {.rank = 5,
-                 .local_rank = 1,
-                 .pid = 13,
-                 .pid_inside = 3,
-                 .ended = "exit code 1",
-                 .out = {StreamPlace::Kind::memory, {}},
-                 .err = {StreamPlace::Kind::discarded, {}},
-                 .progress = ProgressView{.steps = 7, .section = "data"}}}};
+      .ranks = {
+          {.rank = 4, .local_rank = 0, .pid = 12, .err = {StreamDestination::Kind::file, "/log/stderr.log"}},
+          {.rank = 5,
+           .local_rank = 1,
+           .pid = 13,
+           .pid_inside = 3,
+           .ended = "exit code 1",
+           .out = {StreamDestination::Kind::memory, {}},
+           .err = {StreamDestination::Kind::discarded, {}},
+           .progress = ProgressView{.steps = 7, .section = "data"}}}};
   CHECK(job_view_from_json(to_json(job)) == job);
   CHECK(rank_view_from_json(to_json(job.ranks[1])) == job.ranks[1]);
   CHECK(to_json(job).at("schema") == 1);
@@ -66,7 +67,7 @@ TEST_CASE("job_view: the end says what has ended, and what becomes of other node
 
 TEST_CASE("job_view: a log file is found whatever bytes its name has", "[control]") {
   const std::string file = GENERATE("/log/plain", "/log/\xc3\xbc", "/log/\xff\xc3");
-  const RankView rank = {.out = {StreamPlace::Kind::file, file}};
+  const RankView rank = {.out = {StreamDestination::Kind::file, file}};
   // As the agent sends it.
   const std::string sent = to_json(rank).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   CHECK(rank_view_from_json(nlohmann::json::parse(sent)).out.file == file);

@@ -21,7 +21,7 @@ using namespace acc::test;
 
 namespace {
 
-using Kind = StreamPlace::Kind;
+using Kind = StreamDestination::Kind;
 
 /// The agent's side is written before the reader looks.
 struct Peer {
@@ -37,7 +37,7 @@ struct Peer {
   LogReader reader(std::vector<int> ranks = {}) {
     return {*job, std::move(ranks),
             [this](int rank, StreamName stream, std::string_view bytes) {
-              seen +=
+              output +=
                   std::to_string(rank) + (stream == StreamName::out ? "o:" : "e:") + std::string(bytes) + "|";
             },
             [this](const std::string& text) { notes.push_back(text); }};
@@ -45,7 +45,7 @@ struct Peer {
 
   Descriptor agent = {};
   std::unique_ptr<RunningJob> job = {};
-  std::string seen = {};
+  std::string output = {};
   std::vector<std::string> notes = {};
 };
 
@@ -63,7 +63,7 @@ TEST_CASE("log_reader: files are read, and the agent is asked for the rest", "[c
              "\nfrom a file");
   peer.sends("{\"end\":true}\n");
   peer.reader().read();
-  CHECK(peer.seen == "0o:from a file|0e:kept|");
+  CHECK(peer.output == "0o:from a file|0e:kept|");
   CHECK(peer.notes.empty());
 }
 
@@ -103,9 +103,9 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
   peer.sends(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":3})"
              "\nend{\"ended\":9}\n");
   CHECK(peer.reader().follow() == 9);
-  CHECK(peer.seen.find("0o:first |") == 0);
-  CHECK(peer.seen.find("0o:second|") != std::string::npos);
-  CHECK(peer.seen.find("0e:end|") != std::string::npos);
+  CHECK(peer.output.find("0o:first |") == 0);
+  CHECK(peer.output.find("0o:second|") != std::string::npos);
+  CHECK(peer.output.find("0e:end|") != std::string::npos);
 }
 
 TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
@@ -119,7 +119,7 @@ TEST_CASE("log_reader: who follows is told of silence, once until more comes", "
                              : "{\"ended\":0}\n");
   };
   CHECK(peer.reader().follow(on_silence) == 0);
-  CHECK(peer.seen == "0o:Compiling...|0e:x|");
+  CHECK(peer.output == "0o:Compiling...|0e:x|");
   CHECK(silences == 2);
 }
 
@@ -129,19 +129,19 @@ TEST_CASE("log_reader: who follows is told of a silent stream also while another
   peer.job->view.ranks = {
       {.rank = 0, .out = {Kind::file, logs.write("a", "Overwrite? ")}, .err = {Kind::memory, {}}}};
   const std::string piece = "{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":1}\nx";
-  bool told = false;
+  bool is_told = false;
   const auto on_bytes = [&](int, StreamName stream, std::string_view) {
-    if (stream == StreamName::err && !told) peer.sends(piece);
+    if (stream == StreamName::err && !is_told) peer.sends(piece);
   };
   const auto on_silence = [&](int rank, StreamName stream) {
     CHECK(rank == 0);
     CHECK(stream == StreamName::out);
-    told = true;
+    is_told = true;
     peer.sends("{\"ended\":0}\n");
   };
   peer.sends(piece);
   CHECK(LogReader(*peer.job, {}, on_bytes, [](const std::string&) {}).follow(on_silence) == 0);
-  CHECK(told);
+  CHECK(is_told);
 }
 
 TEST_CASE("log_reader: a rank that writes faster than it is read has an end", "[control]") {
@@ -150,14 +150,14 @@ TEST_CASE("log_reader: a rank that writes faster than it is read has an end", "[
   Peer peer;
   peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
   peer.sends("{\"end\":true}\n");
-  std::string seen;
+  std::string output;
   const auto on_bytes = [&](int, StreamName, std::string_view bytes) {
-    seen += bytes;
-    REQUIRE(seen.size() < 100);
+    output += bytes;
+    REQUIRE(output.size() < 100);
     std::ofstream(file, std::ios::app) << "more";
   };
   LogReader(*peer.job, {}, on_bytes, [](const std::string&) {}).read();
-  CHECK(seen == "first");
+  CHECK(output == "first");
 }
 
 TEST_CASE("log_reader: follows files where no inotify instance is left", "[control]") {
@@ -167,9 +167,9 @@ TEST_CASE("log_reader: follows files where no inotify instance is left", "[contr
   peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
   const int code = in_child([&] {
     // In a user namespace of its own, so that no other process is short of them.
-    std::ofstream none;
-    if (::unshare(CLONE_NEWUSER) == 0) none.open("/proc/sys/user/max_inotify_instances");
-    if (!(none << "0" << std::flush)) return kSkipped;
+    std::ofstream limit;
+    if (::unshare(CLONE_NEWUSER) == 0) limit.open("/proc/sys/user/max_inotify_instances");
+    if (!(limit << "0" << std::flush)) return kSkipped;
     ::alarm(60);
     const auto on_bytes = [&](int, StreamName, std::string_view bytes) {
       if (bytes == "second") ::_exit(0);

@@ -32,14 +32,14 @@ NodeReport report_of(const std::string& ranks, int workers = 1) {
   return {.node_rank = 1, .host = "b", .workers = workers, .age = 250ms, .ranks = ranks};
 }
 
-NodeView read(const NodeReport& report) {
+NodeView view_of(const NodeReport& report) {
   return other_nodes_from_json(to_json(NodeReports{.host = "a", .nodes = {report}})).nodes.at(0);
 }
 
 }  // namespace
 
 TEST_CASE("node_view: a viewer sees of another node's rank what that node sees", "[control]") {
-  const NodeView node = read(report_of(text_of({kRank})));
+  const NodeView node = view_of(report_of(text_of({kRank})));
   CHECK(node.problem.empty());
   CHECK(node.age == 250ms);
   REQUIRE(node.ranks.size() == 1);
@@ -51,7 +51,7 @@ TEST_CASE("node_view: a viewer sees of another node's rank what that node sees",
 TEST_CASE("node_view: a node that cannot be shown with its ranks says why", "[control]") {
   const auto problem = [](NodeReport report, auto change) {
     change(report);
-    const NodeView node = read(report);
+    const NodeView node = view_of(report);
     CHECK(node.ranks.empty());
     CHECK(node.usage.empty());
     return node.problem;
@@ -67,20 +67,20 @@ TEST_CASE("node_view: a node that cannot be shown with its ranks says why", "[co
 }
 
 TEST_CASE("node_view: a node speaks for its own ranks alone", "[control]") {
-  const auto shown = [](int first_rank, int workers, const std::vector<int>& numbers) {
+  const auto is_shown = [](int first_rank, int workers, const std::vector<int>& numbers) {
     std::vector<RankView> ranks;
     for (const int number : numbers) ranks.push_back({.rank = number});
     NodeReport report = report_of(text_of(ranks), workers);
     report.first_rank = first_rank;
-    return read(report).problem.empty();
+    return view_of(report).problem.empty();
   };
-  CHECK(shown(2, 2, {2, 3}));
-  CHECK(shown(2, 2, {3}));
-  CHECK_FALSE(shown(2, 2, {1, 2}));
-  CHECK_FALSE(shown(2, 2, {3, 4}));
-  CHECK_FALSE(shown(2, 2, {3, 3}));
-  CHECK(shown(-1, 2, {7, 9}));  // the node that leads does not say
-  CHECK_FALSE(shown(-1, 2, {-1, 9}));
+  CHECK(is_shown(2, 2, {2, 3}));
+  CHECK(is_shown(2, 2, {3}));
+  CHECK_FALSE(is_shown(2, 2, {1, 2}));
+  CHECK_FALSE(is_shown(2, 2, {3, 4}));
+  CHECK_FALSE(is_shown(2, 2, {3, 3}));
+  CHECK(is_shown(-1, 2, {7, 9}));  // the node that leads does not say
+  CHECK_FALSE(is_shown(-1, 2, {-1, 9}));
 }
 
 TEST_CASE("node_view: what other nodes send moves no cursor", "[control]") {
@@ -89,7 +89,7 @@ TEST_CASE("node_view: what other nodes send moves no cursor", "[control]") {
   rank.progress->collective = "\x1b[2J";
   NodeReport report = report_of(text_of({rank}));
   report.host = "\x1b[2J";
-  const NodeView node = read(report);
+  const NodeView node = view_of(report);
   CHECK(node.host == "\\x1b[2J");
   CHECK(node.ranks.at(0).ended == "\\x1b[2J");
   CHECK(node.ranks.at(0).progress->collective == "\\x1b[2J");
@@ -99,12 +99,12 @@ TEST_CASE("node_view: 1,000 ranks fit into an answer, and what does not is left 
   std::vector<RankView> ranks;
   for (int rank = 0; rank < 1000; ++rank) ranks.push_back({.rank = rank, .progress = kRank.progress});
   const NodeReport node = report_of(text_of(ranks), 1000);
-  CHECK(read(node).ranks.size() == 1000);
+  CHECK(view_of(node).ranks.size() == 1000);
   const json answer = to_json(NodeReports{.nodes = std::vector<NodeReport>(10, node)});
   CHECK(answer.dump().size() < std::size_t{4} << 20U);
-  const OtherNodes others = other_nodes_from_json(answer);
-  CHECK(others.nodes.front().problem.empty());
-  CHECK(others.nodes.back().problem == "the answer would be too long");
+  const OtherNodes other_nodes = other_nodes_from_json(answer);
+  CHECK(other_nodes.nodes.front().problem.empty());
+  CHECK(other_nodes.nodes.back().problem == "the answer would be too long");
 }
 
 TEST_CASE("node_view: a node that has become silent says so in the state of its ranks", "[control]") {
@@ -135,11 +135,11 @@ TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]"
 }
 
 TEST_CASE("node_view: who has no ranks of the job learns of it from who has", "[control]") {
-  const OtherNodes others =
+  const OtherNodes other_nodes =
       other_nodes_from_json(to_json(NodeReports{.world_size = 8, .attempt = 1, .max_restarts = 3}));
-  CHECK(others.world_size == 8);
-  CHECK(others.attempt == 1);
-  CHECK(others.max_restarts == 3);
+  CHECK(other_nodes.world_size == 8);
+  CHECK(other_nodes.attempt == 1);
+  CHECK(other_nodes.max_restarts == 3);
 }
 
 TEST_CASE("node_view: an answer of another form is an error", "[control]") {

@@ -46,20 +46,20 @@ TEST_CASE(
     "process_table: the CPU time of a process is known to the nanosecond, also of its threads that have "
     "ended",
     "[control]") {
-  const auto used = [] {
+  const auto cpu_time = [] {
     timespec now = {};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
   };
-  const auto begin = used();
+  const auto begin = cpu_time();
   std::thread([&] {
-    while (used() - begin < 1ms) {
+    while (cpu_time() - begin < 1ms) {
     }
   }).join();
-  const auto before = used();
+  const auto end = cpu_time();
   const auto exact = exact_cpu_time({.pid = ::getpid(), .cpu_time_of_children = 20ms});
-  CHECK(exact - 20ms >= before);
-  CHECK(exact - 20ms <= used());
+  CHECK(exact - 20ms >= end);
+  CHECK(exact - 20ms <= cpu_time());
   constexpr pid_t kNoPid = (1 << 22) + 1;  // beyond the highest of the kernel
   // One that has ended has what was read before.
   CHECK(exact_cpu_time({.pid = kNoPid, .cpu_time = 30ms}) == 30ms);
@@ -70,9 +70,9 @@ TEST_CASE("process_table: a tree begins with its root and leaves others out", "[
   for (const auto& [pid, parent] :
        std::vector<std::pair<pid_t, pid_t>>{{9, 5}, {5, 1}, {6, 1}, {7, 5}, {8, 7}})
     table.add({.pid = pid, .parent = parent});
-  std::vector<pid_t> found;
-  for (const ProcessStat* process : table.tree(5)) found.push_back(process->pid);
-  CHECK(found == std::vector<pid_t>{5, 9, 7, 8});
+  std::vector<pid_t> pids;
+  for (const ProcessStat* process : table.tree(5)) pids.push_back(process->pid);
+  CHECK(pids == std::vector<pid_t>{5, 9, 7, 8});
   CHECK(table.tree(4711).empty());
 }
 

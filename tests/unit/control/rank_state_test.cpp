@@ -12,13 +12,14 @@ using namespace acc::launcher;
 
 namespace {
 
-std::vector<RankState> ranks(const std::vector<std::string>& places, const std::vector<double>& cpu = {}) {
-  std::vector<RankState> all;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    all.push_back({.rank = static_cast<int>(i), .place = places[i], .processes = 1});
-    if (!cpu.empty()) all.back().cpu_percent = cpu[i];
+std::vector<RankState> ranks(const std::vector<std::string>& activities,
+                             const std::vector<double>& cpu = {}) {
+  std::vector<RankState> states;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    states.push_back({.rank = static_cast<int>(i), .activity = activities[i], .processes = 1});
+    if (!cpu.empty()) states.back().cpu_percent = cpu[i];
   }
-  return all;
+  return states;
 }
 
 }  // namespace
@@ -48,14 +49,14 @@ TEST_CASE("rank_state: the rank that waits while the others spin is named", "[co
         "rank 2 differs: b, while the other 2 are a");
 }
 
-TEST_CASE("rank_state: busy ranks do not differ by their current place", "[control]") {
+TEST_CASE("rank_state: busy ranks do not differ by what they do at the moment", "[control]") {
   CHECK(find_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).text.empty());
 }
 
 TEST_CASE("rank_state: a rank that has ended is not compared", "[control]") {
-  std::vector<RankState> all = ranks({"sleeping", "sleeping", "exit code 0"});
-  all[2].processes = 0;
-  CHECK(find_stragglers(all).text.empty());
+  std::vector<RankState> states = ranks({"sleeping", "sleeping", "exit code 0"});
+  states[2].processes = 0;
+  CHECK(find_stragglers(states).text.empty());
 }
 
 TEST_CASE("rank_state: a process is where its main thread is", "[control]") {
@@ -66,7 +67,7 @@ TEST_CASE("rank_state: a process is where its main thread is", "[control]") {
   CHECK(state.processes >= 1);
   CHECK(to_string(state) == "running, 0% CPU");
   CHECK(to_string(state_of({.pid = 4'000'001}, {}, {}, {})) == "ended");
-  CHECK(state_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
+  CHECK(state_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).activity == "exit code 2");
 }
 
 TEST_CASE("rank_state: ranks that say how far they are, those first that the others wait for", "[control]") {
@@ -82,9 +83,9 @@ TEST_CASE("rank_state: ranks that say how far they are, those first that the oth
         "rank 1 is in data after step 812; ranks 0, 2, 3 wait in all_reduce");
   CHECK(text({{0, averaging}, {1, reading}}) ==
         "rank 1 is in data after step 812; rank 0 waits in backward after step 812");
-  ProgressView other = waiting;
-  other.collective = "broadcast";
-  CHECK(text({{0, waiting}, {1, waiting}, {2, other}}) ==
+  ProgressView broadcasting = waiting;
+  broadcasting.collective = "broadcast";
+  CHECK(text({{0, waiting}, {1, waiting}, {2, broadcasting}}) ==
         "rank 2 waits in broadcast; ranks 0, 1 wait in all_reduce");
   CHECK(find_stragglers(std::map<int, RankStanding>{{0, standing_of(waiting)}}, {{1, "exit code 0"}}).text ==
         "rank 1 has ended with exit code 0; rank 0 waits in all_reduce");

@@ -171,7 +171,7 @@ TEST_CASE("stacks: when the time is over, no further process is examined, of thi
   std::string text;
   write_stacks(job,
                {.environment = {{"PATH", tools.path().string() + ":/usr/bin:/bin"}},
-                .all_ranks = std::chrono::milliseconds(0)},
+                .time_limit = std::chrono::milliseconds(0)},
                [&](std::string_view piece) { text += piece; });
   const auto count = [&](std::string_view part) {
     std::size_t found = 0;

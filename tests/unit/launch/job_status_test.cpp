@@ -10,7 +10,7 @@ using namespace acc::launcher;
 
 TEST_CASE("job_status: shows the workers of the current attempt", "[launch]") {
   JobStatus record({.id = "job-1"}, [](int local_rank) {
-    return StreamDestinations{{StreamPlace::Kind::file, "/log/" + std::to_string(local_rank)}, {}};
+    return StreamDestinations{{StreamDestination::Kind::file, "/log/" + std::to_string(local_rank)}, {}};
   });
   std::vector<int> started;
   record.on_started([&](const RankView& rank) { started.push_back(rank.rank); });

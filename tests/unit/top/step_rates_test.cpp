@@ -94,8 +94,8 @@ TEST_CASE("step_rates: ranks of another node count from one of its reports to th
     JobUsage usage;
     usage.job.id = "a";
     const ProgressView progress{.steps = steps, .since_step = ProgressView::Seconds(0.5)};
-    usage.others = {.nodes = {{.age = age, .ranks = {{.rank = 3, .progress = progress}}, .usage = {{}}}},
-                    .time = now};
+    usage.other_nodes = {.nodes = {{.age = age, .ranks = {{.rank = 3, .progress = progress}}, .usage = {{}}}},
+                         .time = now};
     window.observe({usage}, now);
     return window.rates_of("a", 3).steps_per_second;
   };

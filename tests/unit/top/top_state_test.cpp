@@ -253,13 +253,13 @@ TEST_CASE("top_state: ranks of all nodes are in order, and those of others have 
   JobUsage usage;
   usage.job = {.id = "a", .world_size = 4, .ranks = {{.rank = 1, .pid = 7}}};
   usage.ranks = {{.state = "running", .processes = 1}};
-  usage.others = {.host = "here",
-                  .nodes = {{.host = "there",
-                             .workers = 1,
-                             .age = std::chrono::seconds(12),
-                             .ranks = {{.rank = 0, .pid = 8}},
-                             .usage = {{.state = "running", .processes = 1}}},
-                            {.host = "older", .workers = 2, .problem = "it runs an older acc"}}};
+  usage.other_nodes = {.host = "here",
+                       .nodes = {{.host = "there",
+                                  .workers = 1,
+                                  .age = std::chrono::seconds(12),
+                                  .ranks = {{.rank = 0, .pid = 8}},
+                                  .usage = {{.state = "running", .processes = 1}}},
+                                 {.host = "older", .workers = 2, .problem = "it runs an older acc"}}};
   TopState state;
   state.show(reading_of({usage}, {}, RateWindow(), {}));
   CHECK(text_of(state) == "a: 0 1");
