@@ -8,6 +8,7 @@
 #include "acc/data.hpp"
 #include "acc/error.hpp"
 #include "acc/memory.hpp"
+#include "acc/modules.hpp"
 #include "acc/optim.hpp"
 #include "acc/parallel.hpp"
 #include "acc/precision.hpp"

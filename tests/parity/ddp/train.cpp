@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // train FOLDER SETUP...: 100 batches with fixed seeds; each process writes its losses, and in the end its
-// parameters and buffers, to FOLDER/SETUP.RANK. train.py does the same in Python.
+// parameters and buffers, to FOLDER/SETUP.RANK. train.py does the same in Python. With the word script the
+// model is the one that Python saved to $ACC_SCRIPTS/SETUP-net.pt.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -11,6 +12,8 @@
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -18,6 +21,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/modules/script_module.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
@@ -47,7 +51,10 @@ class Setup {
   bool aux() const { return has("unused") || has("static"); }
 
   // The number of batches of a process.
-  int batches(int rank) const { return has("join") ? (rank == 0 ? 60 : 85) : kBatches; }
+  int batches(int rank) const {
+    if (has("three")) return 60;
+    return has("join") ? (rank == 0 ? 60 : 85) : kBatches;
+  }
 
   // Whether a batch uses the auxiliary layer: not on all processes at once, and on none in every third batch.
   // With static_graph never.
@@ -98,14 +105,14 @@ std::string state_lines(const torch::nn::Module& module, int rank) {
   return text;
 }
 
-void train(const Setup& setup, const std::string& file) {
+template <class Net>
+void train(const Setup& setup, const std::string& file, const Net& make_net) {
   acc::Accelerator accelerator(
       {.mixed_precision = setup.has("bf16") ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
        .ddp = setup.ddp()});
   const int rank = accelerator.process_index();
   acc::set_seed(11);
-  const auto net = std::make_shared<NetImpl>(setup);
-  if (setup.has("syncnorm")) acc::convert_sync_batchnorm(*net);
+  const auto net = make_net();
   acc::set_seed(12);
   constexpr std::int64_t kSamples = 2 * kBatches * kBatchSize;
   const at::Tensor inputs = at::randn({kSamples, 16});
@@ -145,12 +152,26 @@ void train(const Setup& setup, const std::string& file) {
   std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(*net, rank);
 }
 
+void train(const std::string& name, const std::string& file) {
+  const Setup setup(name);
+  if (setup.has("script")) {
+    const std::filesystem::path script = std::string(std::getenv("ACC_SCRIPTS")) + "/" + name + "-net.pt";
+    train(setup, file, [&] { return std::make_shared<acc::ScriptModuleImpl<>>(script); });
+  } else {
+    train(setup, file, [&] {
+      const auto net = std::make_shared<NetImpl>(setup);
+      if (setup.has("syncnorm")) acc::convert_sync_batchnorm(*net);
+      return net;
+    });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;
   const acc::PartialState joined;
-  for (int i = 2; i < argc; ++i) train(Setup(argv[i]), std::string(argv[1]) + "/" + argv[i]);
+  for (int i = 2; i < argc; ++i) train(argv[i], std::string(argv[1]) + "/" + argv[i]);
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -18,19 +18,30 @@ setup = fork_for_each(sys.argv[2:])
 words = setup.split("_")
 rank, size, device = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), device_of_job()
 norm = "norm" in words or "syncnorm" in words
+# A process alone has the batches of two, to compare with both, unless it is compared with a process alone.
+per_batch = 2 if size == 1 and "alone" not in words else 1
 
 
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
         middle = [torch.nn.BatchNorm1d(64)] if norm else []
+        if "dropout" in words:
+            middle.append(torch.nn.Dropout(0.3))
         self.layers = torch.nn.Sequential(torch.nn.Linear(16, 64), *middle, torch.nn.ReLU(), torch.nn.Linear(64, 4))
         if "unused" in words or "static" in words:
             self.aux = torch.nn.Linear(16, 4)
 
-    def forward(self, x, uses_aux):
+    def forward(self, x, uses_aux: bool):
         out = self.layers(x)
         return out + self.aux(x) if uses_aux else out
+
+
+class PlainNet(Net):
+    """Without the auxiliary layer: TorchScript compiles what forward mentions."""
+
+    def forward(self, x, uses_aux: bool):
+        return self.layers(x)
 
 
 def prepare(net):
@@ -63,13 +74,17 @@ def local_sgd_of(model):
 
 
 torch.manual_seed(11)
-net = Net().to(device)
+net = (Net() if "unused" in words or "static" in words else PlainNet()).to(device)
+if "script" in words:
+    net = torch.jit.script(net)
+    if rank == 0:
+        net.save(f"{sys.argv[1]}/{setup}-net.pt")
 torch.manual_seed(12)
 inputs, targets = torch.randn(3200, 16), torch.randint(4, (3200,))
-order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * (2 // size))
+order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * per_batch)
 model = prepare(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-batches = (60 if rank == 0 else 85) if "join" in words else 100
+batches = (60 if rank == 0 else 85) if "join" in words else 60 if "three" in words else 100
 
 lines = []
 with join_of(model), local_sgd_of(model) as local_sgd:
