@@ -75,6 +75,7 @@ def forward(self, inputs, labels):
 
 for model in MODELS.values():
     model.forward = forward
+    model.main_input_name = "inputs"  # whose tokens are counted
 
 
 def prepare(folder):

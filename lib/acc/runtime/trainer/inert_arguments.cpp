@@ -17,8 +17,9 @@ constexpr std::string_view kNone = "[null]";
 constexpr std::string_view kOff = "[null, false]";
 constexpr std::string_view kAny;
 
-constexpr std::string_view kRequestedByModule = "call checkpointing in the module's forward";
+constexpr std::string_view kRequestedByModule = "set it in the module's activation_checkpointing_enable()";
 constexpr std::string_view kUncompiled = "LibTorch does not compile modules: leave it out";
+constexpr std::string_view kNoXla = "there is no XLA: leave it out";
 constexpr std::string_view kOverrideEvaluate = "override evaluate";
 
 constexpr auto kArguments = std::to_array<InertArgument>({
@@ -28,8 +29,6 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"average_tokens_across_devices", kAny, ""},
     {"bf16_full_eval", kOff, "use bf16, which evaluations use, too"},
     {"fp16_full_eval", kOff, "use fp16, which evaluations use, too"},
-    {"tf32", kNone, "set it in the program: at::globalContext()"},
-    {"activation_checkpointing", kOff, "use gradient_checkpointing"},
     {"activation_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
     {"gradient_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
     {"torch_compile", kOff, kUncompiled},
@@ -39,10 +38,8 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"liger_kernel_config", kNone, "call the kernels in the module's forward"},
     {"use_cache", kOff, "keep the cache in the module"},
     {"neftune_noise_alpha", kNone, "add the noise in the module's forward"},
-    {"torch_empty_cache_steps", kNone, "empty the cache in a callback"},
     {"auto_find_batch_size", kOff, "call acc::find_executable_batch_size()"},
     {"log_on_each_node", kAny, ""},
-    {"include_num_input_tokens_seen", R"(["no", false])", "count tokens in compute_loss"},
     {"log_level", kAny, ""},
     {"log_level_replica", kAny, ""},
     {"project", kAny, ""},
@@ -64,23 +61,28 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"hub_revision", kAny, ""},
     // They are always restored.
     {"restore_callback_states_from_checkpoint", kAny, ""},
-    {"accelerator_config",
-     R"([null, {}, {"split_batches": false, "dispatch_batches": null, "even_batches": true,
-                    "use_seedable_sampler": true, "non_blocking": false,
-                    "gradient_accumulation_kwargs": null}])",
-     "use an Accelerator and its options without a Trainer"},
-    {"parallelism_config", kNone, "shard the model: acc launch --use_fsdp"},
+    {"accelerator_config.use_seedable_sampler", "[true]", "orders are those of the seedable sampler"},
+    {"accelerator_config.non_blocking", kAny, ""},
+    {"accelerator_config.use_configured_state", kOff, "the Trainer creates its own Accelerator"},
+    {"accelerator_config.gradient_accumulation_kwargs.adjust_scheduler", kAny, ""},
+    {"accelerator_config.gradient_accumulation_kwargs.sync_with_dataloader", kAny, ""},
+    {"parallelism_config", kNone, "shard the model: fsdp"},
     // Workers are threads.
     {"dataloader_persistent_workers", kAny, ""},
     {"dataloader_multiprocessing_context", kAny, ""},
     {"dataloader_in_order", "[true]", "batches always come in order"},
-    {"label_names", kNone, "labels are the last tensor of a batch; for others override compute_loss"},
-    {"train_sampling_strategy", R"(["random"])", "sort the data set by length"},
+    {"label_names", R"([null, ["labels"], ["label"]])",
+     "labels are the last tensor of a batch; for others override compute_loss"},
     {"length_column_name", kAny, ""},
-    {"ddp_backend", kNone, "the backend follows from the device: use_cpu"},
-    {"fsdp", R"([null, false, "", []])", "use acc launch --use_fsdp"},
-    {"fsdp_config", "[null, {}]", "use acc launch --use_fsdp and its flags"},
-    {"deepspeed", kNone, "shard the model: acc launch --use_fsdp"},
+    {"fsdp_config.version", "[2]", "use version 2 and its keys"},
+    {"fsdp_config.cpu_offload", kOff, "parameters stay on their device"},
+    {"fsdp_config.activation_checkpointing", kOff, "use the argument activation_checkpointing"},
+    {"fsdp_config.cpu_ram_efficient_loading", kAny, ""},
+    {"fsdp_config.xla", kOff, kNoXla},
+    {"fsdp_config.xla_fsdp_v2", kOff, kNoXla},
+    {"fsdp_config.xla_fsdp_settings", kAny, ""},
+    {"fsdp_config.xla_fsdp_grad_ckpt", kOff, kNoXla},
+    {"deepspeed", kNone, "shard the model: fsdp"},
     {"debug", R"([null, "", []])", "check tensors in compute_loss"},
     {"skip_memory_metrics", "[true]", "read the memory's statistics in a callback"},
     {"local_rank", kAny, ""},

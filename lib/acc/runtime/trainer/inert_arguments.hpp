@@ -11,6 +11,7 @@ namespace acc::detail {
 /// An argument of transformers for which TrainingArguments has no field: at these values a training here is
 /// what it is in transformers without the argument.
 struct InertArgument {
+  /// `group.name` for a key of an argument that is an object.
   std::string_view name;
   /// JSON, an array; empty: all values.
   std::string_view values;

@@ -138,6 +138,7 @@ class Trainer : public TrainerBase {
   virtual at::Tensor training_step(Model<Module>& model, Batch& batch, std::size_t batches_in_step) {
     model->train();
     const at::Tensor loss = compute_loss(model, batch).loss / static_cast<double>(batches_in_step);
+    free_unused_memory();
     accelerator().backward(loss);
     return loss.detach();
   }
@@ -153,7 +154,8 @@ class Trainer : public TrainerBase {
     DataLoaderOptions options;
     options.batch_size =
         static_cast<std::size_t>(training ? a.per_device_train_batch_size : a.per_device_eval_batch_size);
-    options.shuffle = training && !TrainLoader::kIterable;
+    options.shuffle =
+        training && !TrainLoader::kIterable && a.train_sampling_strategy == SamplingStrategy::random;
     options.drop_last = a.dataloader_drop_last;
     options.seed = a.data_seed ? *a.data_seed : a.seed;
     options.num_workers = static_cast<std::size_t>(a.dataloader_num_workers);
@@ -212,8 +214,17 @@ class Trainer : public TrainerBase {
     if (train_loader_) train_loader_->plan().leave_pass();
   }
 
+  std::int64_t input_tokens(std::size_t batch) final {
+    std::optional<std::int64_t> elements;
+    for_each_tensor(batches_[batch], [&](const at::Tensor& tensor) {
+      if (!elements) elements = tensor.numel();
+    });
+    return elements.value_or(0);
+  }
+
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
-    const bool always = model_->distributed() && model_->distributed()->averages_every_batch();
+    const bool always = arguments().accelerator_config.gradient_accumulation_kwargs.sync_each_batch ||
+                        (model_->distributed() && model_->distributed()->averages_every_batch());
     if (synchronize || always) return training_step(*model_, batches_[batch], batches_in_step);
     const NoSync no_sync = accelerator().no_sync(*model_);
     return training_step(*model_, batches_[batch], batches_in_step);
@@ -258,12 +269,14 @@ class Trainer : public TrainerBase {
     return *model_;
   }
 
-  void enable_gradient_checkpointing() final {
-    if constexpr (requires { module_->gradient_checkpointing_enable(); }) {
+  void enable_activation_checkpointing() final {
+    if constexpr (requires { module_->activation_checkpointing_enable(); }) {
+      module_->activation_checkpointing_enable();
+    } else if constexpr (requires { module_->gradient_checkpointing_enable(); }) {
       module_->gradient_checkpointing_enable();
     } else {
-      throw Error({.what = "the module has no gradient_checkpointing_enable()",
-                   .where = "gradient_checkpointing",
+      throw Error({.what = "the module has no activation_checkpointing_enable()",
+                   .where = "activation_checkpointing",
                    .hint = "add one, which makes forward save memory"});
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_base.hpp"
 
+#include <ATen/Context.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/module.h>
@@ -18,6 +20,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
@@ -37,6 +40,23 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+FsdpOptions fsdp_options(const FsdpConfig& config) {
+  FsdpOptions options;
+  options.reshard_after_forward = config.reshard_after_forward;
+  options.state_dict_type = config.state_dict_type;
+  if (config.auto_wrap_policy == WrapPolicy::transformer_based)
+    options.transformer_cls_to_wrap = config.transformer_layer_cls_to_wrap;
+  if (config.auto_wrap_policy == WrapPolicy::size_based) options.min_num_params = config.min_num_params;
+  return options;
+}
+
+void apply(const AcceleratorConfig& config, AcceleratorOptions& options) {
+  options.split_batches = config.split_batches;
+  options.dispatch_batches = config.dispatch_batches;
+  options.even_batches = config.even_batches;
+  options.gradient_accumulation.sync_each_batch = config.gradient_accumulation_kwargs.sync_each_batch;
+}
+
 AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
   AcceleratorOptions options;
   if (arguments.bf16) options.mixed_precision = MixedPrecision::bf16;
@@ -47,6 +67,9 @@ AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
   options.project.logging_dir = arguments.logging_dir;
   options.project.save_on_each_node = arguments.save_on_each_node;
   for (const std::string& tracker : arguments.report_to) options.log_with.emplace_back(tracker);
+  apply(arguments.accelerator_config, options);
+  if (arguments.fsdp == true) options.fsdp = fsdp_options(arguments.fsdp_config);
+  if (arguments.ddp_backend) options.process_group.cuda_backend = *arguments.ddp_backend;
   options.process_group.timeout = std::chrono::seconds(arguments.ddp_timeout);
   if (arguments.ddp_find_unused_parameters)
     options.ddp.find_unused_parameters = *arguments.ddp_find_unused_parameters;
@@ -54,6 +77,13 @@ AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
   if (arguments.ddp_broadcast_buffers) options.ddp.broadcast_buffers = *arguments.ddp_broadcast_buffers;
   if (arguments.ddp_static_graph) options.ddp.static_graph = *arguments.ddp_static_graph;
   return options;
+}
+
+void set_tf32(bool on, const c10::Device& device) {
+  if (on && !device.is_cuda())
+    throw Error({.what = "there is no CUDA device", .where = "tf32", .hint = "leave it out"});
+  at::globalContext().setAllowTF32CuBLAS(on);
+  at::globalContext().setAllowTF32CuDNN(on);
 }
 
 }  // namespace
@@ -64,6 +94,7 @@ struct TrainerBase::Counters {
   double total_loss = 0;
   std::int64_t step_of_last_log = 0;
   std::int64_t first_step = 0;
+  std::int64_t first_tokens = 0;
   std::optional<at::Tensor> grad_norm = {};
   std::optional<double> learning_rate = {};
   Clock::time_point started = Clock::now();
@@ -75,6 +106,7 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
       accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
       checkpoints_(arguments_.output_dir),
       training_record_(std::make_shared<detail::TrainingRecord>()) {
+  if (arguments_.tf32) set_tf32(*arguments_.tf32, accelerator_->device());
   // The Trainer itself counts the batches of a step.
   accelerator_->set_gradient_accumulation_steps(1);
   set_seed(arguments_.seed, {.deterministic = arguments_.full_determinism});
@@ -148,7 +180,7 @@ void TrainerBase::show_banner(const detail::TrainingPlan& plan) {
 
 TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   accelerator_->free_memory();
-  if (arguments_.gradient_checkpointing) enable_gradient_checkpointing();
+  if (arguments_.activation_checkpointing) enable_activation_checkpointing();
   prepare_training();
   const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
   if (std::exchange(native_, native) != native) initial_rates_.clear();
@@ -179,6 +211,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   Counters counters;
   counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
   counters.first_step = counters.step_of_last_log = state_.global_step;
+  counters.first_tokens = state_.num_input_tokens_seen;
   const detail::ProgressTraining progress(state_.global_step);
   if (resumed && shows_progress())
     std::fprintf(stderr, "  Resuming training from checkpoint with epoch %ld and global step %ld\n",
@@ -229,6 +262,7 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
       const bool is_last = i + 1 == batches;
       accelerator_->set_sync_gradients(is_last);
       const at::Tensor loss = train_on(i, batches, is_last);
+      count_input_tokens(i);
       if (arguments_.logging_nan_inf_filter && !at::isfinite(loss).item<bool>()) {
         counters.loss += counters.loss / double(1 + state_.global_step - counters.step_of_last_log);
       } else {
@@ -272,6 +306,19 @@ void TrainerBase::stop_if_asked() {
     std::fprintf(stderr, "  Asked to end: saving a checkpoint of step %ld\n", long(state_.global_step));
 }
 
+void TrainerBase::count_input_tokens(std::size_t batch) {
+  if (arguments_.include_num_input_tokens_seen == TokenCount::no) return;
+  const auto options = at::TensorOptions(accelerator_->device()).dtype(at::kLong);
+  const at::Tensor tokens = at::full({1}, input_tokens(batch), options);
+  state_.num_input_tokens_seen += accelerator_->gather(tokens).sum().item<std::int64_t>();
+}
+
+void TrainerBase::free_unused_memory() const {
+  const auto& steps = arguments_.torch_empty_cache_steps;
+  if (!steps || !accelerator_->device().is_cuda() || state_.global_step % *steps != 0) return;
+  detail::cuda_table().empty_cache();
+}
+
 void TrainerBase::step_optimizer(Counters& counters) {
   const double max_norm =
       arguments_.max_grad_norm > 0 ? arguments_.max_grad_norm : std::numeric_limits<double>::infinity();
@@ -286,6 +333,8 @@ void TrainerBase::step_optimizer(Counters& counters) {
 
 void TrainerBase::log(Metrics entry) {
   entry["epoch"] = state_.epoch;
+  if (arguments_.include_num_input_tokens_seen != TokenCount::no)
+    entry["num_input_tokens_seen"] = double(state_.num_input_tokens_seen);
   control_.should_log = false;
   callbacks_.call(&TrainerCallback::on_log, arguments_, state_, control_, entry);
   if (!arguments_.report_to.empty() && is_training_)
@@ -301,6 +350,9 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
     Metrics entry = {{"loss", loss / double(state_.global_step - counters.step_of_last_log)}};
     if (counters.grad_norm) entry["grad_norm"] = counters.grad_norm->item<double>();
     if (counters.learning_rate) entry["learning_rate"] = *counters.learning_rate;
+    if (arguments_.include_num_input_tokens_seen != TokenCount::no)
+      detail::add_token_speed(entry, seconds_since(counters.started),
+                              double(state_.num_input_tokens_seen - counters.first_tokens));
     counters.total_loss += loss;
     counters.step_of_last_log = state_.global_step;
     log(std::move(entry));

@@ -159,6 +159,8 @@ class TrainerBase {
   virtual void begin_epoch(std::uint64_t epoch, bool resumed) = 0;
   /// Reads up to `count` batches of the pass; returns how many there were.
   virtual std::size_t read_batches(std::size_t count) = 0;
+  /// The elements of the first tensor of one of the batches that were read.
+  virtual std::int64_t input_tokens(std::size_t batch) = 0;
   /// Runs forward and backward on one of the batches that were read; averages gradients only if
   /// `synchronize`. Returns the loss, divided by `batches_in_step`.
   virtual at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) = 0;
@@ -167,9 +169,12 @@ class TrainerBase {
   virtual void end_epoch() = 0;
   virtual bool has_eval_data() const = 0;
   virtual EvaluationPass evaluation_pass() = 0;
-  virtual void enable_gradient_checkpointing() = 0;
+  virtual void enable_activation_checkpointing() = 0;
 
   bool is_training() const { return is_training_; }
+
+  /// To be called after the forward pass of a training step, see TrainingArguments::torch_empty_cache_steps.
+  void free_unused_memory() const;
 
  private:
   struct Counters;
@@ -189,6 +194,8 @@ class TrainerBase {
   void set_intervals(const detail::TrainingPlan& plan);
   // Trains an epoch from the position on.
   void train_epoch(const detail::TrainingPlan& plan, Counters& counters, const LoaderPosition& from);
+  // Of a batch that was read, see TrainingArguments::include_num_input_tokens_seen.
+  void count_input_tokens(std::size_t batch);
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();

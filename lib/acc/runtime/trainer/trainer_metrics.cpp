@@ -23,6 +23,11 @@ void add_speed(Metrics& metrics, const std::string& prefix, double seconds, doub
   metrics[prefix + "_steps_per_second"] = rounded(steps / seconds, 3);
 }
 
+void add_token_speed(Metrics& metrics, double seconds, double tokens) {
+  metrics["train_runtime"] = rounded(seconds, 4);
+  if (seconds > 0) metrics["train_tokens_per_second"] = rounded(tokens / seconds, 3);
+}
+
 TrackedValues tracked_values(const Metrics& metrics) {
   TrackedValues values;
   for (const auto& [name, value] : metrics) {

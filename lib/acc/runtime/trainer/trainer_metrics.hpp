@@ -13,6 +13,10 @@ namespace acc::detail {
 /// `<prefix>_samples_per_second` and `<prefix>_steps_per_second`.
 void add_speed(Metrics& metrics, const std::string& prefix, double seconds, double samples, double steps);
 
+/// Adds what transformers logs of a training that counts tokens: `train_runtime`, and unless no time has
+/// passed, `train_tokens_per_second`.
+void add_token_speed(Metrics& metrics, double seconds, double tokens);
+
 /// Renames metrics for trackers as transformers does: `eval_loss` to `eval/loss`, `loss` to `train/loss`.
 TrackedValues tracked_values(const Metrics& metrics);
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/trainer/named_numbers.hpp"
+#include "acc/runtime/trainer/named_options.hpp"
 
 namespace acc::detail {
 namespace {
@@ -46,7 +46,7 @@ std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& a
     if (!parameter.requires_grad()) continue;
     (without_decay.contains(parameter.unsafeGetTensorImpl()) ? undecayed : decayed).push_back(parameter);
   }
-  NamedNumbers numbers = NamedNumbers::parse(arguments.optim_args, "optim_args");
+  NamedOptions numbers = NamedOptions::parse(arguments.optim_args, "optim_args");
   const auto create = [&]<class Native, class Options>(std::type_identity<Native> /*type*/, Options options) {
     std::vector<torch::optim::OptimizerParamGroup> groups;
     const auto add_group = [&](const std::vector<at::Tensor>& parameters, double weight_decay) {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
-#include "acc/runtime/trainer/named_numbers.hpp"
+#include "acc/base/error.hpp"
+#include "acc/runtime/trainer/named_options.hpp"
 #include "acc/runtime/trainer/training_plan.hpp"
 
 namespace acc::detail {
@@ -38,48 +40,144 @@ Schedule inverse_sqrt(std::int64_t warmup, double timescale) {
   });
 }
 
+// A cosine from 1 down to `min_factor`, of which `progress` is over; `cycles` are whole waves.
+double cosine_between(double progress, double cycles, double min_factor) {
+  const double factor = 0.5 * (1 + std::cos(std::numbers::pi * cycles * 2 * progress));
+  return std::max(0.0, factor * (1 - min_factor) + min_factor);
+}
+
+// The minimum rate of a schedule as a part of the highest.
+double take_min_factor(NamedOptions& options, double learning_rate) {
+  const std::optional<double> rate = options.take("min_lr");
+  const std::optional<double> factor = options.take("min_lr_rate");
+  if (rate.has_value() == factor.has_value())
+    throw Error({.what = "needs either min_lr or min_lr_rate", .where = kArgument});
+  return factor ? *factor : *rate / learning_rate;
+}
+
+// transformers' get_cosine_with_min_lr_schedule_with_warmup, and with ..._warmup_lr_rate.
+Schedule cosine_with_min_lr(double warmup, double steps, NamedOptions& options, double learning_rate) {
+  const double cycles = options.take("num_cycles", 0.5);
+  const double min_factor = take_min_factor(options, learning_rate);
+  return lambda_lr([=](std::int64_t step) {
+    if (double(step) < warmup) return double(step) / std::max(1.0, warmup);
+    return cosine_between((double(step) - warmup) / std::max(1.0, steps - warmup), cycles, min_factor);
+  });
+}
+Schedule cosine_warmup_with_min_lr(double warmup, double steps, NamedOptions& options, double learning_rate) {
+  const double cycles = options.take("num_cycles", 0.5);
+  const double min_factor = take_min_factor(options, learning_rate);
+  const std::optional<double> first = options.take("warmup_lr_rate");
+  return lambda_lr([=](std::int64_t index) {
+    const auto step = double(index);
+    if (step < warmup && !first) return (step + 1) / std::max(1.0, warmup);
+    if (step < warmup) return *first + (1 - *first) * step / std::max(1.0, warmup - 1);
+    return cosine_between((step - warmup + 1) / std::max(1.0, steps - warmup), cycles, min_factor);
+  });
+}
+
+// transformers' get_wsd_schedule.
+enum class Shape { linear, cosine, one_minus_sqrt };
+
+Shape take_shape(NamedOptions& options, const char* name, Shape default_value) {
+  return options.take_choice<Shape>(
+      name, {{"linear", Shape::linear}, {"cosine", Shape::cosine}, {"1-sqrt", Shape::one_minus_sqrt}},
+      default_value);
+}
+
+// From 0 to 1.
+double rise(Shape shape, double progress) {
+  switch (shape) {
+    case Shape::linear:
+      return progress;
+    case Shape::cosine:
+      return 0.5 * (1 - std::cos(std::numbers::pi * progress));
+    case Shape::one_minus_sqrt:
+      break;
+  }
+  return 1 - std::sqrt(1 - progress);
+}
+
+// From 1 to 0, or with other `cycles` than half a wave to anywhere.
+double fall(Shape shape, double progress, double cycles) {
+  switch (shape) {
+    case Shape::linear:
+      return 1 - progress;
+    case Shape::cosine:
+      return 0.5 * (1 + std::cos(std::numbers::pi * cycles * 2 * progress));
+    case Shape::one_minus_sqrt:
+      break;
+  }
+  return 1 - std::sqrt(progress);
+}
+
+Schedule warmup_stable_decay(double warmup, double steps, NamedOptions& options) {
+  const double decay = options.take_required("num_decay_steps");
+  const double stable = options.take("num_stable_steps", steps - warmup - decay);
+  const double min_factor = options.take("min_lr_ratio", 0);
+  const double cycles = options.take("num_cycles", 0.5);
+  const Shape up = take_shape(options, "warmup_type", Shape::linear);
+  const Shape down = take_shape(options, "decay_type", Shape::cosine);
+  const auto above_min = [=](double factor) { return std::max(0.0, factor * (1 - min_factor) + min_factor); };
+  return lambda_lr([=](std::int64_t index) {
+    const auto step = double(index);
+    if (step < warmup) return above_min(rise(up, step / std::max(1.0, warmup)));
+    if (step < warmup + stable) return 1.0;
+    const double decayed = step - warmup - stable;
+    return decayed < decay ? above_min(fall(down, decayed / std::max(1.0, decay), cycles)) : min_factor;
+  });
+}
+
 }  // namespace
 
 Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_training_steps) {
   const std::int64_t warmup = steps_of(arguments.warmup_steps, num_training_steps);
-  NamedNumbers numbers(arguments.lr_scheduler_kwargs, kArgument);
+  NamedOptions options(arguments.lr_scheduler_kwargs, kArgument);
   Schedule schedule = [&] {
     switch (arguments.lr_scheduler_type) {
       case SchedulerType::linear:
         return linear_with_warmup(warmup, num_training_steps);
       case SchedulerType::cosine:
-        return cosine_with_warmup(warmup, num_training_steps, numbers.take("num_cycles", 0.5));
+        return cosine_with_warmup(warmup, num_training_steps, options.take("num_cycles", 0.5));
       case SchedulerType::cosine_with_restarts:
-        return cosine_with_restarts(warmup, num_training_steps, numbers.take("num_cycles", 1));
+        return cosine_with_restarts(warmup, num_training_steps, options.take("num_cycles", 1));
       case SchedulerType::polynomial: {
-        const double end = numbers.take("lr_end", 1e-7);
-        return polynomial_with_warmup(warmup, num_training_steps, end, numbers.take("power", 1));
+        const double end = options.take("lr_end", 1e-7);
+        return polynomial_with_warmup(warmup, num_training_steps, end, options.take("power", 1));
       }
       case SchedulerType::constant_with_warmup:
         return constant_after_warmup(warmup);
       case SchedulerType::inverse_sqrt:
-        return inverse_sqrt(warmup, numbers.take("timescale", warmup > 0 ? double(warmup) : 10'000));
+        return inverse_sqrt(warmup, options.take("timescale", warmup > 0 ? double(warmup) : 10'000));
+      case SchedulerType::cosine_with_min_lr:
+        return cosine_with_min_lr(double(warmup), double(num_training_steps), options,
+                                  arguments.learning_rate);
+      case SchedulerType::cosine_warmup_with_min_lr:
+        return cosine_warmup_with_min_lr(double(warmup), double(num_training_steps), options,
+                                         arguments.learning_rate);
+      case SchedulerType::warmup_stable_decay:
+        return warmup_stable_decay(double(warmup), double(num_training_steps), options);
       case SchedulerType::constant:
       case SchedulerType::reduce_lr_on_plateau:
         break;
     }
     return constant_after_warmup(0);
   }();
-  numbers.require_empty();
+  options.require_empty();
   return schedule;
 }
 
 PlateauOptions plateau_options_of(const TrainingArguments& arguments) {
-  NamedNumbers numbers(arguments.lr_scheduler_kwargs, kArgument);
+  NamedOptions named(arguments.lr_scheduler_kwargs, kArgument);
   PlateauOptions options;
   options.mode =
       arguments.greater_is_better.value_or(false) ? PlateauOptions::Mode::max : PlateauOptions::Mode::min;
-  options.factor = numbers.take("factor", options.factor);
-  options.patience = static_cast<std::int64_t>(numbers.take("patience", double(options.patience)));
-  options.threshold = numbers.take("threshold", options.threshold);
-  options.cooldown = static_cast<std::int64_t>(numbers.take("cooldown", double(options.cooldown)));
-  options.min_lr = numbers.take("min_lr", options.min_lr);
-  numbers.require_empty();
+  options.factor = named.take("factor", options.factor);
+  options.patience = static_cast<std::int64_t>(named.take("patience", double(options.patience)));
+  options.threshold = named.take("threshold", options.threshold);
+  options.cooldown = static_cast<std::int64_t>(named.take("cooldown", double(options.cooldown)));
+  options.min_lr = named.take("min_lr", options.min_lr);
+  named.require_empty();
   return options;
 }
 

@@ -62,7 +62,7 @@ std::string to_json(const TrainerState& state) {
                        {"is_local_process_zero", state.is_local_process_zero},
                        {"is_world_process_zero", state.is_world_process_zero},
                        {"is_hyper_param_search", false},
-                       {"num_input_tokens_seen", 0},
+                       {"num_input_tokens_seen", state.num_input_tokens_seen},
                        {"total_flos", 0.0},
                        {"trial_name", nullptr},
                        {"trial_params", nullptr},
@@ -81,6 +81,7 @@ TrainerState read_trainer_state(const std::filesystem::path& file) {
     state.train_batch_size = object.value("train_batch_size", Json()).is_number()
                                  ? object["train_batch_size"].get<std::int64_t>()
                                  : 0;
+    state.num_input_tokens_seen = object.value("num_input_tokens_seen", state.num_input_tokens_seen);
     const Json history = object.value("log_history", Json::array());
     for (const Json& entry : history) state.log_history.push_back(metrics_of(entry));
     const auto number = [&](const char* name) { return object.contains(name) && object[name].is_number(); };

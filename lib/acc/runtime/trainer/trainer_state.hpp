@@ -26,6 +26,8 @@ struct TrainerState {
   std::int64_t eval_steps = 500;      ///< Steps between evaluations.
   std::int64_t save_steps = 500;      ///< Steps between checkpoints.
   std::int64_t train_batch_size = 0;  ///< Samples in a batch of one process.
+  /// The tokens of all processes so far, if TrainingArguments::include_num_input_tokens_seen is set.
+  std::int64_t num_input_tokens_seen = 0;
   /// Each entry has a `step`.
   std::vector<Metrics> log_history = {};
   std::optional<double> best_metric = {};             ///< Of the best model so far.

@@ -40,14 +40,43 @@ const Names<SaveStrategy>& names_of(SaveStrategy /*type*/) {
   return names;
 }
 const Names<SchedulerType>& names_of(SchedulerType /*type*/) {
-  static const Names<SchedulerType> names = {{"linear", SchedulerType::linear},
-                                             {"cosine", SchedulerType::cosine},
-                                             {"cosine_with_restarts", SchedulerType::cosine_with_restarts},
-                                             {"polynomial", SchedulerType::polynomial},
-                                             {"constant", SchedulerType::constant},
-                                             {"constant_with_warmup", SchedulerType::constant_with_warmup},
-                                             {"inverse_sqrt", SchedulerType::inverse_sqrt},
-                                             {"reduce_lr_on_plateau", SchedulerType::reduce_lr_on_plateau}};
+  static const Names<SchedulerType> names = {
+      {"linear", SchedulerType::linear},
+      {"cosine", SchedulerType::cosine},
+      {"cosine_with_restarts", SchedulerType::cosine_with_restarts},
+      {"polynomial", SchedulerType::polynomial},
+      {"constant", SchedulerType::constant},
+      {"constant_with_warmup", SchedulerType::constant_with_warmup},
+      {"inverse_sqrt", SchedulerType::inverse_sqrt},
+      {"reduce_lr_on_plateau", SchedulerType::reduce_lr_on_plateau},
+      {"cosine_with_min_lr", SchedulerType::cosine_with_min_lr},
+      {"cosine_warmup_with_min_lr", SchedulerType::cosine_warmup_with_min_lr},
+      {"warmup_stable_decay", SchedulerType::warmup_stable_decay}};
+  return names;
+}
+const Names<SamplingStrategy>& names_of(SamplingStrategy /*type*/) {
+  static const Names<SamplingStrategy> names = {{"random", SamplingStrategy::random},
+                                                {"sequential", SamplingStrategy::sequential}};
+  return names;
+}
+const Names<TokenCount>& names_of(TokenCount /*type*/) {
+  static const Names<TokenCount> names = {
+      {"no", TokenCount::no}, {"all", TokenCount::all}, {"false", TokenCount::no}, {"true", TokenCount::all}};
+  return names;
+}
+const Names<CudaBackend>& names_of(CudaBackend /*type*/) {
+  static const Names<CudaBackend> names = {{"nccl", CudaBackend::nccl}, {"gloo", CudaBackend::gloo}};
+  return names;
+}
+const Names<StateDictType>& names_of(StateDictType /*type*/) {
+  static const Names<StateDictType> names = {{"FULL_STATE_DICT", StateDictType::full},
+                                             {"SHARDED_STATE_DICT", StateDictType::sharded}};
+  return names;
+}
+const Names<WrapPolicy>& names_of(WrapPolicy /*type*/) {
+  static const Names<WrapPolicy> names = {{"TRANSFORMER_BASED_WRAP", WrapPolicy::transformer_based},
+                                          {"SIZE_BASED_WRAP", WrapPolicy::size_based},
+                                          {"NO_WRAP", WrapPolicy::none}};
   return names;
 }
 const Names<OptimizerName>& names_of(OptimizerName /*type*/) {
@@ -58,10 +87,37 @@ const Names<OptimizerName>& names_of(OptimizerName /*type*/) {
   return names;
 }
 
+template <class T, class Visit>
+  requires std::same_as<std::remove_const_t<T>, GradientAccumulationKwargs>
+void for_each_argument(T& kwargs, const Visit& visit) {
+  visit("num_steps", kwargs.num_steps, "");
+  visit("sync_each_batch", kwargs.sync_each_batch, "");
+}
+
+template <class T, class Visit>
+  requires std::same_as<std::remove_const_t<T>, AcceleratorConfig>
+void for_each_argument(T& config, const Visit& visit) {
+  visit("split_batches", config.split_batches, "");
+  visit("dispatch_batches", config.dispatch_batches, "");
+  visit("even_batches", config.even_batches, "");
+  visit("gradient_accumulation_kwargs", config.gradient_accumulation_kwargs, "");
+}
+
+template <class T, class Visit>
+  requires std::same_as<std::remove_const_t<T>, FsdpConfig>
+void for_each_argument(T& config, const Visit& visit) {
+  visit("reshard_after_forward", config.reshard_after_forward, "");
+  visit("state_dict_type", config.state_dict_type, "");
+  visit("auto_wrap_policy", config.auto_wrap_policy, "");
+  visit("transformer_layer_cls_to_wrap", config.transformer_layer_cls_to_wrap, "");
+  visit("min_num_params", config.min_num_params, "");
+}
+
 // Calls `visit(name, field, help)` for each argument. Reading, writing and listing arguments all use this
 // table.
-template <class Arguments, class Visit>
-void for_each_argument(Arguments& a, const Visit& visit) {
+template <class T, class Visit>
+  requires std::same_as<std::remove_const_t<T>, TrainingArguments>
+void for_each_argument(T& a, const Visit& visit) {
   visit("output_dir", a.output_dir, "folder for checkpoints and logs");
   visit("do_train", a.do_train, "for the program: train");
   visit("do_eval", a.do_eval, "for the program: evaluate");
@@ -86,8 +142,12 @@ void for_each_argument(Arguments& a, const Visit& visit) {
   visit("bf16", a.bf16, "mixed precision with bfloat16");
   visit("fp16", a.fp16, "mixed precision with float16");
   visit("use_cpu", a.use_cpu, "use the CPU even if there are GPUs");
-  visit("gradient_checkpointing", a.gradient_checkpointing,
+  visit("tf32", a.tf32, "compute products in TF32 on CUDA devices; default: LibTorch's choice");
+  visit("activation_checkpointing", a.activation_checkpointing,
         "recompute activations in backward to save memory");
+  visit("gradient_checkpointing", a.gradient_checkpointing, "the former name of activation_checkpointing");
+  visit("torch_empty_cache_steps", a.torch_empty_cache_steps,
+        "steps after which unused memory of the device is freed; default: never");
   visit("seed", a.seed, "seed of all random number generators");
   visit("data_seed", a.data_seed, "seed of the order of samples; default: seed");
   visit("full_determinism", a.full_determinism, "use only deterministic algorithms");
@@ -95,11 +155,13 @@ void for_each_argument(Arguments& a, const Visit& visit) {
   visit("dataloader_num_workers", a.dataloader_num_workers, "threads that read batches ahead");
   visit("dataloader_pin_memory", a.dataloader_pin_memory, "copy batches to page-locked memory");
   visit("dataloader_prefetch_factor", a.dataloader_prefetch_factor, "batches that each worker reads ahead");
+  visit("train_sampling_strategy", a.train_sampling_strategy, "order of the training data");
   visit("remove_unused_columns", a.remove_unused_columns, "accepted without effect");
   visit("logging_strategy", a.logging_strategy, "when the loss is logged");
   visit("logging_steps", a.logging_steps, "steps between logs, or a fraction of all");
   visit("logging_first_step", a.logging_first_step, "log the first step too");
   visit("logging_nan_inf_filter", a.logging_nan_inf_filter, "leave NaN and infinite losses out of logs");
+  visit("include_num_input_tokens_seen", a.include_num_input_tokens_seen, "log the number of input tokens");
   visit("report_to", a.report_to, "trackers, separated by commas");
   visit("logging_dir", a.logging_dir, "folder for trackers; default: runs in output_dir");
   visit("run_name", a.run_name, "name of this training for trackers");
@@ -127,6 +189,12 @@ void for_each_argument(Arguments& a, const Visit& visit) {
         "whether a greater metric is better; default: unless its name ends with loss");
   visit("resume_from_checkpoint", a.resume_from_checkpoint, "folder of a checkpoint, or last");
   visit("ignore_data_skip", a.ignore_data_skip, "resume at the start of the epoch instead of within it");
+  visit("accelerator_config", a.accelerator_config,
+        "split_batches, dispatch_batches, even_batches, gradient_accumulation_kwargs: a JSON object or its "
+        "file");
+  visit("fsdp", a.fsdp, "shard the model over the processes; default: as the launcher says");
+  visit("fsdp_config", a.fsdp_config, "how to shard it: a JSON object or its file");
+  visit("ddp_backend", a.ddp_backend, "backend for tensors on CUDA devices; default: nccl");
   visit("ddp_find_unused_parameters", a.ddp_find_unused_parameters, "DDP's find_unused_parameters");
   visit("ddp_bucket_cap_mb", a.ddp_bucket_cap_mb, "DDP's bucket_cap_mb");
   visit("ddp_broadcast_buffers", a.ddp_broadcast_buffers, "DDP's broadcast_buffers");
@@ -162,9 +230,36 @@ std::string choices() {
   return fmt::format("{}", fmt::join(names_of(Enum()) | std::views::keys, ", "));
 }
 
+// The keys of a group of arguments that is an object in JSON, as InertArgument has them.
+template <class Group>
+constexpr std::string_view kPrefix = "";
+template <>
+constexpr std::string_view kPrefix<AcceleratorConfig> = "accelerator_config.";
+template <>
+constexpr std::string_view kPrefix<GradientAccumulationKwargs> =
+    "accelerator_config.gradient_accumulation_kwargs.";
+template <>
+constexpr std::string_view kPrefix<FsdpConfig> = "fsdp_config.";
+
+template <class T>
+constexpr bool kIsGroup = !kPrefix<T>.empty();
+
+using OptionValues = std::map<std::string, NumberOrWord>;
+
 template <class T>
 Json to_value(const T& field) {
-  if constexpr (IsOptional<T>::value) {
+  if constexpr (kIsGroup<T>) {
+    Json object = Json::object();
+    for_each_argument(field, [&](const char* name, const auto& member, const char* /*help*/) {
+      object[name] = to_value(member);
+    });
+    return object;
+  } else if constexpr (std::is_same_v<T, OptionValues>) {
+    Json object = Json::object();
+    for (const auto& [name, option] : field)
+      std::visit([&](const auto& value) { object[name] = value; }, option.value);
+    return object;
+  } else if constexpr (IsOptional<T>::value) {
     return field ? to_value(*field) : Json();
   } else if constexpr (std::is_enum_v<T>) {
     for (const auto& [name, value] : names_of(field))
@@ -177,16 +272,39 @@ Json to_value(const T& field) {
   }
 }
 
+template <class Group>
+void read_fields(const Json& object, Group& group, const std::string& where);
+
+// transformers takes the file of such an object, too.
+template <class Group>
+void read_group(const Json& value, Group& group, const std::string& where) {
+  group = Group();
+  if (value.is_null()) return;
+  if (!value.is_string()) return read_fields(value, group, where);
+  const std::string file = value.get<std::string>();
+  read_fields(Json::parse(read_file(file), nullptr, false), group, where + ": " + file);
+}
+
+NumberOrWord option_of(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>();
+  if (!value.is_number()) refuse(where, value.dump() + " is not a number or a word");
+  return value.get<double>();
+}
+
 template <class T>
 void from_value(const Json& value, T& field, const std::string& where) {
-  if constexpr (IsOptional<T>::value) {
+  if constexpr (kIsGroup<T>) {
+    read_group(value, field, where);
+  } else if constexpr (IsOptional<T>::value) {
     if (value.is_null()) return field.reset();
     typename IsOptional<T>::Value inner = {};
     from_value(value, inner, where);
     field = std::move(inner);
   } else if constexpr (std::is_enum_v<T>) {
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     for (const auto& [name, choice] : names_of(field)) {
-      if (value.is_string() && value.get<std::string>() == name) {
+      if (text == name) {
         field = choice;
         return;
       }
@@ -211,14 +329,11 @@ void from_value(const Json& value, T& field, const std::string& where) {
       if (!item.is_string()) refuse(where, value.dump() + " is not a list of names");
       if (item != "none") field.push_back(item.get<std::string>());
     }
-  } else if constexpr (std::is_same_v<T, std::map<std::string, double>>) {
+  } else if constexpr (std::is_same_v<T, OptionValues>) {
     field.clear();
     if (value.is_null()) return;
-    if (!value.is_object()) refuse(where, value.dump() + " is not an object of numbers");
-    for (const auto& [key, number] : value.items()) {
-      if (!number.is_number()) refuse(where + ": " + key, number.dump() + " is not a number");
-      field[key] = number.template get<double>();
-    }
+    if (!value.is_object()) refuse(where, value.dump() + " is not an object");
+    for (const auto& [name, option] : value.items()) field[name] = option_of(option, where + ": " + name);
   } else {
     if (value.is_null()) {
       field = T();
@@ -231,6 +346,42 @@ void from_value(const Json& value, T& field, const std::string& where) {
   }
 }
 
+template <class Group>
+std::vector<std::string> names_of_fields(Group& group) {
+  std::vector<std::string> names;
+  for_each_argument(
+      group, [&](const char* name, auto& /*field*/, const char* /*help*/) { names.emplace_back(name); });
+  return names;
+}
+
+// The keys of fsdp_config may have accelerate's prefix.
+template <class Group>
+std::string_view name_of(std::string_view key) {
+  constexpr std::string_view kFsdp = "fsdp_";
+  if (std::is_same_v<Group, FsdpConfig> && key.starts_with(kFsdp)) key.remove_prefix(kFsdp.size());
+  return present_name(key);
+}
+
+template <class Group>
+void read_field(const std::string& key, const Json& value, Group& group, const std::string& where) {
+  const std::string_view name = name_of<Group>(key);
+  if (const auto* inert = detail::find_inert_argument(std::string(kPrefix<Group>).append(name)))
+    return detail::require_inert(*inert, value, where);
+  bool is_known = false;
+  for_each_argument(group, [&](const char* argument, auto& field, const char* /*help*/) {
+    if (name != argument) return;
+    is_known = true;
+    from_value(value, field, where);
+  });
+  if (!is_known) refuse(where, "is not a training argument", did_you_mean(key, names_of_fields(group)));
+}
+
+template <class Group>
+void read_fields(const Json& object, Group& group, const std::string& where) {
+  if (!object.is_object()) refuse(where, "is not a JSON object");
+  for (const auto& [key, value] : object.items()) read_field(key, value, group, where + ": " + key);
+}
+
 // Converts a flag's text to the JSON value that a file would have. Text that is not JSON is a string.
 template <class T>
 Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
@@ -241,7 +392,7 @@ Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
                                                        {"false", false}, {"0", false}, {"no", false}};
     const auto found = truths.find(to_lower(text));
     return found == truths.end() ? Json(text) : Json(found->second);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::map<std::string, double>>) {
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, OptionValues> || kIsGroup<T>) {
     Json value = Json::parse(text, nullptr, false);
     return value.is_discarded() ? Json(text) : value;
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
@@ -303,16 +454,8 @@ void add_flags(CLI::App& app, TrainingArguments& arguments) {
       if (present == name)
         add_flag(app, std::string(former), field, "the name of the previous argument in transformers 4");
   });
-  for (const detail::InertArgument& argument : detail::inert_arguments()) add_inert_flag(app, argument);
-}
-
-std::vector<std::string> names_of_arguments() {
-  std::vector<std::string> names;
-  const TrainingArguments arguments;
-  for_each_argument(arguments, [&](const char* name, const auto& /*field*/, const char* /*help*/) {
-    names.emplace_back(name);
-  });
-  return names;
+  for (const detail::InertArgument& argument : detail::inert_arguments())
+    if (argument.name.find('.') == std::string_view::npos) add_inert_flag(app, argument);
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -336,7 +479,14 @@ TrainingArguments completed(TrainingArguments arguments) {
   TrainingArguments& a = arguments;
   require_positive("per_device_train_batch_size", a.per_device_train_batch_size);
   require_positive("per_device_eval_batch_size", a.per_device_eval_batch_size);
+  if (const auto& num_steps = a.accelerator_config.gradient_accumulation_kwargs.num_steps) {
+    if (a.gradient_accumulation_steps != 1 && a.gradient_accumulation_steps != *num_steps)
+      refuse_argument("gradient_accumulation_steps, accelerator_config: num_steps", "exclude each other",
+                      "set one of them");
+    a.gradient_accumulation_steps = *num_steps;
+  }
   require_positive("gradient_accumulation_steps", a.gradient_accumulation_steps);
+  if (a.torch_empty_cache_steps) require_positive("torch_empty_cache_steps", *a.torch_empty_cache_steps);
   if (a.max_steps < 0) require_positive("num_train_epochs", a.num_train_epochs);
   if (a.max_steps == 0)
     refuse_argument("max_steps", "is 0", "give a number of steps, or -1 to train by epochs");
@@ -354,6 +504,8 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.memory_save_steps != 0) require_positive("memory_save_steps", a.memory_save_steps);
   if (!a.eval_steps && a.eval_strategy == IntervalStrategy::steps) a.eval_steps = a.logging_steps;
   if (a.eval_steps) require_positive("eval_steps", *a.eval_steps);
+  a.activation_checkpointing = a.gradient_checkpointing =
+      a.activation_checkpointing || a.gradient_checkpointing;
   if (a.logging_dir.empty()) a.logging_dir = a.output_dir / "runs";
 
   if (a.load_best_model_at_end) {
@@ -415,22 +567,8 @@ std::string training_arguments_help(const TrainingArguments& defaults) {
 
 TrainingArguments read_training_arguments(const std::filesystem::path& file,
                                           const TrainingArguments& defaults) {
-  const Json object = Json::parse(read_file(file), nullptr, false);
-  if (!object.is_object()) refuse(file.string(), "is not a JSON object");
   TrainingArguments arguments = defaults;
-  for (const auto& [key, value] : object.items()) {
-    const std::string where = file.string() + ": " + key;
-    const std::string_view name = present_name(key);
-    const detail::InertArgument* inert = detail::find_inert_argument(name);
-    if (inert) detail::require_inert(*inert, value, where);
-    bool is_known = inert != nullptr;
-    for_each_argument(arguments, [&](const char* argument, auto& field, const char* /*help*/) {
-      if (name != argument) return;
-      is_known = true;
-      from_value(value, field, where);
-    });
-    if (!is_known) refuse(where, "is not a training argument", did_you_mean(key, names_of_arguments()));
-  }
+  read_fields(Json::parse(read_file(file), nullptr, false), arguments, file.string());
   return arguments;
 }
 

@@ -7,7 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
+
+#include "acc/runtime/comm/process_group.hpp"
+#include "acc/runtime/sharded/fsdp_options.hpp"
 
 namespace acc {
 
@@ -27,10 +33,62 @@ enum class SchedulerType {
   constant_with_warmup,
   inverse_sqrt,
   reduce_lr_on_plateau,
+  cosine_with_min_lr,
+  cosine_warmup_with_min_lr,
+  warmup_stable_decay,
 };
 
 /// The optimizers, by the names of transformers.
 enum class OptimizerName { adamw_torch, sgd, adagrad, rmsprop };
+
+/// In which order the training data is read.
+enum class SamplingStrategy { random, sequential };
+
+/// Which tokens of the input are counted.
+enum class TokenCount { no, all };
+
+/// A number or a word, as the options of a schedule are.
+struct NumberOrWord {
+  NumberOrWord() = default;
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  NumberOrWord(Number number) : value(static_cast<double>(number)) {}  // NOLINT: implicit
+  NumberOrWord(std::string word) : value(std::move(word)) {}           // NOLINT: implicit
+  NumberOrWord(const char* word) : NumberOrWord(std::string(word)) {}  // NOLINT: implicit
+  bool operator==(const NumberOrWord&) const = default;
+
+  std::variant<double, std::string> value = 0.0;  ///< Which of both it is.
+};
+
+/// The details of gradient accumulation in transformers' AcceleratorConfig.
+struct GradientAccumulationKwargs {
+  /// Used as gradient_accumulation_steps, which must then be 1.
+  std::optional<int> num_steps = {};
+  bool sync_each_batch = false;  ///< See GradientAccumulationOptions.
+  bool operator==(const GradientAccumulationKwargs&) const = default;
+};
+
+/// transformers' AcceleratorConfig: what the Trainer's Accelerator does with loaders and steps.
+struct AcceleratorConfig {
+  bool split_batches = false;                                    ///< See AcceleratorOptions.
+  std::optional<bool> dispatch_batches = {};                     ///< See AcceleratorOptions.
+  bool even_batches = true;                                      ///< See AcceleratorOptions.
+  GradientAccumulationKwargs gradient_accumulation_kwargs = {};  ///< Details of gradient accumulation.
+  bool operator==(const AcceleratorConfig&) const = default;
+};
+
+/// How modules of a sharded model are chosen whose parameters are gathered together.
+enum class WrapPolicy { transformer_based, size_based, none };
+
+/// transformers' fsdp_config, of version 2; see FsdpOptions.
+struct FsdpConfig {
+  bool reshard_after_forward = true;                            ///< See FsdpOptions.
+  StateDictType state_dict_type = StateDictType::full;          ///< See FsdpOptions.
+  WrapPolicy auto_wrap_policy = WrapPolicy::transformer_based;  ///< Which of the next two is used.
+  std::vector<std::string> transformer_layer_cls_to_wrap = {};  ///< FsdpOptions::transformer_cls_to_wrap.
+  std::int64_t min_num_params = 0;                              ///< See FsdpOptions.
+  bool operator==(const FsdpConfig&) const = default;
+};
 
 /// The arguments of a Trainer, with the names and defaults of transformers 5.23's TrainingArguments. Numbers
 /// of steps are steps of the optimizer.
@@ -64,10 +122,12 @@ struct TrainingArguments {
   /// Gradients are clipped to this norm; 0: no clipping.
   double max_grad_norm = 1;
   SchedulerType lr_scheduler_type = SchedulerType::linear;  ///< The schedule of the learning rate.
-  /// More options of the schedule: `num_cycles` (cosine, cosine_with_restarts), `lr_end`, `power`
-  /// (polynomial), `timescale` (inverse_sqrt), `factor`, `patience`, `threshold`, `cooldown`, `min_lr`
-  /// (reduce_lr_on_plateau).
-  std::map<std::string, double> lr_scheduler_kwargs = {};
+  /// More options of the schedule: `num_cycles` (all of cosines), `lr_end`, `power` (polynomial), `timescale`
+  /// (inverse_sqrt), `factor`, `patience`, `threshold`, `cooldown`, `min_lr` (reduce_lr_on_plateau), `min_lr`
+  /// or `min_lr_rate`, of which one is needed (cosine_with_min_lr, cosine_warmup_with_min_lr),
+  /// `warmup_lr_rate` (cosine_warmup_with_min_lr), `num_decay_steps`, which is needed, `num_stable_steps`,
+  /// `min_lr_ratio`, `warmup_type`, `decay_type`: linear, cosine, 1-sqrt (warmup_stable_decay).
+  std::map<std::string, NumberOrWord> lr_scheduler_kwargs = {};
   /// The number of steps in which the learning rate rises from 0; less than 1: a fraction of all steps.
   double warmup_steps = 0;
   /// Label smoothing of the default loss.
@@ -76,8 +136,14 @@ struct TrainingArguments {
   bool bf16 = false;     ///< Computes in bf16.
   bool fp16 = false;     ///< Computes in fp16.
   bool use_cpu = false;  ///< Uses the CPU even if there are other devices.
-  /// Calls the module's gradient_checkpointing_enable(), which it must have.
-  bool gradient_checkpointing = false;
+  /// Whether CUDA devices compute products of float tensors in TF32. Default: LibTorch's.
+  std::optional<bool> tf32 = {};
+  /// Calls the module's activation_checkpointing_enable() or gradient_checkpointing_enable(), of which it
+  /// must have one.
+  bool activation_checkpointing = false;
+  bool gradient_checkpointing = false;  ///< The former name of activation_checkpointing; either is enough.
+  /// Returns unused memory of the device to the driver after the forward pass of every so many steps.
+  std::optional<int> torch_empty_cache_steps = {};
   std::uint64_t seed = 42;  ///< Set at the beginning of the training.
   /// The seed for the order of samples. Default: `seed`.
   std::optional<std::uint64_t> data_seed = {};
@@ -89,6 +155,8 @@ struct TrainingArguments {
   bool dataloader_pin_memory = true;  ///< See DataLoaderOptions.
   /// The number of batches that each worker reads ahead. Default: 2.
   std::optional<int> dataloader_prefetch_factor = {};
+  /// The order of the training data; an iterable data set has its own.
+  SamplingStrategy train_sampling_strategy = SamplingStrategy::random;
   /// Accepted without effect: acc's data sets have no named columns.
   bool remove_unused_columns = true;
 
@@ -98,6 +166,8 @@ struct TrainingArguments {
   bool logging_first_step = false;  ///< Logs the first step, too.
   /// In logs, replaces a loss that is not finite by the mean of those before it.
   bool logging_nan_inf_filter = true;
+  /// Logs the number of elements in the first tensor of all training batches, of all processes.
+  TokenCount include_num_input_tokens_seen = TokenCount::no;
   /// The names of trackers, as in AcceleratorOptions::log_with; `none` is ignored.
   std::vector<std::string> report_to = {};
   /// Default: `runs` in output_dir.
@@ -142,6 +212,12 @@ struct TrainingArguments {
   /// Resumes at the start of the epoch instead of within it.
   bool ignore_data_skip = false;
 
+  AcceleratorConfig accelerator_config = {};  ///< More options of the Trainer's Accelerator.
+  /// Shards the model. Default: as the launcher says.
+  std::optional<bool> fsdp = {};
+  FsdpConfig fsdp_config = {};  ///< How, if fsdp is true.
+  /// The backend for tensors on CUDA devices. Default: nccl.
+  std::optional<CudaBackend> ddp_backend = {};
   std::optional<bool> ddp_find_unused_parameters = {};  ///< See DdpOptions.
   std::optional<int> ddp_bucket_cap_mb = {};            ///< See DdpOptions.
   std::optional<bool> ddp_broadcast_buffers = {};       ///< See DdpOptions.

@@ -16,6 +16,12 @@ TEST_CASE("trainer_metrics: the speed is rounded, and left out when no time has 
   CHECK(metrics == acc::Metrics{{"train_runtime", 0}});
 }
 
+TEST_CASE("trainer_metrics: tokens per second are those of the whole training", "[runtime]") {
+  acc::Metrics metrics;
+  acc::detail::add_token_speed(metrics, 0.5, 100);
+  CHECK(metrics == acc::Metrics{{"train_runtime", 0.5}, {"train_tokens_per_second", 200}});
+}
+
 TEST_CASE("trainer_metrics: trackers get transformers' names", "[runtime]") {
   const acc::TrackedValues values =
       acc::detail::tracked_values({{"loss", 1}, {"eval_loss", 2}, {"test_f1", 3}, {"train_runtime", 4}});

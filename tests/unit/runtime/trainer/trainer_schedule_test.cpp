@@ -69,6 +69,53 @@ TEST_CASE("trainer_schedule: its numbers change a schedule, and others are refus
   CHECK(error_of([&] { schedule_of(arguments, 100); }) == "lr_scheduler_kwargs: does not take 'num_cycles'");
 }
 
+TEST_CASE("trainer_schedule: a cosine ends at its minimum rate", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::cosine_with_min_lr);
+  arguments.learning_rate = 0.5;
+  arguments.warmup_steps = 20;
+  arguments.lr_scheduler_kwargs = {{"min_lr", 0.1}};
+  CHECK(rate_at(10, arguments) == Approx(0.5));
+  CHECK(rate_at(60, arguments) == Approx(0.6));
+  CHECK(rate_at(100, arguments) == Approx(0.2));
+  arguments.lr_scheduler_type = SchedulerType::cosine_warmup_with_min_lr;
+  arguments.lr_scheduler_kwargs = {{"min_lr_rate", 0.2}};
+  CHECK(rate_at(9, arguments) == Approx(0.5));
+  CHECK(rate_at(59, arguments) == Approx(0.6));
+  arguments.lr_scheduler_kwargs["warmup_lr_rate"] = 0.05;
+  CHECK(rate_at(0, arguments) == Approx(0.05));
+  CHECK(rate_at(19, arguments) == Approx(1));
+}
+
+TEST_CASE("trainer_schedule: a rate is stable between warm-up and decay, each of its shape", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::warmup_stable_decay);
+  arguments.warmup_steps = 20;
+  arguments.lr_scheduler_kwargs = {{"num_decay_steps", 40}, {"min_lr_ratio", 0.2}};
+  CHECK(rate_at(10, arguments) == Approx(0.6));
+  CHECK(rate_at(20, arguments) == 1);
+  CHECK(rate_at(60, arguments) == 1);
+  CHECK(rate_at(80, arguments) == Approx(0.6));
+  CHECK(rate_at(100, arguments) == Approx(0.2));
+  arguments.lr_scheduler_kwargs["warmup_type"] = "cosine";
+  arguments.lr_scheduler_kwargs["decay_type"] = "1-sqrt";
+  CHECK(rate_at(10, arguments) == Approx(0.6));
+  CHECK(rate_at(70, arguments) == Approx(0.6));
+  arguments.lr_scheduler_kwargs["num_stable_steps"] = 10;
+  CHECK(rate_at(40, arguments) == Approx(0.6));
+}
+
+TEST_CASE("trainer_schedule: what a schedule needs, and a word that it does not know, is named",
+          "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::cosine_with_min_lr);
+  const auto refusal = [&] { return error_of([&] { schedule_of(arguments, 100); }); };
+  CHECK(refusal() == "lr_scheduler_kwargs: needs either min_lr or min_lr_rate");
+  arguments.lr_scheduler_type = SchedulerType::warmup_stable_decay;
+  CHECK(refusal() == "lr_scheduler_kwargs: needs 'num_decay_steps'");
+  arguments.lr_scheduler_kwargs = {{"num_decay_steps", 40}, {"decay_type", "steep"}};
+  CHECK(refusal() ==
+        "lr_scheduler_kwargs: decay_type: 'steep' is not one of its values (use one of linear, cosine, "
+        "1-sqrt)");
+}
+
 TEST_CASE("trainer_schedule: the plateau is that of the metric", "[runtime]") {
   acc::TrainingArguments arguments = of_type(SchedulerType::reduce_lr_on_plateau);
   arguments.lr_scheduler_kwargs = {{"patience", 3}, {"factor", 0.5}};

@@ -203,11 +203,53 @@ TEST_CASE("trainer: invalid data and arguments are reported before the first ste
   arguments.gradient_checkpointing = true;
   CHECK(error_of([&] {
           acc::Trainer(Line(), arguments, points(3)).train();
-        }).starts_with("gradient_checkpointing: "));
+        }).starts_with("activation_checkpointing: "));
   arguments.gradient_checkpointing = false;
   arguments.lr_scheduler_kwargs = {{"num_cycels", 2}};
   CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(3)).train(); }) ==
         "lr_scheduler_kwargs: does not take 'num_cycels'");
+}
+
+TEST_CASE("trainer: activation checkpointing is asked of the module under either name", "[runtime]") {
+  struct NewLine : acc::test::LineImpl {
+    void activation_checkpointing_enable() { asked = true; }
+    bool asked = false;
+  };
+  struct OldLine : acc::test::LineImpl {
+    void gradient_checkpointing_enable() { asked = true; }
+    bool asked = false;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.activation_checkpointing = true;
+  const auto new_line = std::make_shared<NewLine>();
+  acc::Trainer(new_line, arguments, points(4)).train();
+  CHECK(new_line->asked);
+  const auto old_line = std::make_shared<OldLine>();
+  acc::Trainer(old_line, arguments, points(4)).train();
+  CHECK(old_line->asked);
+}
+
+TEST_CASE("trainer: the elements of the first tensor of each batch are counted", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.include_num_input_tokens_seen = acc::TokenCount::all;
+  arguments.num_train_epochs = 2;
+  arguments.logging_steps = 1;
+  acc::Trainer trainer(Line(), arguments, points(6));
+  trainer.train();
+  CHECK(trainer.state().num_input_tokens_seen == 24);
+  CHECK(trainer.state().log_history[0].at("num_input_tokens_seen") == 8);
+  CHECK(trainer.state().log_history[0].contains("train_tokens_per_second"));
+}
+
+TEST_CASE("trainer: what needs a CUDA device is refused without one", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.use_cpu = true;
+  arguments.tf32 = true;
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)); }) ==
+        "tf32: there is no CUDA device (leave it out)");
 }
 
 TEST_CASE("trainer: a batch of another type requires the program's own loss", "[runtime]") {

@@ -106,6 +106,39 @@ TEST_CASE("training_arguments: a file is read, and what is wrong in it is named"
   CHECK(error_of([&] { acc::read_training_arguments(list); }) == list.string() + ": is not a JSON object");
 }
 
+TEST_CASE("training_arguments: arguments that are objects are read from JSON, a flag or their own file",
+          "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto own =
+      folder.write("fsdp.json", R"({"fsdp_transformer_layer_cls_to_wrap": "Block", "version": 2})");
+  const auto file = folder.write("arguments.json", R"({"fsdp": true, "fsdp_config": ")" + own.string() +
+                                                       R"(", "accelerator_config": {"even_batches": false,
+      "gradient_accumulation_kwargs": {"num_steps": 4}}})");
+  const TrainingArguments arguments = acc::read_training_arguments(file);
+  CHECK(arguments.fsdp == true);
+  CHECK(arguments.fsdp_config.transformer_layer_cls_to_wrap == std::vector<std::string>{"Block"});
+  CHECK_FALSE(arguments.accelerator_config.even_batches);
+  CHECK(acc::completed(arguments).gradient_accumulation_steps == 4);
+  CHECK(parse({"--accelerator_config", R"({"split_batches": true})"}).accelerator_config.split_batches);
+  CHECK(error_of([] { parse({"--fsdp_config", R"({"auto_wrap_polcy": 1})"}); }) ==
+        "--fsdp_config: auto_wrap_polcy: is not a training argument (did you mean 'auto_wrap_policy'?)");
+  CHECK(
+      error_of([] { parse({"--fsdp_config", R"({"auto_wrap_policy": "ALL"})"}); }) ==
+      "--fsdp_config: auto_wrap_policy: \"ALL\" is not one of its values (use one of TRANSFORMER_BASED_WRAP, "
+      "SIZE_BASED_WRAP, NO_WRAP)");
+}
+
+TEST_CASE("training_arguments: activation checkpointing has two names, and token counts two spellings",
+          "[runtime]") {
+  CHECK(acc::completed(parse({"--activation_checkpointing"})).gradient_checkpointing);
+  CHECK(acc::completed(parse({"--gradient_checkpointing"})).activation_checkpointing);
+  CHECK(parse({"--include_num_input_tokens_seen", "all"}).include_num_input_tokens_seen ==
+        acc::TokenCount::all);
+  const acc::test::TemporaryFolder folder;
+  const auto file = folder.write("arguments.json", R"({"include_num_input_tokens_seen": true})");
+  CHECK(acc::read_training_arguments(file).include_num_input_tokens_seen == acc::TokenCount::all);
+}
+
 TEST_CASE("training_arguments: written arguments can be read", "[runtime]") {
   TrainingArguments arguments;
   arguments.output_dir = "a b";
@@ -113,7 +146,10 @@ TEST_CASE("training_arguments: written arguments can be read", "[runtime]") {
   arguments.eval_steps = 0.2;
   arguments.report_to = {"jsonl"};
   arguments.lr_scheduler_type = acc::SchedulerType::cosine_with_restarts;
-  arguments.lr_scheduler_kwargs = {{"num_cycles", 3}};
+  arguments.lr_scheduler_kwargs = {{"num_cycles", 3}, {"decay_type", "1-sqrt"}};
+  arguments.accelerator_config.dispatch_batches = true;
+  arguments.fsdp_config.state_dict_type = acc::StateDictType::sharded;
+  arguments.ddp_backend = acc::CudaBackend::gloo;
   const acc::test::TemporaryFolder folder;
   CHECK(acc::read_training_arguments(folder.write("all.json", acc::to_json(arguments))) == arguments);
 }
@@ -134,6 +170,11 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   best.eval_strategy = acc::IntervalStrategy::steps;
   best.eval_steps = 300;
   CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
+  TrainingArguments steps;
+  steps.gradient_accumulation_steps = 2;
+  steps.accelerator_config.gradient_accumulation_kwargs.num_steps = 4;
+  CHECK(refusal(steps) ==
+        "gradient_accumulation_steps, accelerator_config: num_steps: exclude each other (set one of them)");
   TrainingArguments empty;
   empty.per_device_train_batch_size = 0;
   CHECK(refusal(empty) == "per_device_train_batch_size: must be greater than 0");
