@@ -245,13 +245,13 @@ bool Agent::goes_on() {
     if (report_.first_failure) {
       const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
       if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});
-      parts_.rendezvous.fail({.again = decision.restart,
+      parts_.rendezvous.fail({.restart = decision.restart,
                               .failure = to_json_text(*report_.first_failure),
                               .exit_code = shell_code(report_.first_failure->status),
                               .reached = tell_progress(decision.restart)});
     } else if (report_.hung) {
       const bool restart = plan_.hang.action == OnHang::restart && attempt_ < plan_.max_restarts;
-      parts_.rendezvous.fail({.again = restart,
+      parts_.rendezvous.fail({.restart = restart,
                               .text = "the workers of node " + parts_.host + " hang",
                               .exit_code = kHungCode,
                               .reached = tell_progress(restart)});
@@ -267,12 +267,12 @@ bool Agent::goes_on() {
   report_.group_code = round_over_->exit_code;
   if (!round_over_->reason.empty()) parts_.reporter.report(Warning{round_over_->reason});
   if (!round_over_->text.empty() && !report_.hung)
-    parts_.reporter.report(GroupChanged{round_over_->text, round_over_->again});
-  if (round_over_->again && (report_.first_failure || report_.hung)) {
+    parts_.reporter.report(GroupChanged{round_over_->text, round_over_->restart});
+  if (round_over_->restart && (report_.first_failure || report_.hung)) {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
   }
-  if (round_over_->reached.known) reached_ = {};
-  return round_over_->again;
+  if (round_over_->reached.is_known) reached_ = {};
+  return round_over_->restart;
 }
 
 void Agent::leave() {
@@ -461,7 +461,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
   if (arrived.receiver) stop_receivers_.insert(*arrived.receiver);
   // Where the job is over for all nodes, as after the same signal to another one, nothing is left to be
   // stopped.
-  if (running_ > 0 || !round_over_ || round_over_->again)
+  if (running_ > 0 || !round_over_ || round_over_->restart)
     parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
@@ -690,13 +690,13 @@ void Agent::note_progress() {
       ranks.push_back(*page);
   }
   reached_ = furthest(reached_, steps_reached(ranks));
-  is_followed_ = is_followed_ || reached_.known;
+  is_followed_ = is_followed_ || reached_.is_known;
 }
 
 // Where workers have said how far they are, one that ended before it said so has ended no step.
 StepsReached Agent::tell_progress(bool restart) {
   StepsReached reached = reached_;
-  reached.known = is_followed_;
+  reached.is_known = is_followed_;
   if (plan_.restarts_without_progress > 0 && restart && !is_followed_ &&
       !std::exchange(told_not_followed_, true)) {
     parts_.reporter.report(

@@ -371,8 +371,8 @@ LaunchReport run_agent(const Job& job) {
                                 .measure = measure,
                                 .host = host});
   rendezvous->on_ranks({.progress = [&](const NodeProgress& node) { straggler.on_progress(node); },
-                        .slow = [&](const auto& ranks) { straggler.on_slow(ranks); },
-                        .wanted = [&] { remote.on_wanted(); },
+                        .slow_ranks = [&](const auto& ranks) { straggler.on_slow(ranks); },
+                        .ranks_wanted = [&] { remote.on_wanted(); },
                         .peers = [&](const auto& peers) { remote.on_peers(peers); },
                         .report = [&](const RankReport& node) { remote.on_report(node); }});
   const auto stack_options = [&] {

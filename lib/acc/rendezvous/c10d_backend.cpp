@@ -37,7 +37,7 @@ RendezvousState decode_state(const std::string& text) {
   return read_rendezvous_state(*pickle);
 }
 
-C10dMachine::Now now_on_all_clocks() {
+C10dMachine::Moment now_on_all_clocks() {
   return {.running = RunningClock::now(),
           .steady = std::chrono::steady_clock::now(),
           .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
@@ -63,7 +63,7 @@ struct C10dBackend::Impl : StoreMeeting {
   void poll_soon();
   void poll();
   void on_state(StoreOutcome outcome, const std::string& text);
-  void advance(const RendezvousState& read);
+  void advance(const RendezvousState& stored_state);
   void write(const RendezvousState& state);
   void poll_later(RunningClock::time_point next);
   void on_status(const RendezvousState& state, Status status);
@@ -78,8 +78,8 @@ struct C10dBackend::Impl : StoreMeeting {
   C10dBackendOptions options;
   C10dMachine machine;
   const std::string key = "/torch.rendezvous." + options.run_id;
-  std::map<RendezvousNode, OwnNode> own = {};
-  std::vector<RendezvousNode> arrived = {};  // of them, those that the machine does not have yet
+  std::map<RendezvousNode, OwnNode> own_nodes = {};
+  std::vector<RendezvousNode> new_nodes = {};  // of them, those that the machine does not have yet
 
   enum class Reading {
     idle,
@@ -101,11 +101,11 @@ struct C10dBackend::Impl : StoreMeeting {
 
 // When the job ends, the store's host may exit before this node.
 void C10dBackend::Impl::on_store_lost() {
-  if (job != Job::closing && job != Job::closed && !finishing)
+  if (job != Job::closing && job != Job::closed && !on_finished)
     return fail(Error(ErrorKind::rendezvous, {store.loss()}));
   stop();
   if (job == Job::closing) return notify_closed();
-  if (finishing) finished();
+  if (on_finished) call_finished();
 }
 
 void C10dBackend::Impl::notify_closed() {
@@ -113,12 +113,12 @@ void C10dBackend::Impl::notify_closed() {
 }
 
 void C10dBackend::Impl::nodes_changed() {
-  gather(own.size(), own.size() == options.machine.max_nodes, [this] { take_in(); });
+  gather(own_nodes.size(), own_nodes.size() == options.machine.max_nodes, [this] { take_in(); });
 }
 
 void C10dBackend::Impl::take_in() {
-  for (const RendezvousNode& node : std::exchange(arrived, {})) {
-    if (own.contains(node)) machine.add(node);
+  for (const RendezvousNode& node : std::exchange(new_nodes, {})) {
+    if (own_nodes.contains(node)) machine.add(node);
   }
   poll_soon();
 }
@@ -137,7 +137,9 @@ void C10dBackend::Impl::poll() {
   store.get(key, guard([this](StoreOutcome outcome, const std::optional<std::string>& text) {
               if (outcome != StoreOutcome::done || text) return on_state(outcome, text.value_or(""));
               store.compare_set(key, "", kSentinel,
-                                guard([this](StoreOutcome set, const auto& now) { on_state(set, now); }));
+                                guard([this](StoreOutcome set_outcome, const auto& current) {
+                                  on_state(set_outcome, current);
+                                }));
             }));
 }
 
@@ -149,8 +151,8 @@ void C10dBackend::Impl::on_state(StoreOutcome outcome, const std::string& text) 
   fail(error);
 }
 
-void C10dBackend::Impl::advance(const RendezvousState& read) {
-  C10dMachine::Step step = machine.step(read, now_on_all_clocks());
+void C10dBackend::Impl::advance(const RendezvousState& stored_state) {
+  C10dMachine::Step step = machine.step(stored_state, now_on_all_clocks());
   if (step.write) return write(step.state);
   reading = Reading::idle;
   poll_later(step.next);
@@ -160,8 +162,8 @@ void C10dBackend::Impl::advance(const RendezvousState& read) {
 void C10dBackend::Impl::write(const RendezvousState& state) {
   const std::string text = to_base64(to_pickle(state));
   store.compare_set(key, token, text,
-                    guard([this, text, state](StoreOutcome outcome, const std::string& now) {
-                      if (outcome != StoreOutcome::done || now != text) return on_state(outcome, now);
+                    guard([this, text, state](StoreOutcome outcome, const std::string& current) {
+                      if (outcome != StoreOutcome::done || current != text) return on_state(outcome, current);
                       token = text;
                       advance(state);
                     }));
@@ -230,19 +232,19 @@ void C10dBackend::Impl::request_round() {
 }
 
 void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
-  const std::size_t here = state.participants.size();
+  const std::size_t count = state.participants.size();
   if (state.complete) {
-    missing("waiting for " + pluralize(here, "node") + " to end the round before");
-  } else if (here < options.machine.min_nodes) {
-    missing(std::to_string(here) + " of at least " + pluralize(options.machine.min_nodes, "node") + " here");
+    missing("waiting for " + pluralize(count, "node") + " to end the round before");
+  } else if (count < options.machine.min_nodes) {
+    missing(std::to_string(count) + " of at least " + pluralize(options.machine.min_nodes, "node") + " here");
   } else {
-    missing(pluralize(here, "node") + " here, and time for more until the last call ends");
+    missing(pluralize(count, "node") + " here, and time for more until the last call ends");
   }
 }
 
 void C10dBackend::Impl::begin_round(const RendezvousState& state) {
   last_missing.clear();
-  round.emplace(*this, options, state, own, master);
+  round.emplace(*this, options, state, own_nodes, master);
   round->start();
 }
 
@@ -254,13 +256,13 @@ C10dBackend::C10dBackend(asio::io_context& loop, Store& store, C10dBackendOption
 C10dBackend::~C10dBackend() = default;
 
 void C10dBackend::add(const OwnNode& node) {
-  if (impl_->own.insert_or_assign(key_of(node), node).second) impl_->arrived.push_back(key_of(node));
+  if (impl_->own_nodes.insert_or_assign(key_of(node), node).second) impl_->new_nodes.push_back(key_of(node));
   impl_->nodes_changed();
 }
 
 void C10dBackend::remove(const OwnNode& node) {
   impl_->machine.remove(key_of(node));
-  impl_->own.erase(key_of(node));
+  impl_->own_nodes.erase(key_of(node));
   impl_->nodes_changed();
 }
 
@@ -276,10 +278,10 @@ void C10dBackend::close() {
   impl.poll_soon();
 }
 
-void C10dBackend::finish(std::function<void()> done) {
+void C10dBackend::finish(std::function<void()> on_done) {
   Impl& impl = *impl_;
-  const bool alone = !impl.round || impl.round->is_alone();
-  impl.finish(std::move(done), alone, alone ? ExitBarrier::Options() : impl.round->exit_barrier());
+  const bool is_alone = !impl.round || impl.round->is_alone();
+  impl.finish(std::move(on_done), is_alone, is_alone ? ExitBarrier::Options() : impl.round->exit_barrier());
 }
 
 }  // namespace acc::launcher

@@ -48,7 +48,7 @@ class C10dBackend : public RendezvousBackend {
   void remove(const OwnNode& node) override;
   void next_round() override;
   void close() override;
-  void finish(std::function<void()> done) override;
+  void finish(std::function<void()> on_done) override;
 
  private:
   struct Impl;

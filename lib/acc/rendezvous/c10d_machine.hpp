@@ -33,7 +33,7 @@ class C10dMachine {
   };
 
   /// The same moment on each clock.
-  struct Now {
+  struct Moment {
     RunningClock::time_point running = {};
     std::chrono::steady_clock::time_point steady = {};
     WallTime wall = {};
@@ -68,52 +68,52 @@ class C10dMachine {
   void remove(const RendezvousNode& node);
   /// All own nodes leave their round and join the next. If no other nodes were in it, the last call is
   /// skipped: all known nodes are here.
-  void next_round(Now now);
+  void next_round(Moment now);
   /// The job ends for all nodes, unless a round runs in which no own node is, or has run where none has ever
   /// been in one: then only the own nodes leave.
   void close() { closing_ = true; }
 
-  Step step(const RendezvousState& read, Now now);
+  Step step(const RendezvousState& stored_state, Moment now);
 
   /// How many nodes it represents.
-  std::size_t nodes() const { return own_.size(); }
+  std::size_t nodes() const { return own_nodes_.size(); }
 
  private:
   using RunningTime = RunningClock::time_point;
   struct Heartbeat {
     WallTime value = {};
-    Now seen = {};                         // when `value` was first read, ...
-    std::chrono::microseconds ahead = {};  // ... and how far it was ahead of our wall clock
+    Moment read_time = {};                // when `value` was first read, ...
+    std::chrono::microseconds skew = {};  // ... and how far it was ahead of our wall clock
   };
 
-  void observe(const RendezvousState& read, Now now);
-  RendezvousState without_dead(RendezvousState state, Now now) const;
+  void observe(const RendezvousState& stored_state, Moment now);
+  RendezvousState without_dead(RendezvousState state, Moment now) const;
   void leave(RendezvousState& state) const;
   void enter(RendezvousState& state, const RendezvousNode& node) const;
-  void complete_if_due(RendezvousState& state, Now now) const;
-  bool own_heartbeat_due(const RendezvousState& state, Now now) const;
-  Status update_status(const RendezvousState& state, Now now);
+  void complete_if_due(RendezvousState& state, Moment now) const;
+  bool own_heartbeat_due(const RendezvousState& state, Moment now) const;
+  Status update_status(const RendezvousState& state, Moment now);
   bool anyone_in(const RendezvousState& state) const;
   void drop_participant(RendezvousState& state, const RendezvousNode& node) const;
   void drop(RendezvousState& state, const RendezvousNode& node) const;
 
   Settings settings_;
-  std::map<RendezvousNode, std::uint64_t> own_ = {};       // and when each was added, ...
-  std::map<std::uint64_t, RendezvousNode> in_order_ = {};  // ... and in this order
+  std::map<RendezvousNode, std::uint64_t> own_nodes_ = {};  // and when each was added, ...
+  std::map<std::uint64_t, RendezvousNode> arrivals_ = {};   // ... and in this order
   std::set<RendezvousNode> leaving_ = {};
   bool wants_round_ = false;
   bool spare_ = false;  // as last read
   bool closing_ = false;
-  std::optional<std::int64_t> left_ = {};    // the round that own nodes have left
-  std::optional<std::int64_t> joined_ = {};  // the round that they are in, ...
-  std::size_t joined_nodes_ = 0;             // ... its size, ...
-  bool joined_alone_ = false;                // ... and whether no others are in it
-  bool skips_last_call_ = false;             // only own nodes can come back
+  std::optional<std::int64_t> left_round_ = {};    // the round that own nodes have left
+  std::optional<std::int64_t> joined_round_ = {};  // the round that they are in, ...
+  std::size_t joined_nodes_ = 0;                   // ... its size, ...
+  bool joined_alone_ = false;                      // ... and whether no others are in it
+  bool skips_last_call_ = false;                   // only own nodes can come back
   RunningTime join_deadline_ = {};
   std::map<RendezvousNode, Heartbeat> heartbeats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read ...
-  RunningTime deadline_seen_ = {};         // ... and when it was first read
-  std::chrono::microseconds ahead_ = {};   // how far the times of others are ahead of our wall clock
+  RunningTime deadline_read_ = {};         // ... and when it was first read
+  std::chrono::microseconds skew_ = {};    // how far the times of others are ahead of our wall clock
 };
 
 }  // namespace acc::launcher

@@ -8,23 +8,25 @@
 namespace acc::launcher {
 
 C10dRound::C10dRound(StoreMeeting& meeting, const C10dBackendOptions& options, const RendezvousState& state,
-                     const std::map<RendezvousNode, OwnNode>& own, std::optional<C10dMaster> known)
+                     const std::map<RendezvousNode, OwnNode>& own_nodes,
+                     std::optional<C10dMaster> known_master)
     : meeting_(meeting),
       options_(options),
       number_(state.round),
       num_nodes_(static_cast<int>(state.participants.size())),
       times_have_zone_(state.times_have_zone.value_or(true)),
-      master_(std::move(known)) {
+      master_(std::move(known_master)) {
   for (const auto& [node, rank] : state.participants) {
-    if (const auto member = own.find(node); member != own.end())
+    if (const auto member = own_nodes.find(node); member != own_nodes.end())
       members_.emplace(static_cast<int>(rank), member->second);
   }
 }
 
 void C10dRound::start() {
-  RankExchange::Options ask = {
+  RankExchange::Options exchange_options = {
       .prefix = prefix(number_), .group_size = num_nodes_, .timeout = options_.read_timeout};
-  for (const auto& [rank, node] : members_) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
+  for (const auto& [rank, node] : members_)
+    exchange_options.own_nodes.emplace(rank, RoleInfo{node.role, node.local_world_size});
   if (const auto first = members_.find(0); first != members_.end()) {
     if (!times_have_zone_ && options_.agents == TorchAgents::v2_6) {
       return meeting_.fail(
@@ -35,10 +37,10 @@ void C10dRound::start() {
                  .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
     }
     master_ = own_master(first->second);
-    ask.first = {{ask.prefix + "MASTER_ADDR", master_->addr},
-                 {ask.prefix + "MASTER_PORT", std::to_string(master_->port)}};
+    exchange_options.first_pairs = {{exchange_options.prefix + "MASTER_ADDR", master_->addr},
+                                    {exchange_options.prefix + "MASTER_PORT", std::to_string(master_->port)}};
   }
-  meeting_.exchange_ranks(std::move(ask), [this](const auto& ranks) {
+  meeting_.exchange_ranks(std::move(exchange_options), [this](const auto& ranks) {
     ranks_ = ranks;
     members_.contains(0) ? report(*master_) : find_master(number_);
   });
@@ -51,17 +53,17 @@ void C10dRound::end() {
 }
 
 ExitBarrier::Options C10dRound::exit_barrier() const {
-  return {.prefix = prefix(number_), .group_size = num_nodes_, .own = static_cast<int>(members_.size())};
+  return {.prefix = prefix(number_), .group_size = num_nodes_, .nodes = static_cast<int>(members_.size())};
 }
 
 std::string C10dRound::prefix(std::int64_t round) const {
   return "/torch.rendezvous." + options_.run_id + "." + std::to_string(round) + "/";
 }
 
-C10dMaster C10dRound::own_master(const OwnNode& first) const {
+C10dMaster C10dRound::own_master(const OwnNode& node) const {
   if (options_.agents == TorchAgents::v2_5 && options_.endpoint)
     return {options_.endpoint->host, options_.endpoint->port};
-  return {first.addr, first.store_port, options_.agent_serves && options_.agents != TorchAgents::v2_4};
+  return {node.addr, node.store_port, options_.agent_serves && options_.agents != TorchAgents::v2_4};
 }
 
 // Agents of torch 2.6 and later publish the address once, in their first round.

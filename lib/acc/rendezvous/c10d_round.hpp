@@ -34,9 +34,9 @@ class C10dRound {
     over,      ///< end() was called
   };
 
-  /// `own`: all own nodes. `known`: the master of the round before. `meeting` and `options` outlive it.
+  /// `own_nodes`: all of them. `known_master`: that of the round before. `meeting` and `options` outlive it.
   C10dRound(StoreMeeting& meeting, const C10dBackendOptions& options, const RendezvousState& state,
-            const std::map<RendezvousNode, OwnNode>& own, std::optional<C10dMaster> known);
+            const std::map<RendezvousNode, OwnNode>& own_nodes, std::optional<C10dMaster> known_master);
   ~C10dRound() { meeting_.exchange.reset(); }
   C10dRound(const C10dRound&) = delete;
   C10dRound& operator=(const C10dRound&) = delete;
@@ -55,7 +55,7 @@ class C10dRound {
 
  private:
   std::string prefix(std::int64_t round) const;
-  C10dMaster own_master(const OwnNode& first) const;
+  C10dMaster own_master(const OwnNode& node) const;
   void find_master(std::int64_t round);
   void report(const C10dMaster& master);
 

@@ -44,27 +44,27 @@ class ClusterNode : public Rendezvous {
   void tell_slow(const std::vector<SlowRank>& ranks) override;
   std::string want_ranks() override;
   void report_ranks(const std::string& ranks) override;
-  void leave(const std::string& why, int code) override;
+  void leave(const std::string& reason, int code) override;
   std::string state() const override { return state_->name(); }
 
  private:
   // The states.
-  void search(Searching::From from, const std::string& why);
-  void search_later(Searching::From from, const std::string& why);
-  void connect(std::shared_ptr<NodeConnection> connection, std::optional<Candidates> others,
-               const std::string& why);
-  void host(std::unique_ptr<Host> host, const std::string& why);
-  void look_for_job(CoordinatorLost::First first, Candidates candidates, const std::string& why);
-  void succeed(const std::string& why);
-  void wait_for_place();
-  void give_up(const std::string& why, int code);
-  void enter(std::unique_ptr<NodeState> next, const std::string& why);
+  void search(Searching::Start start, const std::string& reason);
+  void search_later(Searching::Start start, const std::string& reason);
+  void connect(std::shared_ptr<NodeConnection> connection, std::optional<Candidates> candidates,
+               const std::string& reason);
+  void host(std::unique_ptr<Host> new_host, const std::string& reason);
+  void look_for_job(CoordinatorLost::FirstStep first_step, Candidates candidates, const std::string& reason);
+  void succeed(const std::string& reason);
+  void wait_for_room();
+  void give_up(const std::string& reason, int code);
+  void enter(std::unique_ptr<NodeState> next, const std::string& reason);
 
   // How a node loses its coordinator.
   void on_coordinator_lost(const ConnectionLoss& loss);
-  void on_dropped(const std::string& why);
-  void begin_looking(bool closed, const std::string& why);
-  void move_to(const StoreAddress& coordinator, const std::string& why);
+  void on_dropped(const std::string& reason);
+  void begin_looking(bool was_closed, const std::string& reason);
+  void move_to(const StoreAddress& coordinator, const std::string& reason);
   bool host_again();
   void redirect_later_nodes(const StoreAddress& coordinator);
 
@@ -72,13 +72,13 @@ class ClusterNode : public Rendezvous {
   void on_message(const NodeMessage& message);
   void on_rank_message(const NodeMessage& message);
   void on_round_begins(const RoundBegins& message);
-  void on_round_ends(const RoundOver& over);
+  void on_round_ends(const RoundOver& verdict);
   void on_member(const std::shared_ptr<Member>& member);
   void on_claim(const Member& claimant);
-  bool on_key_lost(const std::string& address, bool lapsed);
+  bool on_key_lost(const std::string& address, bool has_lapsed);
 
-  std::string why_no_reports() const;
-  void end_round(const std::string& why);
+  std::string no_reports_reason() const;
+  void end_round(const std::string& reason);
   void begin_join_timeout();
   void set_spare(bool spare);
   void remind_later();
@@ -90,12 +90,12 @@ class ClusterNode : public Rendezvous {
   bool leaving_ = false;
   /// A round runs without this node: no timeout counts.
   bool is_spare_ = false;
-  bool told_no_place_ = false;
+  bool told_no_room_ = false;
   /// The store of this node after it has yielded as the host: tells later nodes where the coordinator is.
   std::unique_ptr<StoreServer> redirect_ = {};
   std::unique_ptr<NodeState> state_;
   /// States that were left, destroyed later: the caller may be one of them.
-  std::vector<std::unique_ptr<NodeState>> left_ = {};
+  std::vector<std::unique_ptr<NodeState>> retired_states_ = {};
 };
 
 }  // namespace acc::launcher

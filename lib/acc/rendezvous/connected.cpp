@@ -12,10 +12,10 @@
 namespace acc::launcher {
 
 Connected::Connected(NodeContext& node, std::shared_ptr<NodeConnection> connection,
-                     std::optional<Candidates> others, Events events)
+                     std::optional<Candidates> candidates, Events events)
     : NodeState(node),
       connection_(std::move(connection)),
-      others_(std::move(others)),
+      candidates_(std::move(candidates)),
       events_(std::move(events)),
       redirect_(node.loop) {}
 
@@ -26,14 +26,14 @@ Connected::~Connected() {
 void Connected::start() {
   connection_->set_timeout(node_.node_timeout());
   connection_->on_silence(guard_([this](const Silence& silence) {
-    node_.events.notice(silence_text("the node that hosts the job", silence, node_.node_timeout()));
+    node_.events.on_notice(silence_text("the node that hosts the job", silence, node_.node_timeout()));
   }));
   if (!node_.ports.is_open()) {
     node_.ports.set_address(connection_->local_address());
     try {
       node_.ports.listen();
     } catch (const Error& error) {
-      return node_.events.failed(error.what(), exit_code(error.kind()));
+      return node_.events.on_failure(error.what(), exit_code(error.kind()));
     }
   }
   introduce(
@@ -46,17 +46,17 @@ void Connected::start() {
 // The coordinator's messages are trusted from here on.
 void Connected::on_introduced(bool is_proven) {
   if (!is_proven) {
-    return node_.events.failed(
+    return node_.events.on_failure(
         fmt::format("{} has not proven that it knows the secret of this node: give all nodes of the "
                     "job the same secret, by --rdzv-conf secret_file=FILE or {}",
                     connection_->peer_address(), kSecretVariable),
         exit_code(ErrorKind::usage));
   }
-  introduced_ = true;
+  is_introduced_ = true;
   log::debug("rendezvous: introduced to the coordinator at {}", connection_->peer_address());
   connection_->set_handlers(guard_([this](const NodeMessage& message) { on_message(message); }),
                             guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
-  if (others_) {
+  if (candidates_) {
     note_asked();
     redirect_pending_members_later();
   }
@@ -64,7 +64,7 @@ void Connected::on_introduced(bool is_proven) {
 }
 
 void Connected::ask_for_round() {
-  if (!introduced_) return;  // on_introduced() asks
+  if (!is_introduced_) return;  // on_introduced() asks
   note_asked();
   send(Join{node_.ports.open_workers_store()});
 }
@@ -74,19 +74,20 @@ void Connected::note_asked() {
 }
 
 void Connected::on_message(const NodeMessage& message) {
-  if (const auto* drop = std::get_if<Dropped>(&message)) return events_.dropped(drop->why);
-  if (const auto* moved = std::get_if<Moved>(&message)) return events_.moved({moved->addr, moved->node_port});
-  if (std::holds_alternative<Full>(message)) return events_.full();
-  node_.events.message(message);
+  if (const auto* drop = std::get_if<Dropped>(&message)) return events_.on_dropped(drop->reason);
+  if (const auto* moved = std::get_if<Moved>(&message))
+    return events_.on_moved({moved->addr, moved->node_port});
+  if (std::holds_alternative<Full>(message)) return events_.on_full();
+  node_.events.on_message(message);
 }
 
 void Connected::on_lost(const ConnectionLoss& loss) {
-  if (!loss.gone) send(Leave{.why = "the coordinator was silent", .superseded = true});
-  events_.lost(loss);
+  if (!loss.peer_has_ended) send(Leave{.reason = "the coordinator was silent", .superseded = true});
+  events_.on_lost(loss);
 }
 
 void Connected::on_round() {
-  others_.reset();
+  candidates_.reset();
   connection_->set_timeout(node_.node_timeout());
 }
 
@@ -104,10 +105,10 @@ void Connected::redirect_pending_members_later() {
   }));
 }
 
-void Connected::leave(const Leave& leave, bool early, std::function<void()> left) {
+void Connected::leave(const Leave& leave, bool is_early, std::function<void()> on_left) {
   retire();
-  if (early) send(leave);
-  connection_->close(std::move(left));
+  if (is_early) send(leave);
+  connection_->close(std::move(on_left));
 }
 
 }  // namespace acc::launcher

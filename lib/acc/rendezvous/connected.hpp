@@ -18,18 +18,18 @@ namespace acc::launcher {
 class Connected : public NodeState {
  public:
   struct Events {
-    std::function<void(const ConnectionLoss&)> lost = {};
+    std::function<void(const ConnectionLoss&)> on_lost = {};
     /// The other nodes have gone on without this one.
-    std::function<void(const std::string& why)> dropped = {};
+    std::function<void(const std::string& reason)> on_dropped = {};
     /// Another node is the coordinator.
-    std::function<void(const StoreAddress&)> moved = {};
+    std::function<void(const StoreAddress&)> on_moved = {};
     /// All places of the job are taken.
-    std::function<void()> full = {};
+    std::function<void()> on_full = {};
   };
 
-  /// The caller starts `connection`. `others`: see NodeState::candidates().
-  Connected(NodeContext& node, std::shared_ptr<NodeConnection> connection, std::optional<Candidates> others,
-            Events events);
+  /// The caller starts `connection`. `candidates`: see NodeState::candidates().
+  Connected(NodeContext& node, std::shared_ptr<NodeConnection> connection,
+            std::optional<Candidates> candidates, Events events);
   ~Connected() override;
 
   const char* name() const override { return "connected"; }
@@ -39,9 +39,9 @@ class Connected : public NodeState {
   void on_member(const std::shared_ptr<Member>& member) override;
   void on_round() override;
   std::string missing() const override { return missing_because("it answered"); }
-  bool announce_waiting(const std::string&) override { return others_.has_value(); }
-  void leave(const Leave& leave, bool early, std::function<void()> left) override;
-  std::optional<Candidates> candidates() const override { return others_; }
+  bool announce_waiting(const std::string&) override { return candidates_.has_value(); }
+  void leave(const Leave& leave, bool is_early, std::function<void()> on_left) override;
+  std::optional<Candidates> candidates() const override { return candidates_; }
   std::string coordinator_address() const override { return connection_->peer_address(); }
 
  private:
@@ -52,9 +52,9 @@ class Connected : public NodeState {
   void redirect_pending_members_later();
 
   std::shared_ptr<NodeConnection> connection_;
-  std::optional<Candidates> others_;
+  std::optional<Candidates> candidates_;
   Events events_;
-  bool introduced_ = false;
+  bool is_introduced_ = false;
   boost::asio::steady_timer redirect_;
 };
 

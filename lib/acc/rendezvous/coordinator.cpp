@@ -35,20 +35,20 @@ bool is_seen_directly(const NodeInfo& node) {
   return node.seen_at.empty() || is_loopback(node.seen_at) || contains(node.addresses, node.seen_at);
 }
 
-RoundOver over_for_all(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {
-  return {.again = false, .text = text, .exit_code = code};
+RoundOver job_over(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {
+  return {.restart = false, .text = text, .exit_code = code};
 }
 
-RoundOver no_place() {
-  return over_for_all("all places of the job are taken, and those of its spares");
+RoundOver no_room() {
+  return job_over("all places of the job are taken, and those of its spares");
 }
 
-bool is_same_process(const NodeInfo& one, const NodeInfo& other) {
-  return one.addr == other.addr && one.pid == other.pid && one.node_port == other.node_port;
+bool is_same_process(const NodeInfo& first, const NodeInfo& second) {
+  return first.addr == second.addr && first.pid == second.pid && first.node_port == second.node_port;
 }
 
-bool is_same_machine(const NodeInfo& one, const NodeInfo& other) {
-  return one.addr == other.addr && one.host == other.host;
+bool is_same_machine(const NodeInfo& first, const NodeInfo& second) {
+  return first.addr == second.addr && first.host == second.host;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
       rounds_(options_.rounds),
       restarts_(options_.restarts),
       stall_(options_.restarts_without_progress),
-      away_(options_.away),
+      absent_nodes_(options_.absent_nodes),
       survivors_(options_.survivors),
       has_led_(options_.rounds == 0) {
   stall_.set_stall(options_.stall);
@@ -71,9 +71,9 @@ RendezvousBackend::Events Coordinator::backend_events() {
           .on_change = [this] { group_changed("a node joins or has left"); },
           .on_closed =
               [this] {
-                if (!finishing_) end_job(over_for_all("another node has closed the job"));
+                if (!finishing_) end_job(job_over("another node has closed the job"));
               },
-          .on_error = [this](const Error& error) { end_job(over_for_all(error.what())); },
+          .on_error = [this](const Error& error) { end_job(job_over(error.what())); },
           .on_missing = [this](const std::string& text, bool spare) { on_missing(text, spare); }};
 }
 
@@ -84,11 +84,11 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
   not_ready_.insert(id);
   come_back(id, history);
   if (options_.plan.backend != RendezvousKind::static_) return;
-  const auto [same, is_free] = by_rank_.try_emplace(info.node_rank, id);
+  const auto [holder, is_free] = by_rank_.try_emplace(info.node_rank, id);
   if (is_free) return;
   forget(id);
   send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
-                                           info.node_rank, name_of(nodes_.at(same->second).info)),
+                                           info.node_rank, name_of(nodes_.at(holder->second).info)),
                        .exit_code = exit_code(ErrorKind::usage)}});
 }
 
@@ -114,24 +114,25 @@ void Coordinator::forget(NodeId id) {
     by_rank_.erase(rank);
   not_ready_.erase(id);
   not_done_.erase(id);
-  to_add_.erase(id);
+  pending_.erase(id);
   nodes_.erase(id);
 }
 
-// Takes a node of the last round off the list of those that are away: it is back, or another process runs in
-// its place.
+// Takes a node of the last round off the list of those that are absent: it is back, or another process runs
+// in its place.
 void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   Node& node = nodes_.at(id);
   node.member = counts_for(history, rounds_, options_.port, options_.dead_ports);
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
-  auto found = std::ranges::find_if(away_, [&](const NodeInfo& one) {
-    return node.member ? is_same_process(one, node.info)
-                       : is_same_machine(one, node.info) && history.round == 0;
+  auto entry = std::ranges::find_if(absent_nodes_, [&](const NodeInfo& absent) {
+    return node.member ? is_same_process(absent, node.info)
+                       : is_same_machine(absent, node.info) && history.round == 0;
   });
-  if (found == away_.end() && node.member && id != 0) found = std::ranges::find(away_, NodeInfo{});
-  if (found != away_.end()) {
-    std::swap(*found, away_.back());
-    away_.pop_back();
+  if (entry == absent_nodes_.end() && node.member && id != 0)
+    entry = std::ranges::find(absent_nodes_, NodeInfo{});
+  if (entry != absent_nodes_.end()) {
+    std::swap(*entry, absent_nodes_.back());
+    absent_nodes_.pop_back();
   }
   if (history.round > std::max(rounds_, latest_round_)) stall_.set_stall(history.stall);
   latest_round_ = std::max(latest_round_, history.round);
@@ -157,7 +158,7 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
 
 void Coordinator::on_join(NodeId id, const Join& request) {
   if (phase_ == Phase::over) {
-    send_(id, RoundEnds{over_for_all("the job is over")});
+    send_(id, RoundEnds{job_over("the job is over")});
     return;
   }
   Node& node = nodes_.at(id);
@@ -166,14 +167,14 @@ void Coordinator::on_join(NodeId id, const Join& request) {
   node.ready = true;
   not_ready_.erase(id);
   not_done_.erase(id);
-  to_add_.insert(id);
+  pending_.insert(id);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (!may_stay_spare()) {
     forget(id);
-    send_(id, RoundEnds{no_place()});
+    send_(id, RoundEnds{no_room()});
     return;
   }
-  to_add_.erase(id);
+  pending_.erase(id);
   node.in_backend = true;
   backend_.add(in_backend(node.info, id));
   wait_as_spare(id, "the job runs; this node waits for a place, or for the next round");
@@ -191,7 +192,7 @@ bool Coordinator::is_address_of_node(const std::string& address) const {
 
 std::optional<RoundOver> Coordinator::surplus() const {
   if (!options_.plan.spares || count(&Node::ready) < *options_.plan.spares) return std::nullopt;
-  return no_place();
+  return no_room();
 }
 
 // The node that asks counts as ready already.
@@ -202,10 +203,10 @@ bool Coordinator::may_stay_spare() const {
 
 void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
   if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
-  const RoundOver over = decide(message.failure, stall_);
-  if (!over.again) return end_job(over);
+  const RoundOver verdict = decide(message.failure, stall_);
+  if (!verdict.restart) return end_job(verdict);
   ++restarts_;
-  end_round(over);
+  end_round(verdict);
 }
 
 void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
@@ -216,7 +217,7 @@ void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
 }
 
 void Coordinator::on_leave(NodeId id, const Leave& message) {
-  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.superseded,
+  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.reason), !message.superseded,
        message.exit_code);
 }
 
@@ -224,13 +225,13 @@ void Coordinator::on_leave(NodeId id, const Leave& message) {
 void Coordinator::on_stop_job(NodeId id, const StopJob& request) {
   const Node& node = nodes_.at(id);
   if (node.spare) return;
-  end_job(over_for_all(name_of(node.info) + " was asked to stop the job", request.exit_code));
+  end_job(job_over(name_of(node.info) + " was asked to stop the job", request.exit_code));
 }
 
 // A node of an older acc would take a message that it does not know for an error.
 void Coordinator::on_end_notice(NodeId id, const EndNotice& notice) {
-  for (const auto& [other, node] : nodes_) {
-    if (other != id && node.info.protocol >= kProtocolOfEndNotice) send_(other, notice);
+  for (const auto& [other_id, node] : nodes_) {
+    if (other_id != id && node.info.protocol >= kProtocolOfEndNotice) send_(other_id, notice);
   }
 }
 
@@ -245,8 +246,8 @@ void Coordinator::on_progress(NodeId id, NodeProgress progress) {
 
 void Coordinator::on_slow_ranks(NodeId id, const SlowRanks& slow) {
   if (id != 0) return;
-  for (const auto& [other, node] : nodes_) {
-    if (other != id && node.in_round && node.info.protocol >= kProtocolOfProgress) send_(other, slow);
+  for (const auto& [other_id, node] : nodes_) {
+    if (other_id != id && node.in_round && node.info.protocol >= kProtocolOfProgress) send_(other_id, slow);
   }
 }
 
@@ -257,18 +258,18 @@ bool Coordinator::reports_in(NodeId id, int round) const {
 // A node is asked once until it has reported, however many look and however often they ask.
 void Coordinator::on_ranks_wanted(NodeId id) {
   send_(id, peers_of(id));
-  for (auto& [other, node] : nodes_) {
-    if (other == id || !node.in_round || node.info.protocol < kProtocolOfReports) continue;
+  for (auto& [other_id, node] : nodes_) {
+    if (other_id == id || !node.in_round || node.info.protocol < kProtocolOfReports) continue;
     const bool is_asked = !node.viewers.empty();
     node.viewers.insert(id);
-    if (!is_asked) send_(other, RanksWanted{rounds_});
+    if (!is_asked) send_(other_id, RanksWanted{rounds_});
   }
 }
 
 Peers Coordinator::peers_of(NodeId id) const {
   Peers peers = {.round = rounds_};
-  for (const auto& [other, node] : nodes_) {
-    if (other == id || !node.in_round) continue;
+  for (const auto& [other_id, node] : nodes_) {
+    if (other_id == id || !node.in_round) continue;
     peers.nodes.push_back({.node_rank = node.machine_rank,
                            .host = node.info.host,
                            .workers = node.info.workers,
@@ -287,25 +288,27 @@ void Coordinator::on_rank_report(NodeId id, RankReport report) {
   }
 }
 
-void Coordinator::on_lost(NodeId id, const std::string& why, bool gone) {
+void Coordinator::on_lost(NodeId id, const std::string& reason, bool has_ended) {
   const auto node = nodes_.find(id);
   if (node == nodes_.end()) return;
-  lose(id, fmt::format("{} was lost: {}", name_of(node->second.info), gone ? "its connection closed" : why),
-       gone);
+  lose(id,
+       fmt::format("{} was lost: {}", name_of(node->second.info),
+                   has_ended ? "its connection closed" : reason),
+       has_ended);
 }
 
 void Coordinator::on_ended(const StoreAddress& address) {
-  std::erase_if(away_, [&](const NodeInfo& one) { return address_of(one) == address; });
+  std::erase_if(absent_nodes_, [&](const NodeInfo& node) { return address_of(node) == address; });
   if (phase_ == Phase::gathering || phase_ == Phase::ending) meet_when_all_ready();
 }
 
 void Coordinator::on_silence(NodeId id, const Silence& silence) {
   const auto node = nodes_.find(id);
   if (node == nodes_.end()) return;
-  node->second.silent = !silence.over;
-  const auto own = nodes_.find(0);
+  node->second.silent = !silence.is_over;
+  const auto host = nodes_.find(0);
   send_(0, Waiting{.text = silence_text(name_of(node->second.info), silence, node_timeout()),
-                   .spare = own != nodes_.end() && own->second.spare});
+                   .spare = host != nodes_.end() && host->second.spare});
 }
 
 std::chrono::milliseconds Coordinator::node_timeout() const {
@@ -314,28 +317,28 @@ std::chrono::milliseconds Coordinator::node_timeout() const {
 
 std::optional<RoundOver> Coordinator::end_without_host(const Leave& leave) const {
   if (phase_ != Phase::running || finishing_ || survives_loss()) return std::nullopt;
-  return over_for_all(
-      fmt::format("the node that hosts the job has left: {}; the job needs all its nodes", leave.why),
+  return job_over(
+      fmt::format("the node that hosts the job has left: {}; the job needs all its nodes", leave.reason),
       leave.exit_code);
 }
 
-NodeMessage Coordinator::last_message(const std::string& why) const {
-  if (phase_ == Phase::running && !survives_loss()) return RoundEnds{over_for_all(why)};
-  return Dropped{why};
+NodeMessage Coordinator::last_message(const std::string& reason) const {
+  if (phase_ == Phase::running && !survives_loss()) return RoundEnds{job_over(reason)};
+  return Dropped{reason};
 }
 
 bool Coordinator::survives_loss() const {
   return options_.plan.survives_loss(options_.max_restarts - restarts_);
 }
 
-void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) {
+void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int code) {
   const Node node = nodes_.at(id);
   forget(id);
   if (phase_ == Phase::over) return;
   if (node.in_backend) backend_.remove(in_backend(node.info, id));
   if (node.member && !node.done) full_ = false;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
-  if (!gone && !node.done) away_.push_back(node.info);
+  if (!has_ended && !node.done) absent_nodes_.push_back(node.info);
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (node.done) return finish_when_all_done();
@@ -345,16 +348,16 @@ void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) 
 // Silent nodes may be going on without us. After a network partition the larger part goes on, and of two
 // equal parts the one with the old coordinator.
 bool Coordinator::is_smaller_part() const {
-  if (away_.empty()) return false;
-  const int here = count(&Node::member);
-  const int away = static_cast<int>(away_.size());
-  return has_led_ ? away > here : away > 0 && away >= here;
+  if (absent_nodes_.empty()) return false;
+  const int connected = count(&Node::member);
+  const int absent = static_cast<int>(absent_nodes_.size());
+  return has_led_ ? absent > connected : absent > 0 && absent >= connected;
 }
 
-std::vector<StoreAddress> Coordinator::away() const {
+std::vector<StoreAddress> Coordinator::absent_addresses() const {
   std::vector<StoreAddress> result;
-  for (const NodeInfo& one : away_) {
-    if (one.node_port != 0) result.push_back(address_of(one));
+  for (const NodeInfo& node : absent_nodes_) {
+    if (node.node_port != 0) result.push_back(address_of(node));
   }
   return result;
 }
@@ -363,19 +366,19 @@ void Coordinator::isolate(const std::string& text) {
   for (auto& [id, node] : nodes_) {
     if (!std::exchange(node.in_backend, false)) continue;
     backend_.remove(in_backend(node.info, id));
-    to_add_.insert(id);
+    pending_.insert(id);
   }
   group_changed(fmt::format(
       "{}; {} of {} nodes are silent, and the smaller part of a partitioned network stops its workers", text,
-      away_.size(), static_cast<int>(away_.size()) + count(&Node::member)));
+      absent_nodes_.size(), static_cast<int>(absent_nodes_.size()) + count(&Node::member)));
 }
 
 void Coordinator::group_changed(const std::string& text, int code) {
   if (phase_ != Phase::running || finishing_) return;
   full_ = false;
-  if (!survives_loss()) return end_job(over_for_all(text + "; the job needs all its nodes", code));
+  if (!survives_loss()) return end_job(job_over(text + "; the job needs all its nodes", code));
   if (options_.plan.min_nodes == options_.plan.max_nodes) ++restarts_;
-  end_round({.again = true, .text = text});
+  end_round({.restart = true, .text = text});
 }
 
 void Coordinator::on_round(Rounds rounds) {
@@ -393,16 +396,16 @@ void Coordinator::on_round(Rounds rounds) {
   }
   phase_ = Phase::running;
   finishing_ = false;
-  away_.clear();
+  absent_nodes_.clear();
   has_led_ = true;
   rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
   successors_ = find_successors(rounds);
   find_addresses(rounds);
-  const std::vector<std::string> of_nodes = addresses_of_nodes();
+  const std::vector<std::string> node_addresses = addresses_of_nodes();
   full_ = !rounds.empty() && rounds.front().second.num_machines >= options_.plan.max_nodes;
-  for (const auto& [own, round] : rounds) {
-    const auto node = nodes_.find(own.local_id);
+  for (const auto& [own_node, round] : rounds) {
+    const auto node = nodes_.find(own_node.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
     node->second.ready = node->second.spare = false;
@@ -410,18 +413,18 @@ void Coordinator::on_round(Rounds rounds) {
     node->second.machine_rank = round.machine_rank;
     node->second.first_rank = round.first_rank;
     node->second.viewers.clear();
-    not_ready_.insert(own.local_id);
-    not_done_.insert(own.local_id);
-    send_(own.local_id,
+    not_ready_.insert(own_node.local_id);
+    not_done_.insert(own_node.local_id);
+    send_(own_node.local_id,
           RoundBegins{.number = rounds_,
                       .ready = {round, restarts_},
                       .successors = successors_,
                       .coordinator = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
                       .nodes = static_cast<int>(rounds.size()),
                       .clients = round.machine_rank == 0 ? addresses_ : std::vector<std::string>(),
-                      .places = own.local_id == 0 || index_among(successors_, node->second.info)
-                                    ? of_nodes
-                                    : std::vector<std::string>(),
+                      .addresses = own_node.local_id == 0 || index_among(successors_, node->second.info)
+                                       ? node_addresses
+                                       : std::vector<std::string>(),
                       .stall = stall_.stall()});
   }
   for (const auto& [id, node] : nodes_) {
@@ -438,35 +441,35 @@ void Coordinator::on_missing(const std::string& text, bool spare) {
   }
 }
 
-void Coordinator::end_round(const RoundOver& over) {
+void Coordinator::end_round(const RoundOver& verdict) {
   phase_ = Phase::ending;
   for (const auto& [id, node] : nodes_) {
-    if (node.in_round) send_(id, RoundEnds{over});
+    if (node.in_round) send_(id, RoundEnds{verdict});
   }
 }
 
-void Coordinator::end_job(const RoundOver& over) {
+void Coordinator::end_job(const RoundOver& verdict) {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
   backend_.close();
-  send_to_all(RoundEnds{over});
+  send_to_all(RoundEnds{verdict});
 }
 
-void Coordinator::give_up(const std::string& why) {
-  end_job(over_for_all(why));
+void Coordinator::give_up(const std::string& reason) {
+  end_job(job_over(reason));
 }
 
 void Coordinator::stop_expecting() {
   if (std::exchange(survivors_, 0) > 0 && phase_ == Phase::gathering) meet_when_all_ready();
 }
 
-// Waits while the nodes that are away may have met elsewhere, and for all connected nodes and survivors: each
-// that is not ready would end the round as soon as it began.
+// Waits while the nodes that are absent may have met elsewhere, and for all connected nodes and survivors:
+// each that is not ready would end the round as soon as it began.
 void Coordinator::meet_when_all_ready() {
   if (is_smaller_part() || !not_ready_.empty() || survivors_ > 0) return;
   const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
   if (stopped) options_.before_round();
-  for (const NodeId id : std::exchange(to_add_, {})) {
+  for (const NodeId id : std::exchange(pending_, {})) {
     Node& node = nodes_.at(id);
     backend_.add(in_backend(node.info, id));
     node.in_backend = true;
@@ -492,8 +495,8 @@ int Coordinator::count(bool Node::* mark) const {
 
 void Coordinator::find_addresses(const Rounds& rounds) {
   addresses_.clear();
-  for (const auto& [own, round] : rounds) {
-    const auto node = nodes_.find(own.local_id);
+  for (const auto& [own_node, round] : rounds) {
+    const auto node = nodes_.find(own_node.local_id);
     const bool all_ours = round.num_machines == static_cast<int>(rounds.size());
     if (node == nodes_.end() || !all_ours || !is_seen_directly(node->second.info)) return addresses_.clear();
     const std::vector<std::string>& addresses = node->second.info.addresses;
@@ -512,9 +515,9 @@ std::vector<std::string> Coordinator::addresses_of_nodes() const {
 
 std::vector<NodeInfo> Coordinator::find_successors(const Rounds& rounds) const {
   std::vector<std::pair<int, NodeInfo>> sorted;
-  for (const auto& [own, round] : rounds) {
-    const auto node = nodes_.find(own.local_id);
-    if (own.local_id == 0 || node == nodes_.end()) continue;
+  for (const auto& [own_node, round] : rounds) {
+    const auto node = nodes_.find(own_node.local_id);
+    if (own_node.local_id == 0 || node == nodes_.end()) continue;
     sorted.emplace_back(round.machine_rank, node->second.info);
     sorted.back().second.addresses.clear();
   }
@@ -527,19 +530,19 @@ std::vector<NodeInfo> Coordinator::find_successors(const Rounds& rounds) const {
 }
 
 std::string Coordinator::missing() const {
-  std::string here;
-  int shown = 0;
+  std::string names;
+  int count = 0;
   for (const auto& [id, node] : nodes_) {
     if (!node.ready) continue;
-    if (++shown > 4) continue;
-    here += fmt::format("{}{} ({})", shown == 1 ? "" : ", ", node.info.host, node.info.addr);
+    if (++count > 4) continue;
+    names += fmt::format("{}{} ({})", count == 1 ? "" : ", ", node.info.host, node.info.addr);
   }
-  if (shown > 4) here += fmt::format(" and {} more", shown - 4);
+  if (count > 4) names += fmt::format(" and {} more", count - 4);
   const int needed = options_.plan.min_nodes;
-  std::string text = fmt::format("{} of {} nodes are here: {}", shown, needed, here);
+  std::string text = fmt::format("{} of {} nodes are here: {}", count, needed, names);
   if (is_smaller_part()) {
-    text += fmt::format("; {} {} silent, and may be the larger part of a partitioned network", away_.size(),
-                        away_.size() == 1 ? "is" : "are");
+    text += fmt::format("; {} {} silent, and may be the larger part of a partitioned network",
+                        absent_nodes_.size(), absent_nodes_.size() == 1 ? "is" : "are");
   } else if (!backend_missing_.empty()) {
     text += "; " + backend_missing_;
   }

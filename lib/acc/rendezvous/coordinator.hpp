@@ -36,7 +36,7 @@ class Coordinator {
     int restarts = 0;
     Stall stall = {};
     /// Nodes of the last round that may be alive and have yet to connect to this coordinator.
-    std::vector<NodeInfo> away = {};
+    std::vector<NodeInfo> absent_nodes = {};
     /// Of those, how many are expected at any moment: no round begins without them until stop_expecting().
     int survivors = 0;
     /// Port at which nodes connect to this coordinator, and those of nodes that are known to have ended.
@@ -54,17 +54,17 @@ class Coordinator {
 
   void on_hello(NodeId node, const NodeInfo& info, const NodeHistory& history = {});
   void on_message(NodeId node, const NodeMessage& message);
-  /// `gone`: its process is known to have ended; otherwise it is only silent.
-  void on_lost(NodeId node, const std::string& why, bool gone);
+  /// `has_ended`: its process is known to have ended; otherwise it is only silent.
+  void on_lost(NodeId node, const std::string& reason, bool has_ended);
 
-  /// The process of the node that listened at `address` has ended: it is not away any more.
+  /// The process of the node that listened at `address` has ended: it is not absent any more.
   void on_ended(const StoreAddress& address);
 
   /// Survivors that have not come are lost, too.
   void stop_expecting();
 
   /// Ends the job for a reason that is not a worker's failure, such as a timeout.
-  void give_up(const std::string& why);
+  void give_up(const std::string& reason);
 
   /// A node is silent, or is heard again: node 0 reports it to the user.
   void on_silence(NodeId node, const Silence& silence);
@@ -73,15 +73,16 @@ class Coordinator {
   /// The message to the others when node 0 leaves; absent if they can go on.
   std::optional<RoundOver> end_without_host(const Leave& leave) const;
   /// The last message to a node that was silent for too long.
-  NodeMessage last_message(const std::string& why) const;
+  NodeMessage last_message(const std::string& reason) const;
   /// How long a node may be silent now.
   std::chrono::milliseconds node_timeout() const;
 
   bool is_over() const { return phase_ == Phase::over; }
-  /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
+  /// Too many nodes of the last round are absent, and may go on elsewhere: no round begins until they are
+  /// back.
   bool is_smaller_part() const;
-  /// Where those nodes have listened that are away, of all of which this is known.
-  std::vector<StoreAddress> away() const;
+  /// Where those nodes have listened that are absent, of all of which this is known.
+  std::vector<StoreAddress> absent_addresses() const;
   /// Which nodes are here and which are missing, for the user.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
@@ -134,11 +135,11 @@ class Coordinator {
   void come_back(NodeId id, const NodeHistory& history);
   void drop_earlier_connection(const NodeInfo& info);
   void forget(NodeId id);
-  void end_round(const RoundOver& over);
-  void end_job(const RoundOver& over);
+  void end_round(const RoundOver& verdict);
+  void end_job(const RoundOver& verdict);
   void meet_when_all_ready();
   void finish_when_all_done();
-  void lose(NodeId id, const std::string& text, bool gone, int code = exit_code(ErrorKind::rendezvous));
+  void lose(NodeId id, const std::string& text, bool has_ended, int code = exit_code(ErrorKind::rendezvous));
   int count(bool Node::* mark) const;
   bool may_stay_spare() const;
   std::vector<NodeInfo> find_successors(const Rounds& rounds) const;
@@ -159,7 +160,7 @@ class Coordinator {
   /// told.
   std::set<NodeId> not_ready_ = {};
   std::set<NodeId> not_done_ = {};
-  std::set<NodeId> to_add_ = {};
+  std::set<NodeId> pending_ = {};
   int rounds_ = 0;
   int restarts_ = 0;
   StallCount stall_;
@@ -167,7 +168,7 @@ class Coordinator {
   bool full_ = false;
   std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
-  std::vector<NodeInfo> away_ = {};
+  std::vector<NodeInfo> absent_nodes_ = {};
   /// Nodes that outlived the last coordinator and have yet to come.
   int survivors_ = 0;
   /// This coordinator has led the last round, not one that it replaces.

@@ -12,9 +12,10 @@ namespace acc::launcher {
 
 using boost::system::error_code;
 
-CoordinatorLost::CoordinatorLost(NodeContext& node, First first, Candidates candidates, Events events)
+CoordinatorLost::CoordinatorLost(NodeContext& node, FirstStep first_step, Candidates candidates,
+                                 Events events)
     : NodeState(node),
-      first_(first),
+      first_step_(first_step),
       candidates_(std::move(candidates)),
       events_(std::move(events)),
       retry_(node.loop),
@@ -29,8 +30,8 @@ CoordinatorLost::~CoordinatorLost() {
 }
 
 void CoordinatorLost::start() {
-  if (first_ == First::all) return ask_all();
-  if (first_ == First::pause) return ask_later();
+  if (first_step_ == FirstStep::all) return ask_all();
+  if (first_step_ == FirstStep::pause) return ask_later();
   ask(take_next(), [this] { ask_later(); });
 }
 
@@ -62,33 +63,35 @@ StoreAddress CoordinatorLost::take_next() {
   return address;
 }
 
-void CoordinatorLost::ask(const StoreAddress& address, std::function<void()> failed) {
-  const auto not_there = [this, address, failed = std::move(failed)](const std::string& why, bool refused) {
-    node_.last_try = to_string(address) + ": " + why;
+void CoordinatorLost::ask(const StoreAddress& address, std::function<void()> on_failed) {
+  const auto note_failure = [this, address, on_failed = std::move(on_failed)](const std::string& reason,
+                                                                              bool was_refused) {
+    node_.last_try = to_string(address) + ": " + reason;
     log::debug("rendezvous: no coordinator at {}", node_.last_try);
-    node_.last_round.note_failed(address, refused);
-    failed();
+    node_.last_round.note_failed(address, was_refused);
+    on_failed();
   };
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(address.host, address.port, node_.connect_timeout(),
-                     guard_([this, address, not_there](std::optional<boost::asio::ip::tcp::socket> socket,
-                                                       const std::string& why) {
-                       if (!socket) return not_there(why, connecting_->was_refused());
-                       on_connected(address, std::move(*socket), not_there);
+                     guard_([this, address, note_failure](std::optional<boost::asio::ip::tcp::socket> socket,
+                                                          const std::string& reason) {
+                       if (!socket) return note_failure(reason, connecting_->was_refused());
+                       on_connected(address, std::move(*socket), note_failure);
                      }));
 }
 
 // Connections to a stopped process are accepted by the kernel: only what it sends shows that it runs.
-void CoordinatorLost::on_connected(const StoreAddress& address, boost::asio::ip::tcp::socket socket,
-                                   std::function<void(const std::string& why, bool refused)> failed) {
+void CoordinatorLost::on_connected(
+    const StoreAddress& address, boost::asio::ip::tcp::socket socket,
+    std::function<void(const std::string& reason, bool was_refused)> on_failed) {
   trial_ = std::make_shared<NodeConnection>(std::move(socket), node_.connect_timeout());
   trial_->set_handlers([](const NodeMessage&) {},
-                       guard_([this, failed = std::move(failed)](const ConnectionLoss& loss) {
+                       guard_([this, on_failed = std::move(on_failed)](const ConnectionLoss& loss) {
                          trial_.reset();
-                         failed(loss.why, false);
+                         on_failed(loss.reason, false);
                        }));
   trial_->on_first_bytes(
-      guard_([this, address] { events_.found(std::exchange(trial_, nullptr), address, candidates_); }));
+      guard_([this, address] { events_.on_found(std::exchange(trial_, nullptr), address, candidates_); }));
   trial_->start();
 }
 
@@ -96,18 +99,21 @@ void CoordinatorLost::on_connected(const StoreAddress& address, boost::asio::ip:
 void CoordinatorLost::ask_endpoint() {
   candidates_.endpoint_asked = true;
   if (!node_.coordinator_key) return ask_store();
-  node_.coordinator_key->find(guard_([this](const EtcdCoordinatorKey::Claimed& found) {
-    if (found.how == EtcdCoordinatorKey::Claimed::How::held) return on_coordinator_told(found.text);
-    node_.last_try = found.text;
+  node_.coordinator_key->find(guard_([this](const EtcdCoordinatorKey::ClaimResult& result) {
+    if (result.outcome == EtcdCoordinatorKey::ClaimResult::Outcome::held)
+      return on_coordinator_told(result.text);
+    node_.last_try = result.text;
     ask_later();
   }));
 }
 
 void CoordinatorLost::ask_store() {
   client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
-  const auto failed = [this](const std::string& why) { node_.last_try = node_.endpoint() + ": " + why; };
+  const auto on_failed = [this](const std::string& reason) {
+    node_.last_try = node_.endpoint() + ": " + reason;
+  };
   client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port},
-                   RunningClock::now() + kRetryInterval, guard_(failed),
+                   RunningClock::now() + kRetryInterval, guard_(on_failed),
                    guard_([this](const std::optional<Error>& error) {
                      if (error) return ask_later();
                      client_->get(coordinator_key(node_.plan.run_id),
@@ -121,7 +127,7 @@ void CoordinatorLost::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
   if (!address || *address == node_.ports.store_address()) return ask_later();
   ask(*address, [this] {
-    if (!connecting_->was_refused() || !events_.outdated()) ask_later();
+    if (!connecting_->was_refused() || !events_.on_outdated()) ask_later();
   });
 }
 
@@ -130,9 +136,9 @@ void CoordinatorLost::on_member(const std::shared_ptr<Member>& member) {
 }
 
 void CoordinatorLost::succeed() {
-  events_.succeeds(fmt::format("{} of the {} nodes of round {} are here, {} have ended",
-                               node_.pending_members.size() + 1, node_.last_round.nodes(),
-                               node_.last_round.number(), node_.last_round.dead()));
+  events_.on_succession(fmt::format("{} of the {} nodes of round {} are here, {} have ended",
+                                    node_.pending_members.size() + 1, node_.last_round.nodes(),
+                                    node_.last_round.number(), node_.last_round.dead_nodes()));
 }
 
 }  // namespace acc::launcher

@@ -20,23 +20,23 @@ namespace acc::launcher {
 class CoordinatorLost : public NodeState {
  public:
   struct Events {
-    /// A node answers at `address`; `others` remain to be asked if it does not lead the job.
-    std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& address, Candidates others)>
-        found = {};
+    /// A node answers at `address`; `candidates` remain to be asked if it does not lead the job.
+    std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& address, Candidates candidates)>
+        on_found = {};
     /// This node is to lead the job on.
-    std::function<void(const std::string& why)> succeeds = {};
+    std::function<void(const std::string& reason)> on_succession = {};
     /// The coordinator that the endpoint names has ended. Returns whether this node leaves the state: to host
     /// at the endpoint again.
-    std::function<bool()> outdated = {};
+    std::function<bool()> on_outdated = {};
   };
   /// What comes first.
-  enum class First {
+  enum class FirstStep {
     all,    ///< all addresses where the job may be, from the beginning
     next,   ///< only the next candidate: the job should be there
     pause,  ///< a pause: a candidate has just turned out to be wrong
   };
 
-  CoordinatorLost(NodeContext& node, First first, Candidates candidates, Events events);
+  CoordinatorLost(NodeContext& node, FirstStep first_step, Candidates candidates, Events events);
   ~CoordinatorLost() override;
 
   const char* name() const override { return "coordinator lost"; }
@@ -48,16 +48,16 @@ class CoordinatorLost : public NodeState {
   void ask_all();
   void ask_next();
   void ask_later();
-  void ask(const StoreAddress& address, std::function<void()> failed);
+  void ask(const StoreAddress& address, std::function<void()> on_failed);
   void on_connected(const StoreAddress& address, boost::asio::ip::tcp::socket socket,
-                    std::function<void(const std::string& why, bool refused)> failed);
+                    std::function<void(const std::string& reason, bool was_refused)> on_failed);
   void ask_endpoint();
   void ask_store();
   void on_coordinator_told(const std::string& text);
   void succeed();
   StoreAddress take_next();
 
-  First first_;
+  FirstStep first_step_;
   Candidates candidates_;
   Events events_;
   boost::asio::steady_timer retry_;

@@ -10,8 +10,8 @@
 namespace acc::launcher {
 
 DeadNodeProbe::DeadNodeProbe(boost::asio::io_context& loop, std::chrono::milliseconds timeout,
-                             std::function<void(const StoreAddress&)> ended)
-    : loop_(loop), timeout_(timeout), ended_(std::move(ended)) {}
+                             std::function<void(const StoreAddress&)> on_ended)
+    : loop_(loop), timeout_(timeout), on_ended_(std::move(on_ended)) {}
 
 DeadNodeProbe::~DeadNodeProbe() {
   stop();
@@ -31,10 +31,10 @@ void DeadNodeProbe::connect(const StoreAddress& node) {
   attempts_.back()->start(node.host, node.port, timeout_,
                           [this, node, attempt = std::weak_ptr(attempts_.back())](
                               const std::optional<boost::asio::ip::tcp::socket>& socket, const std::string&) {
-                            const auto answered = attempt.lock();
-                            if (socket || !answered || !answered->was_refused()) return;
+                            const auto connecting = attempt.lock();
+                            if (socket || !connecting || !connecting->was_refused()) return;
                             log::debug("rendezvous: no process listens at {} any more", to_string(node));
-                            ended_(node);
+                            on_ended_(node);
                           });
 }
 

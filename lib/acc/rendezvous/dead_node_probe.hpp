@@ -16,16 +16,16 @@ namespace acc::launcher {
 /// listened. Of a node that is silent, or whose machine is, nothing is said.
 class DeadNodeProbe {
  public:
-  /// `timeout`: of each attempt to connect. `ended` is called for each such node, never during start().
+  /// `timeout`: of each attempt to connect. `on_ended` is called for each such node, never during start().
   DeadNodeProbe(boost::asio::io_context& loop, std::chrono::milliseconds timeout,
-                std::function<void(const StoreAddress&)> ended);
+                std::function<void(const StoreAddress&)> on_ended);
   ~DeadNodeProbe();
   DeadNodeProbe(const DeadNodeProbe&) = delete;
   DeadNodeProbe& operator=(const DeadNodeProbe&) = delete;
 
   /// Connects to all nodes at once. Attempts of an earlier start are dropped.
   void start(const std::vector<StoreAddress>& nodes);
-  /// `ended` is not called after this.
+  /// `on_ended` is not called after this.
   void stop();
 
  private:
@@ -33,7 +33,7 @@ class DeadNodeProbe {
 
   boost::asio::io_context& loop_;
   std::chrono::milliseconds timeout_;
-  std::function<void(const StoreAddress&)> ended_;
+  std::function<void(const StoreAddress&)> on_ended_;
   std::vector<std::shared_ptr<Connecting>> attempts_ = {};
 };
 

@@ -29,30 +29,32 @@ std::string etcd_coordinator_key(const std::string& prefix, const std::string& r
 }
 
 EtcdCoordinatorKey::EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key,
-                                       Lost lost)
-    : timer_(loop), gateway_(gateway), key_(std::move(key)), lost_(std::move(lost)) {}
+                                       OnLost on_lost)
+    : timer_(loop), gateway_(gateway), key_(std::move(key)), on_lost_(std::move(on_lost)) {}
 
-void EtcdCoordinatorKey::claim(const std::string& own, const std::string& replaced, Done done) {
+void EtcdCoordinatorKey::claim(const std::string& address, const std::string& replaced_address,
+                               OnResult on_result) {
   timer_.cancel();
   current_ = std::make_shared<bool>(true);
-  own_ = own;
-  replaced_ = replaced;
-  done_ = std::move(done);
+  address_ = address;
+  replaced_address_ = replaced_address;
+  on_result_ = std::move(on_result);
   lease_ = 0;
   read();
 }
 
-void EtcdCoordinatorKey::find(Done done) {
-  claim("", "", std::move(done));
+void EtcdCoordinatorKey::find(OnResult on_result) {
+  claim("", "", std::move(on_result));
 }
 
 void EtcdCoordinatorKey::read() {
   ask(etcd_read(key_), [this](const std::string& body) {
     const auto key = etcd_key(body);
-    if (!key) return answer(Claimed::How::refused, "it is not etcd: it answered " + etcd_error(body));
-    if (own_.empty() && key->revision == 0) return answer(Claimed::How::failed, "nobody hosts the job");
-    const bool free = key->revision == 0 || key->value == own_ || key->value == replaced_;
-    if (!free) return answer(Claimed::How::held, key->value);
+    if (!key) return answer(ClaimResult::Outcome::refused, "it is not etcd: it answered " + etcd_error(body));
+    if (address_.empty() && key->revision == 0)
+      return answer(ClaimResult::Outcome::failed, "nobody hosts the job");
+    const bool is_free = key->revision == 0 || key->value == address_ || key->value == replaced_address_;
+    if (!is_free) return answer(ClaimResult::Outcome::held, key->value);
     grant(key->revision);
   });
 }
@@ -60,19 +62,19 @@ void EtcdCoordinatorKey::read() {
 void EtcdCoordinatorKey::grant(std::int64_t revision) {
   ask(etcd_grant(static_cast<int>(kLeaseTtl.count())), [this, revision](const std::string& body) {
     const auto lease = etcd_granted(body);
-    if (!lease) return answer(Claimed::How::failed, "it granted no lease: " + etcd_error(body));
+    if (!lease) return answer(ClaimResult::Outcome::failed, "it granted no lease: " + etcd_error(body));
     lease_ = *lease;
     write(revision);
   });
 }
 
 void EtcdCoordinatorKey::write(std::int64_t revision) {
-  ask(etcd_write_if(key_, own_, lease_, revision), [this](const std::string& body) {
+  ask(etcd_write_if(key_, address_, lease_, revision), [this](const std::string& body) {
     const auto written = etcd_written(body);
-    if (!written) return answer(Claimed::How::failed, "it wrote no key: " + etcd_error(body));
+    if (!written) return answer(ClaimResult::Outcome::failed, "it wrote no key: " + etcd_error(body));
     if (!*written) return read();
     keep_alive_later(kKeepAliveInterval);
-    answer(Claimed::How::own);
+    answer(ClaimResult::Outcome::acquired);
   });
 }
 
@@ -85,39 +87,39 @@ void EtcdCoordinatorKey::keep_alive_later(std::chrono::milliseconds pause) {
 
 // The lease stays alive when another host has overwritten the key, so the key is read as well.
 void EtcdCoordinatorKey::check() {
-  post(etcd_keep_alive(lease_), [this](const EtcdReply& kept) {
-    if (is_transient(kept.status)) return keep_alive_later(kRenewalRetry);
-    if (kept.status != kHttpOk || !etcd_kept_alive(kept.body).value_or(false))
-      return claim_again(own_, /*lapsed=*/true);
-    post(etcd_read(key_), [this](const EtcdReply& found) {
-      if (is_transient(found.status)) return keep_alive_later(kRenewalRetry);
-      const auto key = etcd_key(found.body);
-      if (!key || key->lease != lease_) return claim_again(own_, /*lapsed=*/false);
+  post(etcd_keep_alive(lease_), [this](const EtcdReply& renewal) {
+    if (is_transient(renewal.status)) return keep_alive_later(kRenewalRetry);
+    if (renewal.status != kHttpOk || !etcd_kept_alive(renewal.body).value_or(false))
+      return claim_again(address_, /*has_lapsed=*/true);
+    post(etcd_read(key_), [this](const EtcdReply& read_reply) {
+      if (is_transient(read_reply.status)) return keep_alive_later(kRenewalRetry);
+      const auto key = etcd_key(read_reply.body);
+      if (!key || key->lease != lease_) return claim_again(address_, /*has_lapsed=*/false);
       keep_alive_later(kKeepAliveInterval);
     });
   });
 }
 
-void EtcdCoordinatorKey::claim_again(const std::string& replaced, bool lapsed) {
-  claim(own_, replaced, [this, replaced, lapsed](const Claimed& claimed) {
-    if (claimed.how == Claimed::How::own) return;
-    if (claimed.how == Claimed::How::held) {
-      if (lost_(claimed.text, lapsed)) claim_again(claimed.text, lapsed);
+void EtcdCoordinatorKey::claim_again(const std::string& replaced_address, bool has_lapsed) {
+  claim(address_, replaced_address, [this, replaced_address, has_lapsed](const ClaimResult& result) {
+    if (result.outcome == ClaimResult::Outcome::acquired) return;
+    if (result.outcome == ClaimResult::Outcome::held) {
+      if (on_lost_(result.text, has_lapsed)) claim_again(result.text, has_lapsed);
       return;
     }
     timer_.expires_after(kRenewalRetry);
-    timer_.async_wait([this, replaced, lapsed,
+    timer_.async_wait([this, replaced_address, has_lapsed,
                        current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
-      if (!error && !current.expired()) claim_again(replaced, lapsed);
+      if (!error && !current.expired()) claim_again(replaced_address, has_lapsed);
     });
   });
 }
 
-void EtcdCoordinatorKey::release(std::function<void()> done) {
+void EtcdCoordinatorKey::release(std::function<void()> on_done) {
   timer_.cancel();
   current_ = std::make_shared<bool>(true);
-  done_ = nullptr;
-  released_ = std::move(done);
+  on_result_ = nullptr;
+  on_released_ = std::move(on_done);
   if (lease_ == 0) return revoking_ ? void() : call_released();
   revoking_ = true;
   gateway_.post(etcd_revoke(std::exchange(lease_, 0)),
@@ -129,7 +131,7 @@ void EtcdCoordinatorKey::release(std::function<void()> done) {
 }
 
 void EtcdCoordinatorKey::call_released() {
-  if (const auto done = std::exchange(released_, nullptr)) done();
+  if (const auto on_released = std::exchange(on_released_, nullptr)) on_released();
 }
 
 void EtcdCoordinatorKey::post(const EtcdRequest& request, EtcdGateway::Handler handler) {
@@ -139,21 +141,21 @@ void EtcdCoordinatorKey::post(const EtcdRequest& request, EtcdGateway::Handler h
   });
 }
 
-void EtcdCoordinatorKey::ask(const EtcdRequest& request, Then then) {
-  post(request, [this, then = std::move(then)](const EtcdReply& reply) {
-    if (reply.status == kHttpOk) return then(reply.body);
-    if (reply.status == 0) return answer(Claimed::How::failed, reply.body);
+void EtcdCoordinatorKey::ask(const EtcdRequest& request, OnBody on_body) {
+  post(request, [this, on_body = std::move(on_body)](const EtcdReply& reply) {
+    if (reply.status == kHttpOk) return on_body(reply.body);
+    if (reply.status == 0) return answer(ClaimResult::Outcome::failed, reply.body);
     const std::string messages = fmt::format("{} ({})", etcd_error(reply.body), reply.status);
-    if (is_transient(reply.status)) return answer(Claimed::How::failed, messages);
-    answer(Claimed::How::refused, reply.status == kNotFound
-                                      ? "it has no JSON gateway of etcd's API version 3: " + messages
-                                      : "it refuses the request: " + messages);
+    if (is_transient(reply.status)) return answer(ClaimResult::Outcome::failed, messages);
+    answer(ClaimResult::Outcome::refused, reply.status == kNotFound
+                                              ? "it has no JSON gateway of etcd's API version 3: " + messages
+                                              : "it refuses the request: " + messages);
   });
 }
 
-void EtcdCoordinatorKey::answer(Claimed::How how, std::string text) {
-  if (how != Claimed::How::own) lease_ = 0;
-  if (const Done done = std::exchange(done_, nullptr)) done({how, std::move(text)});
+void EtcdCoordinatorKey::answer(ClaimResult::Outcome outcome, std::string text) {
+  if (outcome != ClaimResult::Outcome::acquired) lease_ = 0;
+  if (const OnResult on_result = std::exchange(on_result_, nullptr)) on_result({outcome, std::move(text)});
 }
 
 }  // namespace acc::launcher

@@ -21,62 +21,62 @@ std::string etcd_coordinator_key(const std::string& prefix, const std::string& r
 class EtcdCoordinatorKey {
  public:
   /// How a claim ended.
-  struct Claimed {
-    enum class How {
-      own,      ///< the key is ours
-      held,     ///< by another node; `text` is its address
-      failed,   ///< a transient error, described in `text`
-      refused,  ///< a permanent error, described in `text`
+  struct ClaimResult {
+    enum class Outcome {
+      acquired,  ///< the key is ours
+      held,      ///< by another node; `text` is its address
+      failed,    ///< a transient error, described in `text`
+      refused,   ///< a permanent error, described in `text`
     };
-    How how = How::failed;
+    Outcome outcome = Outcome::failed;
     std::string text = {};
 
-    bool operator==(const Claimed&) const = default;
+    bool operator==(const ClaimResult&) const = default;
   };
-  using Done = std::function<void(const Claimed&)>;
-  /// Called with the new owner's address when another node has the key that was this one's. `lapsed`: it was
-  /// free for a while, since etcd did not hear from this node. Returns whether it is to be taken back.
-  using Lost = std::function<bool(const std::string& address, bool lapsed)>;
+  using OnResult = std::function<void(const ClaimResult&)>;
+  /// Called with the new owner's address when another node has the key that was this one's. `has_lapsed`: it
+  /// was free for a while, since etcd did not hear from this node. Returns whether it is to be taken back.
+  using OnLost = std::function<bool(const std::string& address, bool has_lapsed)>;
 
   /// `gateway` outlives it.
-  EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, Lost lost);
+  EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, OnLost on_lost);
 
-  /// Writes `own` into the key if nobody hosts, or if it names `replaced`, a host that is lost. Cancels an
-  /// earlier claim. After success the key is kept alive until release().
-  void claim(const std::string& own, const std::string& replaced, Done done);
+  /// Writes `address`, this node's, into the key if nobody hosts, or if it names `replaced_address`, of a
+  /// host that is lost. Cancels an earlier claim. After success the key is kept alive until release().
+  void claim(const std::string& address, const std::string& replaced_address, OnResult on_result);
 
   /// Reads who hosts: `held`, or `failed` if nobody does. Cancels a claim.
-  void find(Done done);
+  void find(OnResult on_result);
 
-  /// Cancels a claim, and removes the key if it is ours; calls `done` when it is removed, or etcd does not
-  /// answer. A second call replaces `done`.
-  void release(std::function<void()> done = {});
+  /// Cancels a claim, and removes the key if it is ours; calls `on_done` when it is removed, or etcd does
+  /// not answer. A second call replaces `on_done`.
+  void release(std::function<void()> on_done = {});
 
   /// Lifetime of the lease: how long the key of a dead host stays.
   static constexpr std::chrono::seconds kLeaseTtl{5};
 
  private:
-  using Then = std::function<void(const std::string& body)>;
+  using OnBody = std::function<void(const std::string& body)>;
 
   void read();
   void grant(std::int64_t revision);
   void write(std::int64_t revision);
   void keep_alive_later(std::chrono::milliseconds pause);
   void check();
-  void claim_again(const std::string& replaced, bool lapsed);
+  void claim_again(const std::string& replaced_address, bool has_lapsed);
   void call_released();
   void post(const EtcdRequest& request, EtcdGateway::Handler handler);
-  void ask(const EtcdRequest& request, Then then);
-  void answer(Claimed::How how, std::string text = {});
+  void ask(const EtcdRequest& request, OnBody on_body);
+  void answer(ClaimResult::Outcome outcome, std::string text = {});
 
   boost::asio::steady_timer timer_;
   EtcdGateway& gateway_;
   std::string key_;
-  Lost lost_;
-  std::string own_ = {};
-  std::string replaced_ = {};
-  Done done_ = {};
-  std::function<void()> released_ = {};
+  OnLost on_lost_;
+  std::string address_ = {};
+  std::string replaced_address_ = {};
+  OnResult on_result_ = {};
+  std::function<void()> on_released_ = {};
   bool revoking_ = false;
   std::int64_t lease_ = 0;
   /// Expires at each claim and release, so that replies to earlier requests are ignored.

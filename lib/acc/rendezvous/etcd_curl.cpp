@@ -90,7 +90,7 @@ class Curl {
 
   EtcdReply post(const EtcdCurlOptions& options, const EtcdRequest& request, std::atomic<bool>& stopped) {
     EtcdReply reply;
-    std::array<char, 256> why = {};
+    std::array<char, 256> error_text = {};
     const std::string url = options.url + request.path;
     const std::unique_ptr<List, void (*)(List*)> headers(append_(nullptr, "Content-Type: application/json"),
                                                          free_list_);
@@ -106,7 +106,7 @@ class Curl {
     set(easy.get(), kForbidReuse, 1L);
     // An etcd inside the cluster is not behind the proxy to the outside.
     set(easy.get(), kNoProxy, "*");
-    set(easy.get(), kErrorBuffer, why.data());
+    set(easy.get(), kErrorBuffer, error_text.data());
     set(easy.get(), kWriteFunction, &append_body);
     set(easy.get(), kWriteData, &reply.body);
     set(easy.get(), kSockOptFunction, &close_on_exec);
@@ -117,7 +117,8 @@ class Curl {
     if (!options.key.empty()) set(easy.get(), kSslKey, options.key.c_str());
     if (!options.cacert.empty()) set(easy.get(), kCaInfo, options.cacert.c_str());
     if (const int code = perform_(easy.get()); code != kCurlOk) {
-      return {.body = why.front() != '\0' ? std::string(why.data()) : std::string(strerror_(code))};
+      return {.body =
+                  error_text.front() != '\0' ? std::string(error_text.data()) : std::string(strerror_(code))};
     }
     long status = 0;
     info_(easy.get(), kResponseCode, &status);
@@ -168,7 +169,8 @@ struct EtcdCurl::Impl {
     asio::executor_work_guard<asio::io_context::executor_type> work;
   };
 
-  Impl(asio::io_context& context, EtcdCurlOptions wanted) : loop(&context), options(std::move(wanted)) {}
+  Impl(asio::io_context& the_loop, EtcdCurlOptions the_options)
+      : loop(&the_loop), options(std::move(the_options)) {}
 
   void work() {
     std::unique_lock lock(mutex);
@@ -188,7 +190,7 @@ struct EtcdCurl::Impl {
       jobs.pop_front();
     }
     is_over = true;
-    over.notify_one();
+    end.notify_one();
   }
 
   void stop() {
@@ -198,7 +200,7 @@ struct EtcdCurl::Impl {
     wake.notify_one();
     // libcurl asks once a second whether to go on.
     constexpr std::chrono::seconds kLimit{2};
-    over.wait_for(lock, kLimit, [this] { return is_over; });
+    end.wait_for(lock, kLimit, [this] { return is_over; });
     jobs.clear();
     loop = nullptr;
   }
@@ -210,7 +212,7 @@ struct EtcdCurl::Impl {
   std::atomic<bool> stopped = false;
   std::mutex mutex = {};
   std::condition_variable wake = {};
-  std::condition_variable over = {};
+  std::condition_variable end = {};
   bool is_over = false;
   // The first one is being done.
   std::deque<Job> jobs = {};

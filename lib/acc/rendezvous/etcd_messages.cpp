@@ -79,14 +79,14 @@ std::optional<bool> etcd_kept_alive(std::string_view body) {
 std::optional<EtcdKey> etcd_key(std::string_view body) {
   const auto json = object(body);
   if (!json || !json->contains("header")) return std::nullopt;
-  const auto found = json->find("kvs");
-  if (found == json->end()) return EtcdKey{};
-  if (!found->is_array() || found->size() != 1 || !found->front().is_object()) return std::nullopt;
-  const Json& one = found->front();
-  auto value = from_base64(text(one, "value"));
+  const auto keys = json->find("kvs");
+  if (keys == json->end()) return EtcdKey{};
+  if (!keys->is_array() || keys->size() != 1 || !keys->front().is_object()) return std::nullopt;
+  const Json& entry = keys->front();
+  auto value = from_base64(text(entry, "value"));
   if (!value) return std::nullopt;
   return EtcdKey{
-      .value = std::move(*value), .revision = number(one, "mod_revision"), .lease = number(one, "lease")};
+      .value = std::move(*value), .revision = number(entry, "mod_revision"), .lease = number(entry, "lease")};
 }
 
 std::optional<bool> etcd_written(std::string_view body) {

@@ -32,20 +32,20 @@ std::string to_raise(std::uint64_t needed) {
 
 std::string check_open_files(std::uint64_t max_files, const LaunchPlan& plan) {
   const auto workers = static_cast<std::uint64_t>(plan.nproc_per_node);
-  const std::uint64_t own = kOwnFiles + kFilesOfWorker * workers;
+  const std::uint64_t agent_files = kOwnFiles + kFilesOfWorker * workers;
   const auto nodes = static_cast<std::uint64_t>(plan.rendezvous.max_nodes);
-  const std::uint64_t with_workers = own + nodes * (1 + workers);
-  if (own + static_cast<std::uint64_t>(plan.rendezvous.min_nodes) > max_files) {
+  const std::uint64_t needed_files = agent_files + nodes * (1 + workers);
+  if (agent_files + static_cast<std::uint64_t>(plan.rendezvous.min_nodes) > max_files) {
     throw Error({.kind = ErrorKind::system,
                  .what = fmt::format("this node hosts the job and may open {} files, too few for connections "
                                      "to {} nodes",
                                      max_files, plan.rendezvous.min_nodes),
-                 .hint = to_raise(with_workers)});
+                 .hint = to_raise(needed_files)});
   }
-  if (with_workers <= max_files) return {};
+  if (needed_files <= max_files) return {};
   return fmt::format(
       "this node may open {} files, too few for connections to {} nodes and {} workers of each; {}",
-      max_files, nodes, workers, to_raise(with_workers));
+      max_files, nodes, workers, to_raise(needed_files));
 }
 
 std::string coordinator_key(const std::string& run_id) {
@@ -64,10 +64,10 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
   server_->set(coordinator_key(plan.run_id), std::to_string(node_port));
   serve_all();
   auto client = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
-  const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
+  const std::string address = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
   client->connect(
-      {own, server_->port()}, RunningClock::now() + plan.rendezvous.read_timeout, [](const std::string&) {},
-      [](const std::optional<Error>&) {});
+      {address, server_->port()}, RunningClock::now() + plan.rendezvous.read_timeout,
+      [](const std::string&) {}, [](const std::optional<Error>&) {});
   store_ = std::move(client);
   make_coordinator(succession, node_port);
 }
@@ -90,23 +90,23 @@ Host::~Host() {
 
 void Host::make_coordinator(const Succession& succession, int node_port) {
   auto events = std::make_shared<RendezvousBackend::Events>();
-  LaunchPlan asked = plan_;
+  LaunchPlan backend_plan = plan_;
   // The nodes that outlived the lost coordinator are waited for, and no others.
-  if (succession.rounds > 0) asked.rendezvous.last_call_timeout = {};
+  if (succession.rounds > 0) backend_plan.rendezvous.last_call_timeout = {};
   backend_ = make_backend(
-      loop_, asked, *store_,
+      loop_, backend_plan, *store_,
       RendezvousBackend::Events{
           .on_round =
-              [events, begun = guard_([this] { serve_round(); })](const auto& rounds) {
+              [events, serve = guard_([this] { serve_round(); })](const auto& rounds) {
                 events->on_round(rounds);
-                begun();
+                serve();
               },
           .on_change = [events] { events->on_change(); },
           .on_closed =
-              [this, events, closed = guard_([this] { check_alone(); })] {
+              [this, events, check = guard_([this] { check_alone(); })] {
                 backend_closed_ = true;
                 events->on_closed();
-                closed();
+                check();
               },
           .on_error = [events](const Error& error) { events->on_error(error); },
           .on_missing = [events](const std::string& text, bool spare) { events->on_missing(text, spare); }});
@@ -118,7 +118,7 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
                            .rounds = succession.rounds,
                            .restarts = succession.restarts,
                            .stall = succession.stall,
-                           .away = succession.away,
+                           .absent_nodes = succession.absent_nodes,
                            .survivors = succession.survivors,
                            .port = node_port,
                            .dead_ports = succession.dead_ports,
@@ -141,8 +141,9 @@ void Host::adopt(const Member& member) {
   member.connection->set_handlers(
       [this, id](const NodeMessage& message) { coordinator_->on_message(id, message); },
       [this, id, connection = std::weak_ptr<NodeConnection>(member.connection)](const ConnectionLoss& loss) {
-        const auto lost = connection.lock();
-        if (lost && !loss.gone) lost->send(coordinator_->last_message("this node was " + loss.why));
+        const auto silent = connection.lock();
+        if (silent && !loss.peer_has_ended)
+          silent->send(coordinator_->last_message("this node was " + loss.reason));
         connection_lost(id, loss);
       });
   member.connection->on_silence(
@@ -158,10 +159,11 @@ void Host::connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss)
 }
 
 void Host::remove(Coordinator::NodeId node, const ConnectionLoss& loss) {
-  log::debug("rendezvous: node {} has gone: {}", node, loss.gone ? "its connection closed" : loss.why);
+  log::debug("rendezvous: node {} has gone: {}", node,
+             loss.peer_has_ended ? "its connection closed" : loss.reason);
   connections_.erase(node);
   serve_all();
-  coordinator_->on_lost(node, loss.why, loss.gone);
+  coordinator_->on_lost(node, loss.reason, loss.peer_has_ended);
   check_alone();
 }
 
@@ -170,8 +172,8 @@ void Host::on_hello(const NodeInfo& info, const NodeHistory& history) {
 }
 
 void Host::leave(const Leave& leave) {
-  if (const auto over = coordinator_->end_without_host(leave)) {
-    for (const auto& [id, connection] : connections_) connection->send(RoundEnds{*over});
+  if (const auto verdict = coordinator_->end_without_host(leave)) {
+    for (const auto& [id, connection] : connections_) connection->send(RoundEnds{*verdict});
   }
   drop();
 }
@@ -184,10 +186,10 @@ void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
   if (node == 0) return deliver_(message);
   const auto connection = connections_.find(node);
   if (connection == connections_.end()) return;
-  const bool begins = std::holds_alternative<RoundBegins>(message);
-  if (begins) connection->second->trust();
+  const bool is_round_begin = std::holds_alternative<RoundBegins>(message);
+  if (is_round_begin) connection->second->trust();
   connection->second->send(message);
-  if (begins) connection->second->set_timeout(coordinator_->node_timeout());
+  if (is_round_begin) connection->second->set_timeout(coordinator_->node_timeout());
 }
 
 std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator) {
@@ -234,9 +236,9 @@ void Host::serve_round() {
                                           : StoreClients::Others::strangers});
 }
 
-void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> gone) {
-  alone_ = std::move(gone);
-  agents_until_ = RunningClock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
+void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> on_alone) {
+  on_alone_ = std::move(on_alone);
+  agents_deadline_ = RunningClock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
   timeout_.expires_after(timeout);
   timeout_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (error) return;
@@ -248,18 +250,18 @@ void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<voi
 }
 
 void Host::check_alone() {
-  if (!alone_ || !connections_.empty()) return;
+  if (!on_alone_ || !connections_.empty()) return;
   if (coordinator_->is_over() && !backend_closed_) return;
   if (coordinator_->is_over() && agents_remain()) return check_alone_later();
   timeout_.cancel();
   poll_.cancel();
-  std::exchange(alone_, nullptr)();
+  std::exchange(on_alone_, nullptr)();
 }
 
 // torchrun's agents poll this store every second, and read there that the job has ended. One connection is
 // our own client's.
 bool Host::agents_remain() const {
-  return server_ && server_->connections() > 1 && RunningClock::now() < agents_until_;
+  return server_ && server_->connections() > 1 && RunningClock::now() < agents_deadline_;
 }
 
 void Host::check_alone_later() {

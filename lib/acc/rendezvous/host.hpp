@@ -51,9 +51,9 @@ class Host {
   /// Tells all waiting nodes what they wait for.
   void send_waiting(const std::string& text);
 
-  /// Calls `gone` when every other node has left and the backend knows of the end of the job, or after
+  /// Calls `on_alone` when every other node has left and the backend knows of the end of the job, or after
   /// `timeout`.
-  void wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> gone);
+  void wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> on_alone);
   /// Tells every node that another one is the coordinator; returns the store, which tells it to later nodes.
   std::unique_ptr<StoreServer> move_to(const StoreAddress& coordinator);
   /// Node 0 leaves: tells the others that the job is over, if they cannot go on without it, and closes all
@@ -85,8 +85,8 @@ class Host {
   RunningTimer survivors_;
   RunningTimer timeout_;
   boost::asio::steady_timer poll_;
-  RunningClock::time_point agents_until_ = {};
-  std::function<void()> alone_ = {};
+  RunningClock::time_point agents_deadline_ = {};
+  std::function<void()> on_alone_ = {};
   bool backend_closed_ = false;
   CallbackGuard guard_ = {};
 };

@@ -24,14 +24,14 @@ void Hosting::ask_for_round() {
 }
 
 void Hosting::on_member(const std::shared_ptr<Member>& member) {
-  if (has_place_for(*member)) return host_->adopt(*member);
-  const std::optional<RoundOver> over = host_->coordinator().surplus();
-  member->connection->send(over ? NodeMessage(RoundEnds{*over}) : NodeMessage(Full{}));
+  if (has_room_for(*member)) return host_->adopt(*member);
+  const std::optional<RoundOver> verdict = host_->coordinator().surplus();
+  member->connection->send(verdict ? NodeMessage(RoundEnds{*verdict}) : NodeMessage(Full{}));
   member->connection->close();
 }
 
 // Until all nodes have joined, a node may come from anywhere.
-bool Hosting::has_place_for(const Member& member) const {
+bool Hosting::has_room_for(const Member& member) const {
   const Coordinator& coordinator = host_->coordinator();
   if (coordinator.nodes() >= static_cast<std::size_t>(node_.settings.max_nodes) + kMaxSurplus) return false;
   if (!coordinator.is_full() || member.is_proven) return true;
@@ -44,29 +44,29 @@ bool Hosting::announce_waiting(const std::string& text) {
   return true;
 }
 
-bool Hosting::end_job(const std::string& why) {
-  host_->coordinator().give_up(why);
+bool Hosting::end_job(const std::string& reason) {
+  host_->coordinator().give_up(reason);
   return true;
 }
 
 // Connected nodes leave because the job is over, or notice that this one is gone.
-void Hosting::leave(const Leave& leave, bool early, std::function<void()> left) {
+void Hosting::leave(const Leave& leave, bool is_early, std::function<void()> on_left) {
   retire();
-  if (early) host_->leave(leave);
-  host_->wait_until_alone(node_.plan.shutdown_timeout + node_.settings.close_timeout, std::move(left));
+  if (is_early) host_->leave(leave);
+  host_->wait_until_alone(node_.plan.shutdown_timeout + node_.settings.close_timeout, std::move(on_left));
 }
 
-Succeeding::Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> others,
-                       Moved moved)
+Succeeding::Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> members,
+                       OnMoved on_moved)
     : Hosting(node, std::move(host)),
-      others_(std::move(others)),
-      moved_(std::move(moved)),
+      members_(std::move(members)),
+      on_moved_(std::move(on_moved)),
       timer_(node.loop),
       probe_timer_(node.loop),
-      away_nodes_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
-                    node_.last_round.note_failed(address, true);
-                    this->host()->coordinator().on_ended(address);
-                  })) {}
+      absent_nodes_probe_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
+                            node_.last_round.note_failed(address, true);
+                            this->host()->coordinator().on_ended(address);
+                          })) {}
 
 Succeeding::~Succeeding() {
   if (connecting_) connecting_->cancel();
@@ -75,40 +75,41 @@ Succeeding::~Succeeding() {
 
 void Succeeding::start() {
   Hosting::start();
-  if (node_.over) return;
-  probe_away_nodes_later();
+  if (node_.is_over) return;
+  probe_absent_nodes_later();
   if (!node_.coordinator_key) return look_later();
   node_.coordinator_address = to_string(node_.last_round.lost_address());
   claim_key();
 }
 
 void Succeeding::on_member(const std::shared_ptr<Member>& member) {
-  std::erase(others_, address_of(member->hello.node));
+  std::erase(members_, address_of(member->hello.node));
   Hosting::on_member(member);
 }
 
-void Succeeding::leave(const Leave& leave, bool early, std::function<void()> left) {
+void Succeeding::leave(const Leave& leave, bool is_early, std::function<void()> on_left) {
   if (connecting_) connecting_->cancel();
   if (claim_) std::exchange(claim_, nullptr)->close();
   client_.reset();
-  Hosting::leave(leave, early, std::move(left));
+  Hosting::leave(leave, is_early, std::move(on_left));
 }
 
 void Succeeding::look_later() {
   timer_.expires_after(kRetryInterval);
   timer_.async_wait(guard_([this](const error_code& error) {
-    if (error || node_.over) return;
+    if (error || node_.is_over) return;
     node_.coordinator_key ? claim_key() : look_at_endpoint();
   }));
 }
 
 // A node that has ended, as the lost coordinator usually has, is no part of a partitioned network.
-void Succeeding::probe_away_nodes_later() {
+void Succeeding::probe_absent_nodes_later() {
   probe_timer_.expires_after(kRetryInterval);
   probe_timer_.async_wait(guard_([this](const error_code& error) {
-    if (error || node_.over) return;
-    if (host()->coordinator().is_smaller_part()) away_nodes_.start(host()->coordinator().away());
-    probe_away_nodes_later();
+    if (error || node_.is_over) return;
+    if (host()->coordinator().is_smaller_part())
+      absent_nodes_probe_.start(host()->coordinator().absent_addresses());
+    probe_absent_nodes_later();
   }));
 }
 
@@ -116,8 +117,8 @@ void Succeeding::look_at_endpoint() {
   client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
   client_->connect(
       {node_.settings.endpoint_host, node_.settings.endpoint_port}, RunningClock::now() + kRetryInterval,
-      [](const std::string&) {}, guard_([this](const std::optional<Error>& failed) {
-        if (failed || node_.over) return introduce_to_next_member();
+      [](const std::string&) {}, guard_([this](const std::optional<Error>& error) {
+        if (error || node_.is_over) return introduce_to_next_member();
         client_->get(coordinator_key(node_.plan.run_id),
                      guard_([this](StoreOutcome, const std::optional<std::string>& text) {
                        on_coordinator_told(text.value_or(""));
@@ -129,7 +130,7 @@ void Succeeding::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
   if (!address || *address == node_.ports.store_address()) return introduce_to_next_member();
   if (host()->coordinator().is_smaller_part())
-    return moved_(*address, "this part of the job is the smaller one");
+    return on_moved_(*address, "this part of the job is the smaller one");
   const bool hosts_there = text.find(':') == std::string::npos;
   if (!hosts_there) return introduce_to_next_member();
   // A new host believes the claim only if its own store confirms it.
@@ -140,10 +141,10 @@ void Succeeding::on_coordinator_told(const std::string& text) {
 
 // A member looks only for successors that precede it, so a later one introduces itself to the members.
 void Succeeding::introduce_to_next_member() {
-  std::erase_if(others_, [this](const StoreAddress& address) { return node_.last_round.is_dead(address); });
-  if (others_.empty() || host()->coordinator().is_smaller_part()) return look_later();
-  std::ranges::rotate(others_, others_.begin() + 1);
-  introduce_to(others_.back());
+  std::erase_if(members_, [this](const StoreAddress& address) { return node_.last_round.is_dead(address); });
+  if (members_.empty() || host()->coordinator().is_smaller_part()) return look_later();
+  std::ranges::rotate(members_, members_.begin() + 1);
+  introduce_to(members_.back());
 }
 
 void Succeeding::introduce_to(const StoreAddress& address) {
@@ -152,7 +153,7 @@ void Succeeding::introduce_to(const StoreAddress& address) {
       address.host, address.port, node_.connect_timeout(),
       guard_([this, address](std::optional<boost::asio::ip::tcp::socket> socket, const std::string&) {
         if (!socket) node_.last_round.note_failed(address, connecting_->was_refused());
-        if (socket && !node_.over) return claim(address, std::move(*socket));
+        if (socket && !node_.is_over) return claim(address, std::move(*socket));
         look_later();
       }));
 }
@@ -160,43 +161,43 @@ void Succeeding::introduce_to(const StoreAddress& address) {
 // A host that leads a round does not yield: it answers Full, and the nodes of this host move there.
 void Succeeding::claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket) {
   claim_ = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
-  const auto lost = guard_([this](const ConnectionLoss&) {
-    if (!node_.over) look_later();
+  const auto on_lost = guard_([this](const ConnectionLoss&) {
+    if (!node_.is_over) look_later();
   });
-  const auto answered = guard_([this, address](const NodeMessage& message) {
-    if (!std::holds_alternative<Full>(message) || node_.over) return;
-    moved_(address, "a host that leads a round does not yield");
+  const auto on_answer = guard_([this, address](const NodeMessage& message) {
+    if (!std::holds_alternative<Full>(message) || node_.is_over) return;
+    on_moved_(address, "a host that leads a round does not yield");
   });
-  claim_->set_handlers([](const NodeMessage&) {}, lost);
+  claim_->set_handlers([](const NodeMessage&) {}, on_lost);
   claim_->start();
   introduce(claim_, node_.secret,
             {.run_id = node_.plan.run_id, .node = node_.introduction(), .is_coordinator = true},
-            guard_([this, address, answered, lost](bool is_proven) {
+            guard_([this, address, on_answer, on_lost](bool is_proven) {
               // Others are told again until they connect: they may not have noticed the loss yet.
-              if (address == node_.last_round.lost_address()) std::erase(others_, address);
-              if (is_proven) claim_->set_handlers(answered, lost);
+              if (address == node_.last_round.lost_address()) std::erase(members_, address);
+              if (is_proven) claim_->set_handlers(on_answer, on_lost);
             }),
-            lost);
+            on_lost);
 }
 
 // Replaces the lost coordinator in etcd's key. A host that has begun another job meanwhile notices that it
 // has lost the key.
 void Succeeding::claim_key() {
-  using How = EtcdCoordinatorKey::Claimed::How;
+  using Outcome = EtcdCoordinatorKey::ClaimResult::Outcome;
   node_.coordinator_key->claim(
       to_string(node_.ports.store_address()), node_.coordinator_address,
-      guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
-        if (node_.over || claimed.how == How::own) return;
-        const auto address = claimed.how == How::held ? parse_address(claimed.text, "") : std::nullopt;
+      guard_([this](const EtcdCoordinatorKey::ClaimResult& result) {
+        if (node_.is_over || result.outcome == Outcome::acquired) return;
+        const auto address = result.outcome == Outcome::held ? parse_address(result.text, "") : std::nullopt;
         if (address && host()->coordinator().is_smaller_part())
-          return moved_(*address, "this part of the job is the smaller one");
-        if (address) node_.coordinator_address = claimed.text;
+          return on_moved_(*address, "this part of the job is the smaller one");
+        if (address) node_.coordinator_address = result.text;
         look_later();
       }));
 }
 
 std::unique_ptr<Host> host_at_own_port(NodeContext& node, const Succession& succession) {
-  return std::make_unique<Host>(node.loop, node.plan, node.events.message, node.ports.addresses(), 0,
+  return std::make_unique<Host>(node.loop, node.plan, node.events.on_message, node.ports.addresses(), 0,
                                 node.ports.port(), succession);
 }
 

@@ -30,12 +30,12 @@ class Hosting : public NodeState {
   void on_member(const std::shared_ptr<Member>& member) override;
   std::string missing() const override { return host_->coordinator().missing(); }
   bool announce_waiting(const std::string& text) override;
-  bool end_job(const std::string& why) override;
-  void leave(const Leave& leave, bool early, std::function<void()> left) override;
+  bool end_job(const std::string& reason) override;
+  void leave(const Leave& leave, bool is_early, std::function<void()> on_left) override;
   Host* host() override { return host_.get(); }
 
  private:
-  bool has_place_for(const Member& member) const;
+  bool has_room_for(const Member& member) const;
 
   std::unique_ptr<Host> host_;
 };
@@ -47,20 +47,21 @@ class Hosting : public NodeState {
 class Succeeding : public Hosting {
  public:
   /// Another node leads the job.
-  using Moved = std::function<void(const StoreAddress& address, const std::string& why)>;
+  using OnMoved = std::function<void(const StoreAddress& address, const std::string& reason)>;
 
-  /// `others`: members that have not heard of this node yet.
-  Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> others, Moved moved);
+  /// `members`: those that have not heard of this node yet.
+  Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> members,
+             OnMoved on_moved);
   ~Succeeding() override;
 
   const char* name() const override { return "hosting as successor"; }
   void start() override;
   void on_member(const std::shared_ptr<Member>& member) override;
-  void leave(const Leave& leave, bool early, std::function<void()> left) override;
+  void leave(const Leave& leave, bool is_early, std::function<void()> on_left) override;
 
  private:
   void look_later();
-  void probe_away_nodes_later();
+  void probe_absent_nodes_later();
   void look_at_endpoint();
   void on_coordinator_told(const std::string& text);
   void introduce_to_next_member();
@@ -68,11 +69,11 @@ class Succeeding : public Hosting {
   void claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket);
   void claim_key();
 
-  std::vector<StoreAddress> others_;
-  Moved moved_;
+  std::vector<StoreAddress> members_;
+  OnMoved on_moved_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer probe_timer_;
-  DeadNodeProbe away_nodes_;
+  DeadNodeProbe absent_nodes_probe_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
   /// Connection to a node that is told that this one leads the job.

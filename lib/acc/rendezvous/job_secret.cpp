@@ -37,12 +37,12 @@ std::string text_of(JobSecret::Side side, const JobSecret::Challenge& challenge)
 
 }  // namespace
 
-JobSecret::JobSecret(std::string_view text, const std::string& where) : exists_(true) {
+JobSecret::JobSecret(std::string_view text, const std::string& origin) : exists_(true) {
   static_assert(sizeof key_ == crypto_auth_KEYBYTES && sizeof key_ == crypto_generichash_BYTES);
   if (text.size() < kMinBytes) {
     throw Error({.kind = ErrorKind::config,
                  .what = "the secret has less than 16 bytes and can be guessed",
-                 .where = where,
+                 .where = origin,
                  .hint = "make one with: openssl rand -hex 32 > secret"});
   }
   start_sodium();

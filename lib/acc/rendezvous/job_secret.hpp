@@ -24,8 +24,8 @@ class JobSecret {
 
   /// No secret.
   JobSecret() = default;
-  /// Throws Error{config}, naming `where`, for less than 16 bytes.
-  JobSecret(std::string_view text, const std::string& where);
+  /// Throws Error{config}, naming `origin`, for less than 16 bytes.
+  JobSecret(std::string_view text, const std::string& origin);
   JobSecret(const JobSecret&) = default;
   JobSecret& operator=(const JobSecret&) = default;
   ~JobSecret();

@@ -15,10 +15,10 @@
 
 namespace acc::launcher {
 
-std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout) {
-  const std::string lasted = seconds_text(std::chrono::floor<std::chrono::seconds>(silence.duration));
-  if (silence.over) return fmt::format("{} answers again, after {}", who, lasted);
-  return fmt::format("{} has been silent for {}; it counts as lost after {}", who, lasted,
+std::string silence_text(const std::string& node, const Silence& silence, std::chrono::milliseconds timeout) {
+  const std::string duration = seconds_text(std::chrono::floor<std::chrono::seconds>(silence.duration));
+  if (silence.is_over) return fmt::format("{} answers again, after {}", node, duration);
+  return fmt::format("{} has been silent for {}; it counts as lost after {}", node, duration,
                      seconds_text(timeout));
 }
 
@@ -36,7 +36,7 @@ constexpr int kHeartbeats = 4;
 using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 // Errors that mean that the other process has ended. Other errors may be the network's.
-bool means_gone(const error_code& error) {
+bool means_ended(const error_code& error) {
   return error == asio::error::eof || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe;
 }
@@ -68,10 +68,10 @@ void NodeConnection::set_timeout(std::chrono::milliseconds timeout) {
   socket_.set_option(UserTimeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())), ignored);
 }
 
-void NodeConnection::set_handlers(std::function<void(NodeMessage)> message,
-                                  std::function<void(ConnectionLoss)> lost) {
-  on_message_ = std::move(message);
-  on_lost_ = std::move(lost);
+void NodeConnection::set_handlers(std::function<void(NodeMessage)> on_message,
+                                  std::function<void(ConnectionLoss)> on_lost) {
+  on_message_ = std::move(on_message);
+  on_lost_ = std::move(on_lost);
 }
 
 void NodeConnection::start() {
@@ -96,7 +96,7 @@ void NodeConnection::read() {
   socket_.async_read_some(asio::buffer(buffer_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
-                            if (error) return self->fail({error.message(), means_gone(error)});
+                            if (error) return self->fail({error.message(), means_ended(error)});
                             self->on_received(bytes);
                           });
 }
@@ -192,20 +192,20 @@ void NodeConnection::report_silence(Clock::time_point now) {
 
 void NodeConnection::fail(const ConnectionLoss& loss) {
   if (!open_) return;
-  const auto lost = std::exchange(on_lost_, nullptr);
-  if (loss.gone) end();
-  if (lost) lost(loss);
+  const auto on_lost = std::exchange(on_lost_, nullptr);
+  if (loss.peer_has_ended) end();
+  if (on_lost) on_lost(loss);
   close();
 }
 
-void NodeConnection::close(std::function<void()> ended) {
+void NodeConnection::close(std::function<void()> on_ended) {
   if (!open_) {
-    if (ended) ended();
+    if (on_ended) on_ended();
     return;
   }
   closing_ = true;
   on_lost_ = nullptr;
-  if (ended) on_ended_ = std::move(ended);
+  if (on_ended) on_ended_ = std::move(on_ended);
   if (!writing_ && queued_.empty()) end();
 }
 
@@ -216,7 +216,7 @@ void NodeConnection::end() {
   socket_.close(ignored);
   timer_.cancel();
   received_ = {};
-  if (const auto ended = std::exchange(on_ended_, nullptr)) ended();
+  if (const auto on_ended = std::exchange(on_ended_, nullptr)) on_ended();
 }
 
 bool NodeConnection::has_unread() {

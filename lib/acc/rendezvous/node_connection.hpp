@@ -18,7 +18,7 @@ namespace acc::launcher {
 struct Silence {
   std::chrono::milliseconds duration = {};
   /// It has been heard again.
-  bool over = false;
+  bool is_over = false;
 };
 
 /// When silence is reported, counted from when the other side was last heard.
@@ -27,15 +27,15 @@ struct SilenceReports {
   std::chrono::milliseconds interval = std::chrono::seconds(10);
 };
 
-/// The report for the user; `who` counts as lost after `timeout`.
-std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout);
+/// The report for the user; `node` counts as lost after `timeout`.
+std::string silence_text(const std::string& node, const Silence& silence, std::chrono::milliseconds timeout);
 
 /// How a connection ended.
 struct ConnectionLoss {
-  std::string why = {};
+  std::string reason = {};
   /// The other side's machine has closed it: that process has ended. Otherwise it is silent, and may be alive
   /// behind a network partition.
-  bool gone = false;
+  bool peer_has_ended = false;
 };
 
 /// A connection between two nodes of `acc`: messages both ways, and heartbeats in between. Silence for longer
@@ -51,17 +51,17 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   NodeConnection(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
                  SilenceReports reports = {});
 
-  /// From now on calls `message` for each message and `lost` for the end, once and last; a side that is only
-  /// silent can still be sent a last message from there. Calls neither after close(). Must be called before
-  /// start(); may be called again.
-  void set_handlers(std::function<void(NodeMessage)> message, std::function<void(ConnectionLoss)> lost);
+  /// From now on calls `on_message` for each message and `on_lost` for the end, once and last; a side that is
+  /// only silent can still be sent a last message from there. Calls neither after close(). Must be called
+  /// before start(); may be called again.
+  void set_handlers(std::function<void(NodeMessage)> on_message, std::function<void(ConnectionLoss)> on_lost);
   void start();
   /// Starts a connection that the other side made: reads at once what has arrived, and accepts only short
   /// messages until trust().
   void start_as_stranger();
 
   /// The other side has introduced itself.
-  void introduced() { is_pending_ = false; }
+  void on_introduced() { is_pending_ = false; }
   /// The other side takes part in a round, so its messages may be long.
   void trust() { max_message_ = kMaxMessage; }
 
@@ -77,8 +77,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   /// unsent.
   void send(const NodeMessage& message);
 
-  /// Sends what is queued, as far as the other side takes it, and ends; then calls `ended`, if given.
-  void close(std::function<void()> ended = {});
+  /// Sends what is queued, as far as the other side takes it, and ends; then calls `on_ended`, if given.
+  void close(std::function<void()> on_ended = {});
 
   bool is_open() const { return open_; }
   /// How long the other side has been silent.

@@ -16,8 +16,8 @@ constexpr const char* kNoSecret =
     "the nodes of this job share a secret, and this node has none or another: set it with --rdzv-conf "
     "secret_file=FILE or ACC_JOB_SECRET";
 
-void refuse_node(NodeConnection& connection, const std::string& why) {
-  connection.send(RoundEnds{{.text = why, .exit_code = exit_code(ErrorKind::usage)}});
+void refuse_node(NodeConnection& connection, const std::string& reason) {
+  connection.send(RoundEnds{{.text = reason, .exit_code = exit_code(ErrorKind::usage)}});
   connection.close();
 }
 
@@ -67,10 +67,11 @@ void NodeListener::set_handlers(const std::shared_ptr<NodeConnection>& connectio
 // `challenge`: what the connection was asked to prove.
 void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& connection,
                                     const JobSecret::Challenge& challenge, const NodeMessage& message) {
-  const auto* asked = std::get_if<Challenge>(&message);
-  if (asked != nullptr && !secret_)
+  const auto* peer_challenge = std::get_if<Challenge>(&message);
+  if (peer_challenge != nullptr && !secret_)
     return refuse_node(*connection, "this node was started without the secret of the job");
-  if (asked != nullptr && challenge.listener_nonce.empty()) return prove(connection, *asked);
+  if (peer_challenge != nullptr && challenge.listener_nonce.empty())
+    return prove(connection, *peer_challenge);
   const auto* hello = std::get_if<Hello>(&message);
   if (hello == nullptr) return connection->end();
   if (hello->version != kNodeProtocol)
@@ -80,7 +81,7 @@ void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& conne
   const bool is_proven = secret_ && !challenge.listener_nonce.empty() &&
                          secret_.is_proof(hello->proof, JobSecret::Side::dialer, challenge);
   if (secret_ && !is_proven) return refuse_node(*connection, kNoSecret);
-  connection->introduced();
+  connection->on_introduced();
   auto member = std::make_shared<Member>();
   member->connection = connection;
   member->hello = *hello;
@@ -96,9 +97,9 @@ void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& conne
   on_member_(member);
 }
 
-void NodeListener::prove(const std::shared_ptr<NodeConnection>& connection, const Challenge& asked) {
+void NodeListener::prove(const std::shared_ptr<NodeConnection>& connection, const Challenge& peer_challenge) {
   const JobSecret::Challenge challenge = {
-      .run_id = run_id_, .dialer_nonce = asked.nonce, .listener_nonce = draw_nonce()};
+      .run_id = run_id_, .dialer_nonce = peer_challenge.nonce, .listener_nonce = draw_nonce()};
   set_handlers(connection, challenge);
   connection->send(Proof{challenge.listener_nonce, secret_.proof(JobSecret::Side::listener, challenge)});
 }

@@ -45,7 +45,7 @@ class NodeListener {
   void set_handlers(const std::shared_ptr<NodeConnection>& connection, const JobSecret::Challenge& challenge);
   void on_first_message(const std::shared_ptr<NodeConnection>& connection,
                         const JobSecret::Challenge& challenge, const NodeMessage& message);
-  void prove(const std::shared_ptr<NodeConnection>& connection, const Challenge& asked);
+  void prove(const std::shared_ptr<NodeConnection>& connection, const Challenge& peer_challenge);
 
   std::string run_id_;
   JobSecret secret_;

@@ -38,14 +38,14 @@ constexpr auto kFields<RoundReady> =
     std::tuple(Field{"round", &RoundReady::round}, Field{"restarts", &RoundReady::restarts});
 template <>
 constexpr auto kFields<StepsReached> =
-    std::tuple(Field{"known", &StepsReached::known}, Field{"steps", &StepsReached::steps},
-               Field{"over_restarts", &StepsReached::over_restarts});
+    std::tuple(Field{"known", &StepsReached::is_known}, Field{"steps", &StepsReached::steps},
+               Field{"over_restarts", &StepsReached::counts_over_restarts});
 template <>
 constexpr auto kFields<Stall> =
     std::tuple(Field{"first", &Stall::first}, Field{"restarts", &Stall::restarts});
 template <>
 constexpr auto kFields<RoundOver> =
-    std::tuple(Field{"again", &RoundOver::again}, Field{"text", &RoundOver::text},
+    std::tuple(Field{"again", &RoundOver::restart}, Field{"text", &RoundOver::text},
                Field{"failure", &RoundOver::failure}, Field{"exit_code", &RoundOver::exit_code},
                Field{"reached", &RoundOver::reached}, Field{"reason", &RoundOver::reason});
 template <>
@@ -58,7 +58,7 @@ constexpr auto kFields<NodeInfo> =
 template <>
 constexpr auto kFields<NodeHistory> =
     std::tuple(Field{"round", &NodeHistory::round}, Field{"restarts", &NodeHistory::restarts},
-               Field{"asked", &NodeHistory::asked}, Field{"stall", &NodeHistory::stall});
+               Field{"asked", &NodeHistory::asked_port}, Field{"stall", &NodeHistory::stall});
 template <>
 constexpr auto kFields<Challenge> = std::tuple(Field{"nonce", &Challenge::nonce});
 template <>
@@ -76,18 +76,18 @@ constexpr auto kFields<WorkerFailed> =
 template <>
 constexpr auto kFields<WorkersDone> = std::tuple(Field{"round", &WorkersDone::round});
 template <>
-constexpr auto kFields<Leave> = std::tuple(Field{"why", &Leave::why}, Field{"deposed", &Leave::superseded},
+constexpr auto kFields<Leave> = std::tuple(Field{"why", &Leave::reason}, Field{"deposed", &Leave::superseded},
                                            Field{"exit_code", &Leave::exit_code});
 template <>
 constexpr auto kFields<RoundBegins> =
     std::tuple(Field{"number", &RoundBegins::number}, Field{"ready", &RoundBegins::ready},
                Field{"heirs", &RoundBegins::successors}, Field{"hub", &RoundBegins::coordinator},
                Field{"nodes", &RoundBegins::nodes}, Field{"clients", &RoundBegins::clients},
-               Field{"places", &RoundBegins::places}, Field{"stall", &RoundBegins::stall});
+               Field{"places", &RoundBegins::addresses}, Field{"stall", &RoundBegins::stall});
 template <>
-constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::over});
+constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::verdict});
 template <>
-constexpr auto kFields<Dropped> = std::tuple(Field{"why", &Dropped::why});
+constexpr auto kFields<Dropped> = std::tuple(Field{"why", &Dropped::reason});
 template <>
 constexpr auto kFields<Moved> =
     std::tuple(Field{"addr", &Moved::addr}, Field{"link_port", &Moved::node_port});
@@ -167,8 +167,8 @@ void to_json(Json& json, const RankProgress& rank) {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& why) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + why});
+[[noreturn]] void fail(const std::string& reason) {
+  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + reason});
 }
 
 // Numbers that no rank can have reached would overflow.
@@ -264,10 +264,10 @@ constexpr int kMaxDepth = 16;
 
 std::string encode(const NodeMessage& message) {
   const Json json = std::visit(
-      [](const auto& one) {
+      [](const auto& content) {
         Json fields;
-        to_json(fields, one);
-        fields["message"] = kName<std::decay_t<decltype(one)>>;
+        to_json(fields, content);
+        fields["message"] = kName<std::decay_t<decltype(content)>>;
         return fields;
       },
       message);

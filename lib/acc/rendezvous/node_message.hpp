@@ -41,7 +41,7 @@ struct NodeHistory {
   int round = 0;
   int restarts = 0;
   /// Node port of the coordinator or successor that it has asked for the next round since then; 0: none.
-  int asked = 0;
+  int asked_port = 0;
   Stall stall = {};
   bool operator==(const NodeHistory&) const = default;
 };
@@ -88,7 +88,7 @@ struct WorkersDone {
   bool operator==(const WorkersDone&) const = default;
 };
 struct Leave {
-  std::string why = {};
+  std::string reason = {};
   /// The coordinator was silent for too long, and the nodes go on without it.
   bool superseded = false;
   /// Of the job, if it ends because of this.
@@ -108,18 +108,18 @@ struct RoundBegins {
   /// To group rank 0, which serves the workers' store: addresses of its clients; empty: any.
   std::vector<std::string> clients = {};
   /// To the coordinator and its successors: addresses of the other nodes of the job; empty: any.
-  std::vector<std::string> places = {};
+  std::vector<std::string> addresses = {};
   /// For a node that replaces the coordinator.
   Stall stall = {};
   bool operator==(const RoundBegins&) const = default;
 };
 struct RoundEnds {
-  RoundOver over = {};
+  RoundOver verdict = {};
   bool operator==(const RoundEnds&) const = default;
 };
 /// This node was silent for so long that the others went on; it may join again.
 struct Dropped {
-  std::string why = {};
+  std::string reason = {};
   bool operator==(const Dropped&) const = default;
 };
 /// The coordinator of the job is another node.

@@ -23,8 +23,9 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_ANY);
   socklen_t size = sizeof address;
-  auto* const where = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket_.get(), where, size) != 0 || ::getsockname(socket_.get(), where, &size) != 0) {
+  auto* const socket_address = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(socket_.get(), socket_address, size) != 0 ||
+      ::getsockname(socket_.get(), socket_address, &size) != 0) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string("cannot bind the port: ") + std::strerror(errno),
                  .where = "port " + std::to_string(port),
@@ -33,16 +34,20 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   port_ = ntohs(address.sin_port);
 }
 
-NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own,
+NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own_names,
                      const JobSecret& secret, NodeListener::OnMember on_member)
-    : loop_(loop), plan_(plan), own_(std::move(own)), secret_(secret), on_member_(std::move(on_member)) {}
+    : loop_(loop),
+      plan_(plan),
+      own_names_(std::move(own_names)),
+      secret_(secret),
+      on_member_(std::move(on_member)) {}
 
 void NodePorts::set_address(const std::string& address) {
   address_ = plan_.rendezvous.local_addr.empty() ? address : plan_.rendezvous.local_addr;
 }
 
 std::vector<std::string> NodePorts::own_addresses_to_listen_on() const {
-  return {contains(own_.addresses, address_) ? address_ : "::"};
+  return {contains(own_names_.addresses, address_) ? address_ : "::"};
 }
 
 void NodePorts::listen() {
@@ -71,16 +76,16 @@ std::uint16_t NodePorts::open_workers_store() {
 
 // Serves the nodes of the round alone; and others, too, if the coordinator is seen at an address that it does
 // not know of, as other nodes may be as well, or once nodes of torchrun use the store for later rounds.
-void NodePorts::begin_round(const RoundBegins& begins, const std::string& coordinator) {
-  const Round& round = begins.ready.round;
+void NodePorts::begin_round(const RoundBegins& message, const std::string& coordinator) {
+  const Round& round = message.ready.round;
   if (!workers_store_ || round.machine_rank != 0) return;
-  if (round.num_machines > begins.nodes && std::exchange(torchrun_knows_store_, true))
+  if (round.num_machines > message.nodes && std::exchange(torchrun_knows_store_, true))
     workers_store_->reset();
-  bool known = !torchrun_knows_store_ && !begins.clients.empty();
-  if (known && !coordinator.empty())
-    known = is_loopback(coordinator) || contains(begins.clients, coordinator);
+  bool is_known = !torchrun_knows_store_ && !message.clients.empty();
+  if (is_known && !coordinator.empty())
+    is_known = is_loopback(coordinator) || contains(message.clients, coordinator);
   using Others = StoreClients::Others;
-  workers_store_->serve({.nodes = begins.clients, .others = known ? Others::refused : Others::members});
+  workers_store_->serve({.nodes = message.clients, .others = is_known ? Others::refused : Others::members});
 }
 
 std::optional<StoreAddress> parse_address(const std::string& text, const std::string& host) {

@@ -36,8 +36,8 @@ class ReservedPort {
 /// becomes group rank 0.
 class NodePorts {
  public:
-  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, const JobSecret& secret,
-            NodeListener::OnMember on_member);
+  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own_names,
+            const JobSecret& secret, NodeListener::OnMember on_member);
 
   /// Sets the address at which others reach this node; the plan's local_addr, if given, takes precedence.
   void set_address(const std::string& address);
@@ -60,16 +60,16 @@ class NodePorts {
   std::uint16_t open_workers_store();
   /// Lets the workers of the round that begins use the store, if this node is group rank 0. `coordinator`:
   /// the address that it is seen at; empty: it is this node.
-  void begin_round(const RoundBegins& round, const std::string& coordinator);
+  void begin_round(const RoundBegins& message, const std::string& coordinator);
 
-  const OwnNames& own() const { return own_; }
+  const OwnNames& own_names() const { return own_names_; }
 
  private:
   std::vector<std::string> own_addresses_to_listen_on() const;
 
   boost::asio::io_context& loop_;
   const LaunchPlan& plan_;
-  const OwnNames own_;
+  const OwnNames own_names_;
   const JobSecret secret_;
   NodeListener::OnMember on_member_;
   std::string address_ = {};

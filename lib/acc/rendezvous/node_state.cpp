@@ -22,11 +22,11 @@ NodeContext::NodeContext(boost::asio::io_context& the_loop, const LaunchPlan& th
       settings(the_plan.rendezvous),
       secret(job_secret(the_plan.rendezvous)),
       events(std::move(the_events)),
-      ports(the_loop, the_plan, own_names(), secret, events.member),
+      ports(the_loop, the_plan, own_names(), secret, events.on_member),
       last_round(the_plan.rendezvous.backend != RendezvousKind::static_) {}
 
 NodeInfo NodeContext::introduction() const {
-  return {.host = ports.own().host_name,
+  return {.host = ports.own_names().host_name,
           .addr = ports.address(),
           .pid = plan.process == 0 ? static_cast<int>(::getpid()) : plan.process,
           .node_rank = settings.node_rank,
@@ -34,7 +34,7 @@ NodeInfo NodeContext::introduction() const {
           .workers = plan.nproc_per_node,
           .node_port = ports.port(),
           .protocol = kProtocol,
-          .addresses = addresses_for_others(ports.own())};
+          .addresses = addresses_for_others(ports.own_names())};
 }
 
 std::string NodeContext::endpoint() const {
@@ -67,15 +67,15 @@ std::string NodeState::missing_because(const std::string& last_try) const {
 // Why this node does not go on with those that it has found.
 std::string NodeState::missing_job() const {
   const LastRound& round = node_.last_round;
-  const int living = round.nodes() - 1 - static_cast<int>(round.dead());
+  const int living = round.nodes() - 1 - static_cast<int>(round.dead_nodes());
   if (round.number() == 0 || living <= 0) return "the job is looked for";
   return fmt::format("{} of the {} other nodes may be alive, and go on without this one", living,
                      round.nodes() - 1);
 }
 
-void NodeState::leave(const Leave& /*leave*/, bool /*early*/, std::function<void()> left) {
+void NodeState::leave(const Leave& /*leave*/, bool /*is_early*/, std::function<void()> on_left) {
   retire();
-  left();
+  on_left();
 }
 
 bool is_of_last_round(const NodeContext& node, const Member& member) {
@@ -88,13 +88,13 @@ bool is_of_last_round(const NodeContext& node, const Member& member) {
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
                 const std::function<bool(const std::string&)>& is_known) {
   const std::string peer = connection.peer_address();
-  const std::vector<std::string>& own = node.ports.own().addresses;
-  const bool is_here = is_loopback(peer) || contains(own, peer);
+  const std::vector<std::string>& own_addresses = node.ports.own_names().addresses;
+  const bool is_here = is_loopback(peer) || contains(own_addresses, peer);
   return is_here ? connection.is_own_users() : is_known(peer);
 }
 
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member) {
-  std::erase_if(node.pending_members, [](const auto& one) { return !one->connection->is_open(); });
+  std::erase_if(node.pending_members, [](const auto& pending) { return !pending->connection->is_open(); });
   const bool has_reason =
       node.last_round.has_successors() && node.last_round.has_successor(node.introduction()) &&
       node.pending_members.size() < static_cast<std::size_t>(node.last_round.nodes()) + kMaxSurplus &&

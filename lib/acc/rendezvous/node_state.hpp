@@ -35,15 +35,15 @@ struct NodeContext {
   /// Events of every state.
   struct Events {
     /// The coordinator has sent something.
-    std::function<void(const NodeMessage&)> message = {};
+    std::function<void(const NodeMessage&)> on_message = {};
     /// Another node has connected to this one.
-    NodeListener::OnMember member = {};
+    NodeListener::OnMember on_member = {};
     /// etcd's coordinator key was this node's, and now names the one at `address`, see EtcdCoordinatorKey.
-    EtcdCoordinatorKey::Lost key_lost = {};
+    EtcdCoordinatorKey::OnLost on_key_lost = {};
     /// A message for the user.
-    std::function<void(const std::string& text)> notice = {};
+    std::function<void(const std::string& text)> on_notice = {};
     /// The nodes cannot meet, and the job ends with `code`.
-    std::function<void(const std::string& why, int code)> failed = {};
+    std::function<void(const std::string& reason, int code)> on_failure = {};
   };
 
   /// Throws Error when the plan's secret cannot be read. `loop` and `plan` outlive it.
@@ -80,7 +80,7 @@ struct NodeContext {
   bool wants_round = false;
   bool in_round = false;
   /// Only leave() may follow.
-  bool over = false;
+  bool is_over = false;
   RunningClock::time_point join_deadline = {};
   std::string last_try = "none yet";
 };
@@ -124,8 +124,8 @@ class NodeState {
   /// The join timeout is over: ends the job for all nodes. Returns false if this node cannot.
   virtual bool end_job(const std::string&) { return false; }
 
-  /// Leaves the job, then calls `left`. `early`: the job is not over yet, and `leave` says why.
-  virtual void leave(const Leave& leave, bool early, std::function<void()> left);
+  /// Leaves the job, then calls `on_left`. `is_early`: the job is not over yet, and `leave` says why.
+  virtual void leave(const Leave& leave, bool is_early, std::function<void()> on_left);
 
   /// Present while this node leads the job.
   virtual Host* host() { return nullptr; }

@@ -25,7 +25,7 @@ struct RoundReady {
 /// The round has ended before its workers did, on this node or another: they are to be stopped.
 struct RoundOver {
   /// The nodes meet again; otherwise the job is over.
-  bool again = false;
+  bool restart = false;
   /// What happened, for the user; empty if `failure` says it.
   std::string text = {};
   /// The worker that failed, on whichever node, as its agent described it (JSON); empty: none did.
@@ -41,8 +41,8 @@ struct RoundOver {
 };
 /// The end of a round as the count decides it: not again after too many restarts without progress.
 inline RoundOver decide(RoundOver failure, StallCount& count) {
-  if (failure.again) failure.reason = count.on_failure(failure.reached);
-  failure.again = failure.again && failure.reason.empty();
+  if (failure.restart) failure.reason = count.on_failure(failure.reached);
+  failure.restart = failure.restart && failure.reason.empty();
   return failure;
 }
 /// Every worker of every node has succeeded.
@@ -68,9 +68,9 @@ struct RankHandlers {
   /// On the node that leads the job: how far the ranks of another one are.
   std::function<void(const NodeProgress&)> progress = [](const NodeProgress&) {};
   /// On the others: all ranks of the job that are slow now.
-  std::function<void(const std::vector<SlowRank>&)> slow = [](const std::vector<SlowRank>&) {};
+  std::function<void(const std::vector<SlowRank>&)> slow_ranks = [](const std::vector<SlowRank>&) {};
   /// Another node wants the ranks of this one: report_ranks() is due, once.
-  std::function<void()> wanted = [] {};
+  std::function<void()> ranks_wanted = [] {};
   /// After want_ranks(): the other nodes of the round that run acc, and then what each of them reports.
   std::function<void(const std::vector<PeerNode>&)> peers = [](const std::vector<PeerNode>&) {};
   std::function<void(const RankReport&)> report = [](const RankReport&) {};
@@ -94,8 +94,8 @@ class Rendezvous {
   /// This node has no worker and wants a round: RoundReady follows, or RoundOver when that cannot be. Throws
   /// Error when this machine cannot take part.
   virtual void join() = 0;
-  /// A worker of this node failed by itself. `again`: its agent would start the workers once more. RoundOver
-  /// follows with what all nodes do.
+  /// A worker of this node failed by itself. `failure.restart`: its agent would start the workers once more.
+  /// RoundOver follows with what all nodes do.
   virtual void fail(const RoundOver& failure) = 0;
   /// All workers of this node have succeeded: JobDone follows, or RoundOver when another node's did not.
   virtual void finish() = 0;
@@ -113,11 +113,11 @@ class Rendezvous {
   virtual void tell_slow(const std::vector<SlowRank>& /*ranks*/) {}
   /// Asks the other nodes for their ranks. Returns why that cannot be, for the user; empty: they are asked.
   virtual std::string want_ranks() { return "the job has one node"; }
-  /// The answer to RankHandlers::wanted; `ranks` as in RankReport.
+  /// The answer to RankHandlers::ranks_wanted; `ranks` as in RankReport.
   virtual void report_ranks(const std::string& /*ranks*/) {}
-  /// This node leaves, because of `why`; only Left follows. `code` is the job's exit code, if it cannot go on
-  /// without this node.
-  virtual void leave(const std::string& why, int code) = 0;
+  /// This node leaves, for `reason`; only Left follows. `code` is the job's exit code, if it cannot go
+  /// on without this node.
+  virtual void leave(const std::string& reason, int code) = 0;
 
   /// The state of this node, for the user; empty in a job of one machine.
   virtual std::string state() const { return {}; }

@@ -11,29 +11,29 @@ namespace acc::launcher {
 
 std::unique_ptr<RendezvousBackend> make_backend(boost::asio::io_context& loop, const LaunchPlan& plan,
                                                 Store& store, RendezvousBackend::Events events) {
-  const RendezvousPlan& wanted = plan.rendezvous;
+  const RendezvousPlan& settings = plan.rendezvous;
   std::optional<StoreAddress> endpoint;
-  if (!wanted.store_file) endpoint = {wanted.endpoint_host, wanted.endpoint_port};
-  if (wanted.backend == RendezvousKind::static_) {
+  if (!settings.store_file) endpoint = {settings.endpoint_host, settings.endpoint_port};
+  if (settings.backend == RendezvousKind::static_) {
     return std::make_unique<StaticBackend>(
         loop, store,
         StaticBackendOptions{.master = {plan.master_addr, plan.master_port},
                              .run_id = plan.run_id,
-                             .num_nodes = wanted.max_nodes,
-                             .join_timeout = wanted.join_timeout},
+                             .num_nodes = settings.max_nodes,
+                             .join_timeout = settings.join_timeout},
         std::move(events));
   }
   return std::make_unique<C10dBackend>(
       loop, store,
       C10dBackendOptions{.run_id = plan.run_id,
-                         .machine = {.min_nodes = static_cast<std::size_t>(wanted.min_nodes),
-                                     .max_nodes = static_cast<std::size_t>(wanted.max_nodes),
-                                     .join_timeout = wanted.join_timeout,
-                                     .last_call = wanted.last_call_timeout,
-                                     .keep_alive_interval = wanted.keep_alive_interval,
-                                     .keep_alive_max_attempt = wanted.keep_alive_max_attempt},
-                         .read_timeout = wanted.read_timeout,
-                         .agents = wanted.agents,
+                         .machine = {.min_nodes = static_cast<std::size_t>(settings.min_nodes),
+                                     .max_nodes = static_cast<std::size_t>(settings.max_nodes),
+                                     .join_timeout = settings.join_timeout,
+                                     .last_call = settings.last_call_timeout,
+                                     .keep_alive_interval = settings.keep_alive_interval,
+                                     .keep_alive_max_attempt = settings.keep_alive_max_attempt},
+                         .read_timeout = settings.read_timeout,
+                         .agents = settings.agents,
                          .agent_serves = plan.use_agent_store,
                          .endpoint = endpoint},
       std::move(events));

@@ -67,9 +67,9 @@ class RendezvousBackend {
   virtual void next_round() = 0;
   /// The job is over for all, unless a round of others runs.
   virtual void close() = 0;
-  /// All workers of our nodes have succeeded. Calls `done` when those of all other nodes have, or after 300
-  /// s.
-  virtual void finish(std::function<void()> done) = 0;
+  /// All workers of our nodes have succeeded. Calls `on_done` when those of all other nodes have, or after
+  /// 300 s.
+  virtual void finish(std::function<void()> on_done) = 0;
 };
 
 /// Calls the handler of an event, if there is one. It is a copy, since it may destroy the backend, which must

@@ -63,15 +63,17 @@ std::string pack(WallTime time) {
 
 WallTime unpack(std::string_view bytes) {
   if (bytes.size() != kTimeBytes) refuse_state("a time is not packed in 10 bytes");
-  const auto at = [&](std::size_t i) { return static_cast<unsigned>(static_cast<std::uint8_t>(bytes[i])); };
-  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(at(0) << 8U | at(1))),
-                                         std::chrono::month(at(2) & ~unsigned{kFoldBit}),
-                                         std::chrono::day(at(3)));
-  const unsigned micro = at(7) << 16U | at(8) << 8U | at(9);
-  if (!date.ok() || at(4) > 23 || at(5) > 59 || at(6) > 59 || micro > 999'999)
+  const auto byte_at = [&](std::size_t i) {
+    return static_cast<unsigned>(static_cast<std::uint8_t>(bytes[i]));
+  };
+  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(byte_at(0) << 8U | byte_at(1))),
+                                         std::chrono::month(byte_at(2) & ~unsigned{kFoldBit}),
+                                         std::chrono::day(byte_at(3)));
+  const unsigned micro = byte_at(7) << 16U | byte_at(8) << 8U | byte_at(9);
+  if (!date.ok() || byte_at(4) > 23 || byte_at(5) > 59 || byte_at(6) > 59 || micro > 999'999)
     refuse_state("a time is out of range");
-  return sys_days(date) + std::chrono::hours(at(4)) + std::chrono::minutes(at(5)) +
-         std::chrono::seconds(at(6)) + microseconds(micro);
+  return sys_days(date) + std::chrono::hours(byte_at(4)) + std::chrono::minutes(byte_at(5)) +
+         std::chrono::seconds(byte_at(6)) + microseconds(micro);
 }
 
 // Makes the struct from pickle values.
@@ -212,8 +214,8 @@ class Encoder {
     out_.text("participants");
     out_.empty_dict();
     out_.mark();
-    for (const auto& [each, rank] : state_.participants) {
-      node(each);
+    for (const auto& [participant, rank] : state_.participants) {
+      node(participant);
       out_.integer(rank);
     }
     out_.fill_dict();
@@ -224,8 +226,8 @@ class Encoder {
     out_.text("last_heartbeats");
     out_.empty_dict();
     out_.mark();
-    for (const auto& [each, heartbeat] : state_.last_heartbeats) {
-      node(each);
+    for (const auto& [participant, heartbeat] : state_.last_heartbeats) {
+      node(participant);
       time(heartbeat);
     }
     out_.fill_dict();
@@ -241,24 +243,24 @@ class Encoder {
     return number.has_value();
   }
 
-  void node(const RendezvousNode& each) {
-    const auto [known, is_new] = nodes_.try_emplace(each, 0U);
-    if (!is_new) return out_.get_memo(known->second);
+  void node(const RendezvousNode& value) {
+    const auto [entry, is_new] = nodes_.try_emplace(value, 0U);
+    if (!is_new) return out_.get_memo(entry->second);
     if (!get_memo(node_class_)) {
       out_.class_name(kModule, "_NodeDesc");
       node_class_ = out_.memoize();
     }
     out_.empty_tuple();
     out_.new_object();
-    known->second = out_.memoize();
+    entry->second = out_.memoize();
     out_.empty_dict();
     out_.mark();
     out_.text("addr");
-    out_.text(each.addr);
+    out_.text(value.addr);
     out_.text("pid");
-    out_.integer(each.pid);
+    out_.integer(value.pid);
     out_.text("local_id");
-    out_.integer(each.local_id);
+    out_.integer(value.local_id);
     out_.fill_dict();
     out_.build();
   }
@@ -266,7 +268,7 @@ class Encoder {
   void nodes(const std::set<RendezvousNode>& set) {
     out_.empty_set();
     out_.mark();
-    for (const RendezvousNode& each : set) node(each);
+    for (const RendezvousNode& member : set) node(member);
     out_.fill_set();
   }
 

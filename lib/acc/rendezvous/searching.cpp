@@ -22,8 +22,8 @@ using boost::system::error_code;
 
 // Towards the first of `addresses` to which there is a route.
 std::string address_towards_any(const std::vector<std::string>& addresses) {
-  for (const std::string& one : addresses)
-    if (std::string own = address_towards(one); !own.empty()) return own;
+  for (const std::string& address : addresses)
+    if (std::string own_address = address_towards(address); !own_address.empty()) return own_address;
   return "127.0.0.1";
 }
 
@@ -31,21 +31,21 @@ std::string address_towards_any(const std::vector<std::string>& addresses) {
 std::string address_for_others(const std::vector<std::string>& addresses) {
   // Reserved for documentation (RFC 5737): no host has it, and it is routed like any other.
   constexpr const char* kElsewhere = "192.0.2.1";
-  const std::string towards = address_towards_any(addresses);
-  return is_loopback(towards) ? address_towards_any({kElsewhere}) : towards;
+  const std::string address = address_towards_any(addresses);
+  return is_loopback(address) ? address_towards_any({kElsewhere}) : address;
 }
 
 }  // namespace
 
-Searching::Searching(NodeContext& node, From from, Events events)
-    : NodeState(node), from_(from), events_(std::move(events)), resolver_(node.loop), retry_(node.loop) {}
+Searching::Searching(NodeContext& node, Start start, Events events)
+    : NodeState(node), start_(start), events_(std::move(events)), resolver_(node.loop), retry_(node.loop) {}
 
 Searching::~Searching() {
   if (connecting_) connecting_->cancel();
 }
 
 void Searching::start() {
-  if (from_ == From::endpoint) return ask_endpoint();
+  if (start_ == Start::endpoint) return ask_endpoint();
   if (node_.settings.store_file) return meet_in_file();
   if (node_.is_static() && node_.settings.node_rank != 0) return ask_endpoint();
   if (node_.coordinator_key) return claim_key();
@@ -55,20 +55,20 @@ void Searching::start() {
   });
 }
 
-void Searching::resolve_endpoint(std::function<void(const HostLookup&)> done) {
-  resolver_.resolve(node_.settings.endpoint_host, guard_(std::move(done)));
+void Searching::resolve_endpoint(std::function<void(const HostLookup&)> on_done) {
+  resolver_.resolve(node_.settings.endpoint_host, guard_(std::move(on_done)));
 }
 
 // The other nodes would wait at an address behind which this one need not be; with NAT it may be right.
 void Searching::note_wrong_endpoint(const HostLookup& endpoint) {
   const std::string& host = node_.settings.endpoint_host;
   if (!endpoint.error.empty()) {
-    node_.events.notice(
+    node_.events.on_notice(
         fmt::format("{} cannot be resolved here: {}; this node, number 0, hosts the job and "
                     "listens on all its addresses",
                     host, endpoint.error));
-  } else if (!names_this_machine(host, endpoint.addresses, node_.ports.own())) {
-    node_.events.notice(
+  } else if (!names_this_machine(host, endpoint.addresses, node_.ports.own_names())) {
+    node_.events.on_notice(
         fmt::format("{} is not an address of this machine, which hosts the job as node 0; only one node may "
                     "have this rank",
                     host));
@@ -76,13 +76,13 @@ void Searching::note_wrong_endpoint(const HostLookup& endpoint) {
 }
 
 void Searching::on_resolved(const Addresses& addresses) {
-  const RendezvousPlan& wanted = node_.settings;
+  const RendezvousPlan& settings = node_.settings;
   if (node_.is_etcd()) return open_etcd(addresses);
-  const bool hosts = node_.is_static() || wanted.is_host.value_or(names_this_machine(
-                                              wanted.endpoint_host, addresses, node_.ports.own()));
+  const bool hosts = node_.is_static() || settings.is_host.value_or(names_this_machine(
+                                              settings.endpoint_host, addresses, node_.ports.own_names()));
   if (!hosts) return ask_endpoint();
   if (!may_hold_connections()) return;
-  may_host_at_ = addresses;
+  host_addresses_ = addresses;
   if (!try_to_host(addresses)) ask_endpoint();
 }
 
@@ -92,9 +92,9 @@ bool Searching::may_hold_connections() {
   ::getrlimit(RLIMIT_NOFILE, &files);
   try {
     const std::string warning = check_open_files(files.rlim_cur, node_.plan);
-    if (!warning.empty()) node_.events.notice(warning);
+    if (!warning.empty()) node_.events.on_notice(warning);
   } catch (const Error& error) {
-    node_.events.failed(error.what(), exit_code(error.kind()));
+    node_.events.on_failure(error.what(), exit_code(error.kind()));
     return false;
   }
   return true;
@@ -102,28 +102,28 @@ bool Searching::may_hold_connections() {
 
 // Returns false if another node of this machine hosts already.
 bool Searching::try_to_host(const Addresses& addresses) {
-  const RendezvousPlan& wanted = node_.settings;
-  const bool must = node_.is_static() || wanted.is_host.value_or(false);
-  const std::vector<std::string>& own = node_.ports.own().addresses;
+  const RendezvousPlan& settings = node_.settings;
+  const bool is_required = node_.is_static() || settings.is_host.value_or(false);
+  const std::vector<std::string>& own_addresses = node_.ports.own_names().addresses;
   std::unique_ptr<Host> host;
   try {
-    node_.ports.set_address(wanted.endpoint_host.empty() ? "127.0.0.1" : wanted.endpoint_host);
-    Addresses listening = addresses_to_listen_on(wanted.endpoint_host, addresses, node_.ports.own());
-    if (contains(own, wanted.local_addr) && !contains(listening, wanted.local_addr) &&
+    node_.ports.set_address(settings.endpoint_host.empty() ? "127.0.0.1" : settings.endpoint_host);
+    Addresses listening = addresses_to_listen_on(settings.endpoint_host, addresses, node_.ports.own_names());
+    if (contains(own_addresses, settings.local_addr) && !contains(listening, settings.local_addr) &&
         listening.front() != "::")
-      listening.push_back(wanted.local_addr);
+      listening.push_back(settings.local_addr);
     node_.ports.listen(listening);
-    host = std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, listening,
-                                  wanted.endpoint_port, node_.ports.port(), Succession{});
+    host = std::make_unique<Host>(node_.loop, node_.plan, node_.events.on_message, listening,
+                                  settings.endpoint_port, node_.ports.port(), Succession{});
   } catch (const Error& error) {
     node_.ports.close();
     log::debug("rendezvous: cannot host the job at {}: {}", node_.endpoint(), error.what());
-    if (!must) return false;
-    node_.events.failed(error.what(), exit_code(error.kind()));
+    if (!is_required) return false;
+    node_.events.on_failure(error.what(), exit_code(error.kind()));
     return true;
   }
-  events_.hosts(std::move(host), fmt::format("it hosts the job at {}, and nodes connect to port {}",
-                                             node_.endpoint(), node_.ports.port()));
+  events_.on_hosting(std::move(host), fmt::format("it hosts the job at {}, and nodes connect to port {}",
+                                                  node_.endpoint(), node_.ports.port()));
   return true;
 }
 
@@ -131,16 +131,17 @@ void Searching::ask_endpoint() {
   if (node_.coordinator_key) return claim_key();
   limit_search();
   client_ = std::make_unique<StoreClient>(node_.loop, node_.settings.read_timeout);
-  const auto failed = [this](const std::string& why) {
-    log::debug("rendezvous: {}: {}", node_.endpoint(), why);
-    node_.last_try = why;
-    refused_ = true;
+  const auto on_failed = [this](const std::string& reason) {
+    log::debug("rendezvous: {}: {}", node_.endpoint(), reason);
+    node_.last_try = reason;
+    has_failed_ = true;
     // A host that was about to end may have had the port until now.
-    if (!may_host_at_.empty()) try_to_host(may_host_at_);
+    if (!host_addresses_.empty()) try_to_host(host_addresses_);
   };
   client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port}, node_.join_deadline,
-                   guard_(failed), guard_([this](const std::optional<Error>& error) {
-                     if (error) return node_.events.failed(error->what(), exit_code(ErrorKind::rendezvous));
+                   guard_(on_failed), guard_([this](const std::optional<Error>& error) {
+                     if (error)
+                       return node_.events.on_failure(error->what(), exit_code(ErrorKind::rendezvous));
                      client_->get(
                          coordinator_key(node_.plan.run_id),
                          guard_([this](StoreOutcome outcome, const std::optional<std::string>& text) {
@@ -154,16 +155,17 @@ void Searching::ask_endpoint() {
 // A job that has lost its coordinator looks for it until the join timeout.
 void Searching::limit_search() {
   const auto timeout = node_.settings.endpoint_timeout;
-  if (limit_ || !timeout || from_ != From::beginning) return;
+  if (limit_ || !timeout || start_ != Start::beginning) return;
   limit_.emplace(node_.loop, *timeout);
   limit_->async_wait(guard_([this, timeout](const error_code& error) {
     if (error || !limit_) return;
-    const Error none({.kind = ErrorKind::rendezvous,
-                      .what = fmt::format("no store has answered for {} (read_timeout){}",
-                                          seconds_text(*timeout), refused_ ? ": " + node_.last_try : ""),
-                      .where = node_.endpoint(),
-                      .hint = "check that the node that hosts it runs, and that its port can be reached"});
-    node_.events.failed(none.what(), exit_code(ErrorKind::rendezvous));
+    const Error no_answer(
+        {.kind = ErrorKind::rendezvous,
+         .what = fmt::format("no store has answered for {} (read_timeout){}", seconds_text(*timeout),
+                             has_failed_ ? ": " + node_.last_try : ""),
+         .where = node_.endpoint(),
+         .hint = "check that the node that hosts it runs, and that its port can be reached"});
+    node_.events.on_failure(no_answer.what(), exit_code(ErrorKind::rendezvous));
   }));
 }
 
@@ -179,7 +181,7 @@ void Searching::on_coordinator_told(const std::optional<std::string>& text) {
   if (!text) return meet_at_other_launchers_store();
   const std::optional<StoreAddress> address = parse_address(*text, node_.settings.endpoint_host);
   if (!address) {
-    return node_.events.failed(
+    return node_.events.on_failure(
         fmt::format("{} has an invalid coordinator address: '{}'", node_.endpoint(), *text),
         exit_code(ErrorKind::rendezvous));
   }
@@ -192,9 +194,9 @@ void Searching::connect(const StoreAddress& address) {
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(
       address.host, address.port, node_.connect_timeout(),
-      guard_([this, address](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
-        if (socket) return events_.connected(std::move(*socket), address);
-        node_.last_try = "the host's port for nodes: " + why;
+      guard_([this, address](std::optional<asio::ip::tcp::socket> socket, const std::string& reason) {
+        if (socket) return events_.on_connected(std::move(*socket), address);
+        node_.last_try = "the host's port for nodes: " + reason;
         // What a dead host has said of itself stays for a while.
         ask_endpoint_later();
       }));
@@ -202,14 +204,14 @@ void Searching::connect(const StoreAddress& address) {
 
 void Searching::meet_at_other_launchers_store() {
   if (node_.plan.restarts_without_progress > 0) {
-    return node_.events.failed(
+    return node_.events.on_failure(
         node_.endpoint() +
             " is another launcher's store, where no node of acc decides on restarts: leave out "
             "--restarts-without-progress",
         exit_code(ErrorKind::usage));
   }
   if (node_.secret) {
-    node_.events.notice(
+    node_.events.on_notice(
         node_.endpoint() +
         " is another launcher's store, whose nodes prove no secret: they are trusted without a proof");
   }
@@ -228,47 +230,49 @@ void Searching::meet_in_file() {
   meet_at(std::make_unique<FileStore>(node_.loop, file, options), "the nodes meet in " + file);
 }
 
-void Searching::meet_at(std::unique_ptr<Store> store, const std::string& why) {
+void Searching::meet_at(std::unique_ptr<Store> store, const std::string& reason) {
   node_.ports.listen_for_workers_alone();
-  events_.hosts(std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, std::move(store)), why);
+  events_.on_hosting(
+      std::make_unique<Host>(node_.loop, node_.plan, node_.events.on_message, std::move(store)), reason);
 }
 
 // Listens first, since the key names this node's port.
 void Searching::open_etcd(const Addresses& addresses) {
-  const RendezvousPlan& wanted = node_.settings;
+  const RendezvousPlan& settings = node_.settings;
   node_.ports.set_address(address_for_others(addresses));
   try {
-    node_.etcd = std::make_unique<EtcdCurl>(node_.loop,
-                                            EtcdCurlOptions{.url = wanted.protocol + "://" + node_.endpoint(),
-                                                            .cert = wanted.cert,
-                                                            .key = wanted.key,
-                                                            .cacert = wanted.cacert});
+    node_.etcd = std::make_unique<EtcdCurl>(
+        node_.loop, EtcdCurlOptions{.url = settings.protocol + "://" + node_.endpoint(),
+                                    .cert = settings.cert,
+                                    .key = settings.key,
+                                    .cacert = settings.cacert});
     node_.ports.listen();
   } catch (const Error& error) {
-    return node_.events.failed(error.what(), exit_code(error.kind()));
+    return node_.events.on_failure(error.what(), exit_code(error.kind()));
   }
   node_.coordinator_key = std::make_unique<EtcdCoordinatorKey>(
-      node_.loop, *node_.etcd, etcd_coordinator_key(wanted.etcd_prefix, node_.plan.run_id),
-      node_.events.key_lost);
+      node_.loop, *node_.etcd, etcd_coordinator_key(settings.etcd_prefix, node_.plan.run_id),
+      node_.events.on_key_lost);
   claim_key();
 }
 
 void Searching::claim_key() {
-  using How = EtcdCoordinatorKey::Claimed::How;
+  using ClaimResult = EtcdCoordinatorKey::ClaimResult;
+  using Outcome = ClaimResult::Outcome;
   node_.coordinator_key->claim(
-      to_string(node_.ports.store_address()), "", guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
-        switch (claimed.how) {
-          case How::own:
+      to_string(node_.ports.store_address()), "", guard_([this](const ClaimResult& result) {
+        switch (result.outcome) {
+          case Outcome::acquired:
             return host_as_key_says();
-          case How::held:
-            return on_coordinator_told(claimed.text);
-          case How::refused:
-            return node_.events.failed(fmt::format("etcd at {}: {}", node_.endpoint(), claimed.text),
-                                       exit_code(ErrorKind::rendezvous));
-          case How::failed:
+          case Outcome::held:
+            return on_coordinator_told(result.text);
+          case Outcome::refused:
+            return node_.events.on_failure(fmt::format("etcd at {}: {}", node_.endpoint(), result.text),
+                                           exit_code(ErrorKind::rendezvous));
+          case Outcome::failed:
             break;
         }
-        node_.last_try = claimed.text;
+        node_.last_try = result.text;
         ask_endpoint_later();
       }));
 }
@@ -279,9 +283,10 @@ void Searching::host_as_key_says() {
   try {
     host = host_at_own_port(node_, {});
   } catch (const Error& error) {
-    return node_.events.failed(error.what(), exit_code(error.kind()));
+    return node_.events.on_failure(error.what(), exit_code(error.kind()));
   }
-  events_.hosts(std::move(host), "etcd's key is this node's, at " + to_string(node_.ports.store_address()));
+  events_.on_hosting(std::move(host),
+                     "etcd's key is this node's, at " + to_string(node_.ports.store_address()));
 }
 
 AskingLater::AskingLater(NodeContext& node, std::function<void()> ask_again)

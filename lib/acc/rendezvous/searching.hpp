@@ -24,13 +24,13 @@ class Searching : public NodeState {
  public:
   struct Events {
     /// The coordinator at `address` has accepted a connection.
-    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& address)> connected = {};
-    std::function<void(std::unique_ptr<Host>, const std::string& why)> hosts = {};
+    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& address)> on_connected = {};
+    std::function<void(std::unique_ptr<Host>, const std::string& reason)> on_hosting = {};
   };
   /// `endpoint`: a node that was turned away does not try to host, since the endpoint's store exists.
-  enum class From { beginning, endpoint };
+  enum class Start { beginning, endpoint };
 
-  Searching(NodeContext& node, From from, Events events);
+  Searching(NodeContext& node, Start start, Events events);
   ~Searching() override;
 
   const char* name() const override { return "searching"; }
@@ -39,7 +39,7 @@ class Searching : public NodeState {
  private:
   using Addresses = std::vector<std::string>;
 
-  void resolve_endpoint(std::function<void(const HostLookup&)> done);
+  void resolve_endpoint(std::function<void(const HostLookup&)> on_done);
   void note_wrong_endpoint(const HostLookup& endpoint);
   void on_resolved(const Addresses& addresses);
   bool may_hold_connections();
@@ -51,21 +51,21 @@ class Searching : public NodeState {
   void connect(const StoreAddress& address);
   void meet_at_other_launchers_store();
   void meet_in_file();
-  void meet_at(std::unique_ptr<Store> store, const std::string& why);
+  void meet_at(std::unique_ptr<Store> store, const std::string& reason);
   void open_etcd(const Addresses& addresses);
   void claim_key();
   void host_as_key_says();
 
-  From from_;
+  Start start_;
   Events events_;
   Resolver resolver_;
   boost::asio::steady_timer retry_;
   /// Until a store at the endpoint has answered; not begun when there is no limit.
   std::optional<RunningTimer> limit_ = {};
   /// The endpoint's addresses, if it is this machine.
-  Addresses may_host_at_ = {};
+  Addresses host_addresses_ = {};
   /// An attempt to reach the store has failed.
-  bool refused_ = false;
+  bool has_failed_ = false;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
 };

@@ -24,12 +24,12 @@ void SingleNode::join() {
 }
 
 void SingleNode::fail(const RoundOver& failure) {
-  const RoundOver over = decide(failure, stall_);
-  if (over.again) ++restarts_;
-  emit(over);
+  const RoundOver verdict = decide(failure, stall_);
+  if (verdict.restart) ++restarts_;
+  emit(verdict);
 }
 
-void SingleNode::leave(const std::string& /*why*/, int /*code*/) {
+void SingleNode::leave(const std::string& /*reason*/, int /*code*/) {
   emit(Left{});
 }
 

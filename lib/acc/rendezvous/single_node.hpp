@@ -21,7 +21,7 @@ class SingleNode : public Rendezvous {
   void join() override;
   void fail(const RoundOver& failure) override;
   void finish() override { emit(JobDone{}); }
-  void leave(const std::string& why, int code) override;
+  void leave(const std::string& reason, int code) override;
 
  private:
   Round round_ = {};

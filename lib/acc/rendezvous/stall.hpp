@@ -12,12 +12,12 @@ namespace acc::launcher {
 /// How far ranks got before a failure.
 struct StepsReached {
   /// Whether any rank says so.
-  bool known = false;
+  bool is_known = false;
   /// The highest of all ranks.
   std::int64_t steps = 0;
   /// The steps are those of the training, over all restarts. Otherwise a rank counted from 0, and may have
   /// resumed anywhere.
-  bool over_restarts = true;
+  bool counts_over_restarts = true;
 
   bool operator==(const StepsReached&) const = default;
 };
@@ -26,7 +26,7 @@ struct StepsReached {
 StepsReached steps_reached(std::span<const Progress> ranks);
 
 /// How far the ranks of both got.
-StepsReached furthest(const StepsReached& one, const StepsReached& other);
+StepsReached furthest(const StepsReached& first, const StepsReached& second);
 
 /// Restarts in a row after which no rank got beyond the first of the failures around them.
 struct Stall {

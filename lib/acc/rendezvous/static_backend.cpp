@@ -35,33 +35,33 @@ struct StaticBackend::Impl : StoreMeeting {
   void ask_for_ranks();
   void on_ranks(const std::map<int, AssignedRanks>& ranks);
   void check_missing_later();
-  void check_missing(int from, std::vector<std::string> missing);
+  void check_missing(int rank, std::vector<std::string> absent);
   void name_missing(const std::vector<std::string>& absent);
 
   StaticBackendOptions options;
   const std::string prefix = "/" + options.run_id + "/";
-  std::map<int, OwnNode> own = {};  // by rank
+  std::map<int, OwnNode> own_nodes = {};  // by rank
   std::map<int, bool> counted = {};
   RunningClock::time_point deadline = {};
-  bool wanted = false;
+  bool wants_round = false;
   bool closing = false;
 };
 
 void StaticBackend::Impl::request_round() {
-  wanted = true;
+  wants_round = true;
   deadline = RunningClock::now() + options.join_timeout;
   ask_soon();
 }
 
 void StaticBackend::Impl::ask_soon() {
-  if (!wanted || stopped) return;
-  gather(own.size(), own.size() == static_cast<std::size_t>(options.num_nodes), [this] {
-    if (wanted && !stopped) ask_for_ranks();
+  if (!wants_round || stopped) return;
+  gather(own_nodes.size(), own_nodes.size() == static_cast<std::size_t>(options.num_nodes), [this] {
+    if (wants_round && !stopped) ask_for_ranks();
   });
 }
 
 void StaticBackend::Impl::on_store_lost() {
-  if (finishing) return finished();
+  if (on_finished) return call_finished();
   if (closing) return;
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the connection to the store of node 0 is lost",
@@ -71,33 +71,34 @@ void StaticBackend::Impl::on_store_lost() {
 
 // torchrun's node 0 waits until this counter is the job's number of nodes.
 void StaticBackend::Impl::count_in() {
-  for (const auto& [rank, node] : own) {
+  for (const auto& [rank, node] : own_nodes) {
     if (!std::exchange(counted[rank], true)) store.add("init/", 1, [](StoreOutcome, std::int64_t) {});
   }
 }
 
 void StaticBackend::Impl::ask_for_ranks() {
   exchange.reset();
-  if (own.empty()) return;
+  if (own_nodes.empty()) return;
   count_in();
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - RunningClock::now());
-  RankExchange::Options ask = {.prefix = prefix,
-                               .group_size = options.num_nodes,
-                               .timeout = std::max(left, std::chrono::milliseconds(0))};
-  for (const auto& [rank, node] : own) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
-  exchange_ranks(std::move(ask), [this](const auto& ranks) { on_ranks(ranks); });
+  const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - RunningClock::now());
+  RankExchange::Options exchange_options = {.prefix = prefix,
+                                            .group_size = options.num_nodes,
+                                            .timeout = std::max(remaining, std::chrono::milliseconds(0))};
+  for (const auto& [rank, node] : own_nodes)
+    exchange_options.own_nodes.emplace(rank, RoleInfo{node.role, node.local_world_size});
+  exchange_ranks(std::move(exchange_options), [this](const auto& ranks) { on_ranks(ranks); });
   check_missing_later();
 }
 
 void StaticBackend::Impl::on_ranks(const std::map<int, AssignedRanks>& ranks) {
   timer.cancel();
-  wanted = false;
+  wants_round = false;
   Rounds rounds;
-  for (const auto& [rank, its] : ranks) {
-    Round round = round_of(rank, options.num_nodes, its);
+  for (const auto& [rank, node_ranks] : ranks) {
+    Round round = round_of(rank, options.num_nodes, node_ranks);
     round.master_addr = options.master.host;
     round.master_port = options.master.port;
-    rounds.emplace_back(own.at(rank), round);
+    rounds.emplace_back(own_nodes.at(rank), round);
   }
   notify(events.on_round, rounds);
 }
@@ -109,26 +110,26 @@ void StaticBackend::Impl::check_missing_later() {
   }));
 }
 
-void StaticBackend::Impl::check_missing(int from, std::vector<std::string> absent) {
-  if (from == options.num_nodes || absent.size() > kMaxNamed) return name_missing(absent);
-  store.check({prefix + role_info_key(from)},
-              guard([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
+void StaticBackend::Impl::check_missing(int rank, std::vector<std::string> absent) {
+  if (rank == options.num_nodes || absent.size() > kMaxNamed) return name_missing(absent);
+  store.check({prefix + role_info_key(rank)},
+              guard([this, rank, absent = std::move(absent)](StoreOutcome outcome, bool is_present) {
                 if (outcome != StoreOutcome::done || !exchange) return;
-                std::vector<std::string> more = absent;
-                if (!here) more.push_back(std::to_string(from));
-                check_missing(from + 1, std::move(more));
+                std::vector<std::string> absent_ranks = absent;
+                if (!is_present) absent_ranks.push_back(std::to_string(rank));
+                check_missing(rank + 1, std::move(absent_ranks));
               }));
 }
 
 void StaticBackend::Impl::name_missing(const std::vector<std::string>& absent) {
   check_missing_later();
-  const bool more = absent.size() > kMaxNamed;
-  const std::vector<std::string> named(
+  const bool has_more = absent.size() > kMaxNamed;
+  const std::vector<std::string> names(
       absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(std::min(absent.size(), kMaxNamed)));
   if (absent.empty()) {
     missing("waiting for node 0 to give ranks");
   } else {
-    missing("waiting for node " + join(named, ", ") + (more ? " and others" : ""));
+    missing("waiting for node " + join(names, ", ") + (has_more ? " and others" : ""));
   }
 }
 
@@ -139,13 +140,13 @@ StaticBackend::StaticBackend(asio::io_context& loop, Store& store, StaticBackend
 StaticBackend::~StaticBackend() = default;
 
 void StaticBackend::add(const OwnNode& node) {
-  impl_->own.insert_or_assign(node.node_rank, node);
+  impl_->own_nodes.insert_or_assign(node.node_rank, node);
   impl_->ask_soon();
 }
 
 // Deletes its role info, too: otherwise the next round would include it.
 void StaticBackend::remove(const OwnNode& node) {
-  impl_->own.erase(node.node_rank);
+  impl_->own_nodes.erase(node.node_rank);
   impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});
   impl_->ask_soon();
 }
@@ -161,11 +162,11 @@ void StaticBackend::close() {
   asio::post(impl.loop, impl.guard([&impl] { notify(impl.events.on_closed); }));
 }
 
-void StaticBackend::finish(std::function<void()> done) {
+void StaticBackend::finish(std::function<void()> on_done) {
   Impl& impl = *impl_;
-  const int own = static_cast<int>(impl.own.size());
-  impl.finish(std::move(done), own == 0 || own == impl.options.num_nodes,
-              {.prefix = impl.prefix, .group_size = impl.options.num_nodes, .own = own});
+  const int nodes = static_cast<int>(impl.own_nodes.size());
+  impl.finish(std::move(on_done), nodes == 0 || nodes == impl.options.num_nodes,
+              {.prefix = impl.prefix, .group_size = impl.options.num_nodes, .nodes = nodes});
 }
 
 }  // namespace acc::launcher

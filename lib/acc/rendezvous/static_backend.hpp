@@ -40,7 +40,7 @@ class StaticBackend : public RendezvousBackend {
   void remove(const OwnNode& node) override;
   void next_round() override;
   void close() override;
-  void finish(std::function<void()> done) override;
+  void finish(std::function<void()> on_done) override;
 
  private:
   struct Impl;

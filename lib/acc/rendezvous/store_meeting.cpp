@@ -27,24 +27,24 @@ StoreMeeting::StoreMeeting(boost::asio::io_context& the_loop, Store& the_store, 
 }
 
 void StoreMeeting::exchange_ranks(RankExchange::Options options,
-                                  std::function<void(const std::map<int, AssignedRanks>&)> ranked) {
+                                  std::function<void(const std::map<int, AssignedRanks>&)> on_ranks) {
   exchange.emplace(store, std::move(options),
-                   [this, ranked = std::move(ranked)](const auto& error, const auto& ranks) {
-                     error ? fail(*error) : ranked(ranks);
+                   [this, on_ranks = std::move(on_ranks)](const auto& error, const auto& ranks) {
+                     error ? fail(*error) : on_ranks(ranks);
                    });
 }
 
-void StoreMeeting::gather(std::size_t nodes, bool all, std::function<void()> gathered) {
-  const auto time = all ? std::chrono::microseconds(0)
-                        : std::min(kGatherTime * static_cast<std::int64_t>(nodes), kMaxGatherTime);
+void StoreMeeting::gather(std::size_t nodes, bool is_complete, std::function<void()> on_gathered) {
+  const auto time = is_complete ? std::chrono::microseconds(0)
+                                : std::min(kGatherTime * static_cast<std::int64_t>(nodes), kMaxGatherTime);
   const auto due = std::chrono::steady_clock::now() + time;
   if (gathering && gather_timer.expiry() <= due) return;
   gathering = true;
   gather_timer.expires_at(due);
-  gather_timer.async_wait(guard([this, gathered = std::move(gathered)](const auto& error) {
+  gather_timer.async_wait(guard([this, on_gathered = std::move(on_gathered)](const auto& error) {
     if (error) return;
     gathering = false;
-    gathered();
+    on_gathered();
   }));
 }
 
@@ -67,16 +67,16 @@ void StoreMeeting::fail(const Error& error) {
   notify(events.on_error, error);
 }
 
-void StoreMeeting::finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options) {
-  finishing = std::move(done);
-  if (alone || stopped) return boost::asio::post(loop, guard([this] { finished(); }));
-  barrier.emplace(store, options, [this](bool) { finished(); });
+void StoreMeeting::finish(std::function<void()> on_done, bool is_alone, const ExitBarrier::Options& options) {
+  on_finished = std::move(on_done);
+  if (is_alone || stopped) return boost::asio::post(loop, guard([this] { call_finished(); }));
+  barrier.emplace(store, options, [this](bool) { call_finished(); });
 }
 
-void StoreMeeting::finished() {
+void StoreMeeting::call_finished() {
   barrier.reset();
-  const auto done = std::exchange(finishing, {});
-  if (done) done();
+  const auto handler = std::exchange(on_finished, {});
+  if (handler) handler();
 }
 
 Round round_of(int group_rank, int num_machines, const AssignedRanks& ranks) {

@@ -29,22 +29,23 @@ struct StoreMeeting {
   StoreMeeting(const StoreMeeting&) = delete;
   StoreMeeting& operator=(const StoreMeeting&) = delete;
 
-  /// Exchanges ranks with the others; `ranked` gets those of the own nodes, and an error fails the meeting.
+  /// Exchanges ranks with the others; `on_ranks` gets those of the own nodes, and an error fails the meeting.
   void exchange_ranks(RankExchange::Options options,
-                      std::function<void(const std::map<int, AssignedRanks>&)> ranked);
-  /// Calls `gathered` once for nodes that come and go one after the other, since what is then written holds
-  /// all `nodes`: after a time in proportion to their number, so that the work does not grow with its square.
-  /// `all`: no more can come, and it is called at once, from the event loop.
-  void gather(std::size_t nodes, bool all, std::function<void()> gathered);
+                      std::function<void(const std::map<int, AssignedRanks>&)> on_ranks);
+  /// Calls `on_gathered` once for nodes that come and go one after the other, since what is then written
+  /// holds all `nodes`: after a time in proportion to their number, so that the work does not grow with its
+  /// square. `is_complete`: no more can come, and it is called at once, from the event loop.
+  void gather(std::size_t nodes, bool is_complete, std::function<void()> on_gathered);
   /// Reports what is waited for, if that has changed.
   void missing(const std::string& text, bool spare = false);
   /// Asks the store nothing more, and handles no reply.
   void stop();
   /// Stops, and reports the error, unless it has stopped.
   void fail(const Error& error);
-  /// Calls `done` when all nodes of the barrier have reached it; at once if `alone`: all of them are our own.
-  void finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options);
-  void finished();
+  /// Calls `on_done` when all nodes of the barrier have reached it; at once if `is_alone`: all of them are
+  /// our own.
+  void finish(std::function<void()> on_done, bool is_alone, const ExitBarrier::Options& options);
+  void call_finished();
 
   boost::asio::io_context& loop;
   Store& store;
@@ -57,7 +58,7 @@ struct StoreMeeting {
   bool stopped = false;
   std::optional<RankExchange> exchange = {};
   std::optional<ExitBarrier> barrier = {};
-  std::function<void()> finishing = {};
+  std::function<void()> on_finished = {};
   std::string last_missing = {};
 };
 

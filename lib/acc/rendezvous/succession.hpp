@@ -25,8 +25,8 @@ bool counts_for(const NodeHistory& history, int round, int port, const std::vect
 
 /// The nodes of a round with `nodes` nodes that have yet to connect to a successor that replaces
 /// `coordinator`: all but itself and those that are `known_dead`. A node of which nothing is known is empty.
-std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& successors, const NodeInfo& coordinator,
-                                  const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead);
+std::vector<NodeInfo> absent_nodes(const std::vector<NodeInfo>& successors, const NodeInfo& coordinator,
+                                   const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead);
 
 /// Where other nodes connect to `node`.
 StoreAddress address_of(const NodeInfo& node);
@@ -37,7 +37,7 @@ struct Succession {
   int restarts = 0;
   Stall stall = {};
   /// Nodes of the last round that may be alive and have yet to connect to the new coordinator.
-  std::vector<NodeInfo> away = {};
+  std::vector<NodeInfo> absent_nodes = {};
   /// How many nodes, besides the new coordinator, have outlived the lost one as far as is known.
   int survivors = 0;
   /// Node ports of the nodes that are known to have ended.
@@ -58,12 +58,12 @@ class LastRound {
   /// The others went on without this node: it is a new one to them.
   void forget() { history_.round = 0; }
 
-  /// The coordinator at `address` is lost; `closed`: its connection was closed, it was not only silent.
-  void lose_coordinator(const std::optional<StoreAddress>& address, bool closed);
+  /// The coordinator at `address` is lost; `was_closed`: its connection was closed, it was not only silent.
+  void lose_coordinator(const std::optional<StoreAddress>& address, bool was_closed);
   /// Another node leads the job, and nothing is known of the last coordinator.
   void forget_coordinator() { lose_coordinator(std::nullopt, false); }
-  /// Nothing answered at `address`; `refused`: its machine said that no process listens there.
-  void note_failed(const StoreAddress& address, bool refused);
+  /// Nothing answered at `address`; `was_refused`: its machine said that no process listens there.
+  void note_failed(const StoreAddress& address, bool was_refused);
   bool is_dead(const StoreAddress& address) const;
 
   /// This node has asked the coordinator at `address` for the next round; port 0: none any more.
@@ -93,12 +93,12 @@ class LastRound {
   /// What `self` begins with as the new coordinator. `counts_restart`: the loss uses up a restart.
   Succession succession(const NodeInfo& self, bool counts_restart) const;
   /// Members to which the new coordinator `self` introduces itself: they may look for it elsewhere.
-  std::vector<StoreAddress> others(const NodeInfo& self) const;
+  std::vector<StoreAddress> other_members(const NodeInfo& self) const;
   /// How many of the last round's nodes are known to have ended.
-  std::size_t dead() const { return dead_.size(); }
+  std::size_t dead_nodes() const { return dead_nodes_.size(); }
 
  private:
-  bool coordinator_is_dead() const { return index_among(dead_, coordinator_).has_value(); }
+  bool coordinator_is_dead() const { return index_among(dead_nodes_, coordinator_).has_value(); }
   std::vector<int> dead_ports() const;
 
   bool has_successors_;
@@ -109,8 +109,8 @@ class LastRound {
   std::vector<std::string> addresses_ = {};
   StoreAddress lost_address_ = {};
   StoreAddress asked_address_ = {};
-  bool closed_ = false;
-  std::vector<NodeInfo> dead_ = {};
+  bool was_closed_ = false;
+  std::vector<NodeInfo> dead_nodes_ = {};
 };
 
 }  // namespace acc::launcher

@@ -86,30 +86,32 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
   refuse_json("the ranks assigned by node 0", json);
 }
 
-RankExchange::RankExchange(const Store& store, Options options, Done done)
+RankExchange::RankExchange(const Store& store, Options options, OnDone on_done)
     : options_(std::move(options)),
-      done_(std::move(done)),
+      on_done_(std::move(on_done)),
       store_(store.open_again(RunningClock::now() + options_.timeout,
-                              [this](const auto& error) { connected(error); })) {}
+                              [this](const auto& error) { on_connected(error); })) {}
 
-void RankExchange::connected(const std::optional<Error>& error) {
+void RankExchange::on_connected(const std::optional<Error>& error) {
   if (error) return finish(error, {});
-  Store::Pairs pairs = std::move(options_.first);
-  for (const auto& [rank, info] : options_.own) {
+  Store::Pairs pairs = std::move(options_.first_pairs);
+  for (const auto& [rank, info] : options_.own_nodes) {
     pairs.emplace_back(options_.prefix + role_info_key(rank), to_json(info, rank));
   }
   store_->multi_set(std::move(pairs));
   std::vector<std::string> keys;
-  if (options_.own.contains(0)) {
+  if (options_.own_nodes.contains(0)) {
     for (int rank = 0; rank < options_.group_size; ++rank) {
       keys.push_back(options_.prefix + role_info_key(rank));
     }
     store_->get_when_present(std::move(keys), options_.timeout,
                              [this](StoreOutcome outcome, const auto& infos) { assign(outcome, infos); });
   } else {
-    for (const auto& [rank, info] : options_.own) keys.push_back(options_.prefix + assigned_ranks_key(rank));
-    store_->get_when_present(std::move(keys), options_.timeout,
-                             [this](StoreOutcome outcome, const auto& ranks) { assigned(outcome, ranks); });
+    for (const auto& [rank, info] : options_.own_nodes)
+      keys.push_back(options_.prefix + assigned_ranks_key(rank));
+    store_->get_when_present(
+        std::move(keys), options_.timeout,
+        [this](StoreOutcome outcome, const auto& ranks) { on_assigned(outcome, ranks); });
   }
 }
 
@@ -125,27 +127,28 @@ void RankExchange::assign(StoreOutcome outcome, const std::vector<std::string>& 
 
 void RankExchange::publish(const std::vector<AssignedRanks>& ranks) {
   Store::Pairs pairs;
-  std::map<int, AssignedRanks> own;
+  std::map<int, AssignedRanks> own_ranks;
   for (int rank = 0; rank < options_.group_size; ++rank) {
-    const AssignedRanks& its = ranks.at(static_cast<std::size_t>(rank));
-    pairs.emplace_back(options_.prefix + assigned_ranks_key(rank), to_json(its));
-    if (options_.own.contains(rank)) own.emplace(rank, its);
+    const AssignedRanks& node_ranks = ranks.at(static_cast<std::size_t>(rank));
+    pairs.emplace_back(options_.prefix + assigned_ranks_key(rank), to_json(node_ranks));
+    if (options_.own_nodes.contains(rank)) own_ranks.emplace(rank, node_ranks);
   }
   const std::weak_ptr<bool> alive = alive_;
-  finish({}, std::move(own));
+  finish({}, std::move(own_ranks));
   if (alive.expired()) return;
   store_->multi_set(std::move(pairs));
   // Its reply means that the store has processed what was sent before.
   store_->check({}, [this](StoreOutcome, bool) { store_->close(); });
 }
 
-void RankExchange::assigned(StoreOutcome outcome, const std::vector<std::string>& ranks) try {
+void RankExchange::on_assigned(StoreOutcome outcome, const std::vector<std::string>& ranks) try {
   if (outcome != StoreOutcome::done) return fail(outcome, "the node with rank 0 has given no ranks");
-  std::map<int, AssignedRanks> own;
-  std::size_t at = 0;
-  for (const auto& [rank, info] : options_.own) own.emplace(rank, read_assigned_ranks(ranks.at(at++)));
+  std::map<int, AssignedRanks> own_ranks;
+  std::size_t index = 0;
+  for (const auto& [rank, info] : options_.own_nodes)
+    own_ranks.emplace(rank, read_assigned_ranks(ranks.at(index++)));
   store_->close();
-  finish({}, std::move(own));
+  finish({}, std::move(own_ranks));
 } catch (const Error& error) {
   finish(error, {});
 }
@@ -161,20 +164,20 @@ void RankExchange::fail(StoreOutcome outcome, const std::string& missing) {
 }
 
 void RankExchange::finish(std::optional<Error> error, std::map<int, AssignedRanks> ranks) {
-  const Done done = std::exchange(done_, {});
-  if (done) done(std::move(error), std::move(ranks));
+  const OnDone on_done = std::exchange(on_done_, {});
+  if (on_done) on_done(std::move(error), std::move(ranks));
 }
 
-ExitBarrier::ExitBarrier(const Store& store, Options options, std::function<void(bool)> done)
+ExitBarrier::ExitBarrier(const Store& store, Options options, std::function<void(bool)> on_done)
     : options_(std::move(options)),
-      done_(std::move(done)),
+      on_done_(std::move(on_done)),
       store_(store.open_again(RunningClock::now() + options_.timeout, [this](const auto& error) {
         if (error) return finish(false);
-        connected();
+        on_connected();
       })) {}
 
-void ExitBarrier::connected() {
-  store_->add(options_.prefix + kMembers, options_.own, [this](StoreOutcome outcome, std::int64_t members) {
+void ExitBarrier::on_connected() {
+  store_->add(options_.prefix + kMembers, options_.nodes, [this](StoreOutcome outcome, std::int64_t members) {
     if (outcome != StoreOutcome::done) return finish(false);
     if (members == options_.group_size) store_->set(options_.prefix + kLast, "<val_ignored>");
     store_->wait({options_.prefix + kLast}, options_.timeout,
@@ -182,9 +185,9 @@ void ExitBarrier::connected() {
   });
 }
 
-void ExitBarrier::finish(bool all) {
-  const auto done = std::exchange(done_, {});
-  if (done) done(all);
+void ExitBarrier::finish(bool is_complete) {
+  const auto on_done = std::exchange(on_done_, {});
+  if (on_done) on_done(is_complete);
 }
 
 }  // namespace acc::launcher

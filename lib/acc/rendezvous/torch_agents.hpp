@@ -57,28 +57,28 @@ class RankExchange {
     std::string prefix = "/";
     int group_size = 1;
     /// Own nodes by group rank.
-    std::map<int, RoleInfo> own = {};
+    std::map<int, RoleInfo> own_nodes = {};
     /// Set before anything else.
-    Store::Pairs first = {};
+    Store::Pairs first_pairs = {};
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
   };
   /// Gets the ranks of the own nodes by group rank, or an error. If node 0 is an own one, the other nodes get
   /// their ranks after this returns, and not at all if it destroys the exchange.
-  using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
+  using OnDone = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
 
-  /// Calls `done` once, from the loop.
-  RankExchange(const Store& store, Options options, Done done);
+  /// Calls `on_done` once, from the loop.
+  RankExchange(const Store& store, Options options, OnDone on_done);
 
  private:
-  void connected(const std::optional<Error>& error);
+  void on_connected(const std::optional<Error>& error);
   void assign(StoreOutcome outcome, const std::vector<std::string>& infos);
   void publish(const std::vector<AssignedRanks>& ranks);
-  void assigned(StoreOutcome outcome, const std::vector<std::string>& ranks);
+  void on_assigned(StoreOutcome outcome, const std::vector<std::string>& ranks);
   void fail(StoreOutcome outcome, const std::string& missing);
   void finish(std::optional<Error> error, std::map<int, AssignedRanks> ranks);
 
   Options options_;
-  Done done_;
+  OnDone on_done_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Store> store_;
 };
@@ -92,19 +92,19 @@ class ExitBarrier {
     std::string prefix = "/";
     int group_size = 1;
     /// How many nodes of the group this object stands for.
-    int own = 1;
+    int nodes = 1;
     std::chrono::milliseconds timeout = std::chrono::seconds(300);
   };
 
-  /// Calls `done` once, from the loop: true when all nodes came in time.
-  ExitBarrier(const Store& store, Options options, std::function<void(bool all)> done);
+  /// Calls `on_done` once, from the loop: true when all nodes came in time.
+  ExitBarrier(const Store& store, Options options, std::function<void(bool is_complete)> on_done);
 
  private:
-  void connected();
-  void finish(bool all);
+  void on_connected();
+  void finish(bool is_complete);
 
   Options options_;
-  std::function<void(bool)> done_;
+  std::function<void(bool)> on_done_;
   std::unique_ptr<Store> store_;
 };
 

@@ -46,7 +46,7 @@ struct CountingRendezvous : Rendezvous {
   void fail(const RoundOver& failure) override {
     failures.push_back(failure);
     RoundOver verdict = others.value_or(failure);
-    if (verdict.again) ++restarts;
+    if (verdict.restart) ++restarts;
     emit(verdict);
   }
   void finish() override {
@@ -56,8 +56,8 @@ struct CountingRendezvous : Rendezvous {
   }
   void announce_end(int signal) override { announced.push_back(signal); }
   void stop_job(int code) override { stopped_with = code; }
-  void leave(const std::string& why, int code) override {
-    left_because = why;
+  void leave(const std::string& reason, int code) override {
+    left_because = reason;
     left_with = code;
     emit(Left{});
   }
@@ -263,9 +263,9 @@ TEST_CASE("agent: a failure tells how far the workers here got, before their pag
   };
   job.run(plan, logs);
   REQUIRE(job.rendezvous.failures.size() == 4);
-  CHECK(job.rendezvous.failures[0].reached == StepsReached{.known = true, .steps = 5});
-  CHECK(job.rendezvous.failures[1].reached == StepsReached{.known = true, .steps = 5});
-  CHECK(job.rendezvous.failures[2].reached == StepsReached{.known = true, .steps = 0});
+  CHECK(job.rendezvous.failures[0].reached == StepsReached{.is_known = true, .steps = 5});
+  CHECK(job.rendezvous.failures[1].reached == StepsReached{.is_known = true, .steps = 5});
+  CHECK(job.rendezvous.failures[2].reached == StepsReached{.is_known = true, .steps = 0});
   CHECK(job.reporter.all<Warning>().empty());
 }
 
@@ -275,7 +275,7 @@ TEST_CASE("agent: --restarts-without-progress has no effect where no worker says
   Job job;
   job.processes.will_end(0, Exited{1});
   CHECK(job.run(plan).restarts == 3);
-  CHECK_FALSE(job.rendezvous.failures[0].reached.known);
+  CHECK_FALSE(job.rendezvous.failures[0].reached.is_known);
   const auto warnings = job.reporter.all<Warning>();
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].text.starts_with("--restarts-without-progress has no effect"));
@@ -922,7 +922,7 @@ TEST_CASE("agent: several nodes: the group's decision overrides this node's", "[
   job.processes.will_end(0, Exited{3});
   job.rendezvous.others = RoundOver{.text = "node 1 was lost", .exit_code = 75};
   const LaunchReport report = job.run(plan_of(1, 5));
-  CHECK(job.rendezvous.failures.at(0).again);
+  CHECK(job.rendezvous.failures.at(0).restart);
   CHECK(report.exit_code == 75);
   REQUIRE(job.reporter.all<GroupChanged>().size() == 1);
   CHECK(job.reporter.all<GroupChanged>()[0].text == "node 1 was lost");
@@ -931,7 +931,7 @@ TEST_CASE("agent: several nodes: the group's decision overrides this node's", "[
 TEST_CASE("agent: several nodes: a node that succeeded restarts with the group", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
-  job.rendezvous.others = RoundOver{.again = true, .text = "a node joins"};
+  job.rendezvous.others = RoundOver{.restart = true, .text = "a node joins"};
   job.rendezvous.on_round = [&] {
     if (job.rendezvous.rounds == 1) job.rendezvous.others.reset();
   };
@@ -1151,7 +1151,7 @@ TEST_CASE("agent: a node that is lost during the checks leads to another round, 
   job.check_nodes = [&](const Round&, int) {
     rounds.push_back(job.rendezvous.rounds);
     if (rounds.size() == 1)
-      job.processes.other_nodes_send(RoundOver{.again = true, .text = "node 2 was lost"}, 1s);
+      job.processes.other_nodes_send(RoundOver{.restart = true, .text = "node 2 was lost"}, 1s);
     else
       job.processes.post(NodesChecked{});
   };
@@ -1166,7 +1166,7 @@ TEST_CASE("agent: what the checks of an earlier round came to does not count", "
   int checks = 0;
   job.check_nodes = [&](const Round&, int) {
     if (++checks == 1)
-      job.processes.other_nodes_send(RoundOver{.again = true, .text = "node 2 was lost"}, 1s);
+      job.processes.other_nodes_send(RoundOver{.restart = true, .text = "node 2 was lost"}, 1s);
     else
       job.processes.post(NodesChecked{});
   };

@@ -53,7 +53,7 @@ struct Agent {
                 },
             .on_change = [this] { events.emplace_back("change"); },
             .on_closed = [this] { events.emplace_back("closed"); },
-            .on_error = [this](const acc::Error& what) { error = what.what(); },
+            .on_error = [this](const acc::Error& problem) { error = problem.what(); },
             .on_missing = [this](const std::string& text, bool) { events.push_back(text); }});
     for (const OwnNode& node : nodes) backend->add(node);
   }
@@ -83,10 +83,10 @@ RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
   state.times_have_zone = zone;
   state.participants[foreign] = 0;
   state.participants[{"b", 1, 0}] = 0;
-  std::int64_t rank = 0;
-  for (auto& [each, its_rank] : state.participants) {
-    its_rank = rank++;
-    state.last_heartbeats[each] = acc::launcher::WallTime(std::chrono::seconds(1'700'000'000));
+  std::int64_t next_rank = 0;
+  for (auto& [node, rank] : state.participants) {
+    rank = next_rank++;
+    state.last_heartbeats[node] = acc::launcher::WallTime(std::chrono::seconds(1'700'000'000));
   }
   return state;
 }
@@ -95,9 +95,9 @@ RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
 
 TEST_CASE("c10d_backend: time in which this process stood still is not of the join timeout", "[rendezvous]") {
   BackendStore store;
-  C10dBackendOptions its = options(store, 2, 2);
-  its.machine.join_timeout = std::chrono::seconds(3);  // so much a loaded machine may be late
-  Agent agent(store, its, {node("a")});
+  C10dBackendOptions settings = options(store, 2, 2);
+  settings.machine.join_timeout = std::chrono::seconds(3);  // so much a loaded machine may be late
+  Agent agent(store, settings, {node("a")});
   store.until([&] { return agent.has_event("1 of at least 2 nodes here"); });
   acc::test::stand_still(store.loop, milliseconds(3200));
   agent.backend->add(node("b"));
@@ -108,9 +108,9 @@ TEST_CASE("c10d_backend: time in which this process stood still is not of the jo
 // As after a pause of the virtual machines of all nodes: nobody could write a heartbeat.
 TEST_CASE("c10d_backend: others are not dead since this process stood still", "[rendezvous]") {
   BackendStore store;
-  C10dBackendOptions its = options(store, 2, 2);
-  its.machine.keep_alive_interval = milliseconds(700);
-  Agent agent(store, its, {node("b")});
+  C10dBackendOptions settings = options(store, 2, 2);
+  settings.machine.keep_alive_interval = milliseconds(700);
+  Agent agent(store, settings, {node("b")});
   write(store, complete_with({"a", 1, 0}, true));
   const auto state = [&] {
     return acc::launcher::read_rendezvous_state(*acc::launcher::from_base64(store.get(kKey)));
@@ -228,10 +228,10 @@ TEST_CASE("c10d_backend: if torchrun is rank 0, the address is where its version
   store.get(kKey);
   Agent agent(store, options(store, 2, 2), {node("b")});
   store.until([&] { return agent.rounds_heard == 1; });
-  const Round& its = agent.rounds[0].second;
-  CHECK(its.master_addr == addr);
-  CHECK(its.master_port == (keys == "nowhere" ? store.address.port : 5000));
-  CHECK(its.use_agent_store == agent_store);
+  const Round& result = agent.rounds[0].second;
+  CHECK(result.master_addr == addr);
+  CHECK(result.master_port == (keys == "nowhere" ? store.address.port : 5000));
+  CHECK(result.use_agent_store == agent_store);
   CHECK(store.get(round + "torchelastic/role_info/1") ==
         R"({"role": "default", "rank": 1, "local_world_size": 1})");
 }
@@ -243,23 +243,23 @@ TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it follows that vers
   store.peer.set("/torch.rendezvous.job.0/torchelastic/role_info/1",
                  R"({"role": "default", "rank": 1, "local_world_size": 1})");
   store.get(kKey);
-  C10dBackendOptions its = options(store, 2, 2);
+  C10dBackendOptions settings = options(store, 2, 2);
   SECTION("2.4: worker 0 serves") {
-    its.agents = TorchAgents::v2_4;
-    Agent agent(store, its, {node("b")});
+    settings.agents = TorchAgents::v2_4;
+    Agent agent(store, settings, {node("b")});
     store.until([&] { return agent.rounds_heard == 1; });
     CHECK(agent.rounds[0].second.master_addr == "b");
     CHECK_FALSE(agent.rounds[0].second.use_agent_store);
   }
   SECTION("2.5: the rendezvous store serves") {
-    its.agents = TorchAgents::v2_5;
-    Agent agent(store, its, {node("b")});
+    settings.agents = TorchAgents::v2_5;
+    Agent agent(store, settings, {node("b")});
     store.until([&] { return agent.rounds_heard == 1; });
     CHECK(agent.rounds[0].second.master_port == store.address.port);
     CHECK(agent.rounds[0].second.use_agent_store);
   }
   SECTION("unknown: rather an error than a job that hangs") {
-    Agent agent(store, its, {node("b")});
+    Agent agent(store, settings, {node("b")});
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error.find("torch 2.4 or 2.5") != std::string::npos);
   }
@@ -267,33 +267,33 @@ TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it follows that vers
 
 TEST_CASE("c10d_backend: reports one error when it cannot go on", "[rendezvous]") {
   BackendStore store;
-  const std::string where = to_string(store.address);
-  C10dBackendOptions its = options(store, 2, 2);
+  const std::string address = to_string(store.address);
+  C10dBackendOptions settings = options(store, 2, 2);
   SECTION("a state that is none") {
     store.peer.set(kKey, acc::launcher::to_base64("cos\nsystem\n."));
     store.get(kKey);
-    Agent agent(store, its, {node("a")});
+    Agent agent(store, settings, {node("a")});
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error.starts_with(
         "the rendezvous state of this job cannot be read: the pickle has an unknown"));
   }
   SECTION("too few nodes") {
-    its.machine.join_timeout = milliseconds(50);
-    Agent agent(store, its, {node("a")});
+    settings.machine.join_timeout = milliseconds(50);
+    Agent agent(store, settings, {node("a")});
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error ==
-          where +
+          address +
               ": 1 node waited 0 s for a round of at least 2 nodes (start the other nodes with the "
               "same endpoint and id, or raise join_timeout)");
     CHECK(acc::launcher::read_rendezvous_state(*acc::launcher::from_base64(store.get(kKey)))
               .participants.empty());
   }
   SECTION("a lost store") {
-    Agent agent(store, its, {node("a")});
+    Agent agent(store, settings, {node("a")});
     store.until([&] { return agent.has_event("1 of at least 2 nodes here"); });
     store.server.reset();
     store.until([&] { return !agent.error.empty(); });
-    CHECK(agent.error.starts_with(where + ": the connection to the store of the rendezvous is lost"));
+    CHECK(agent.error.starts_with(address + ": the connection to the store of the rendezvous is lost"));
     agent.backend->close();
     store.until([&] { return agent.has_event("closed"); });
   }
@@ -314,16 +314,16 @@ TEST_CASE("c10d_backend: nodes meet in a file as they do in a store", "[rendezvo
   const acc::test::TemporaryFolder folder;
   acc::launcher::FileStore first(store.loop, folder.path() / "job");
   acc::launcher::FileStore second(store.loop, folder.path() / "job");
-  C10dBackendOptions its = options(store, 2, 2);
-  its.endpoint.reset();
+  C10dBackendOptions settings = options(store, 2, 2);
+  settings.endpoint.reset();
   std::vector<RendezvousBackend::Rounds> rounds;
   int closed = 0;
   int finished = 0;
   const RendezvousBackend::Events events = {
       .on_round = [&](const RendezvousBackend::Rounds& got) { rounds.push_back(got); },
       .on_closed = [&] { ++closed; }};
-  C10dBackend one(store.loop, first, its, events);
-  C10dBackend two(store.loop, second, its, events);
+  C10dBackend one(store.loop, first, settings, events);
+  C10dBackend two(store.loop, second, settings, events);
   one.add(node("a", 2));
   two.add(node("b"));
   store.until([&] { return rounds.size() == 2; });
@@ -433,13 +433,13 @@ TEST_CASE("c10d_backend: nodes that come one after the other are written togethe
   C10dBackend backend(
       store.loop, client, options(store, kNodes, kNodes),
       {.on_round = [&](const RendezvousBackend::Rounds& got) { rounds += got.size() == kNodes ? 1 : 0; }});
-  const auto began = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < kNodes; ++i) {
     backend.add(node("10.0.0." + std::to_string(100 + i)));
     store.loop.run_for(std::chrono::microseconds(500));
   }
   store.until([&] { return rounds == 1; });
-  const auto passed = std::chrono::steady_clock::now() - began;
+  const auto passed = std::chrono::steady_clock::now() - start;
   // 100 us for each node in each write, and a few writes of all.
   const auto bound = static_cast<std::size_t>(passed / std::chrono::microseconds(100)) + 4 * kNodes;
   CHECK(client.written < bound * client.last / kNodes);

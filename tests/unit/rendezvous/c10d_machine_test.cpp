@@ -29,7 +29,7 @@ const WallTime kMidday = std::chrono::sys_days(std::chrono::year(2026) / 11 / 21
 // together.
 struct RendezvousBackend {
   RendezvousState state = {};
-  C10dMachine::Now now = {.wall = kMidday};
+  C10dMachine::Moment now = {.wall = kMidday};
 
   void pass(milliseconds time) {
     now.running += time;
@@ -41,9 +41,9 @@ struct RendezvousBackend {
   }
   // Calls step() until the machine has nothing to write.
   Status settle(C10dMachine& machine, std::chrono::microseconds clock_error = {}) {
-    const C10dMachine::Now its_now = {now.running, now.steady, now.wall + clock_error};
+    const C10dMachine::Moment moment = {now.running, now.steady, now.wall + clock_error};
     for (int i = 0; i < 10; ++i) {
-      const C10dMachine::Step step = machine.step(state, its_now);
+      const C10dMachine::Step step = machine.step(state, moment);
       if (!step.write) return step.status;
       state = step.state;
     }
@@ -51,27 +51,27 @@ struct RendezvousBackend {
     return Status::idle;
   }
   // The heartbeat of a torchrun agent.
-  void foreign_heartbeat(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
-    state.last_heartbeats[who] = now.wall + clock_error;
+  void foreign_heartbeat(const RendezvousNode& node, std::chrono::microseconds clock_error = {}) {
+    state.last_heartbeats[node] = now.wall + clock_error;
   }
-  void foreign_joins(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
-    state.participants[who] = 0;
+  void foreign_joins(const RendezvousNode& node, std::chrono::microseconds clock_error = {}) {
+    state.participants[node] = 0;
     state.times_have_zone = true;
-    foreign_heartbeat(who, clock_error);
+    foreign_heartbeat(node, clock_error);
   }
 };
 
-C10dMachine machine_of(const std::vector<std::string>& own, std::size_t min_nodes, std::size_t max_nodes,
-                       const RendezvousBackend& backend) {
+C10dMachine machine_of(const std::vector<std::string>& addresses, std::size_t min_nodes,
+                       std::size_t max_nodes, const RendezvousBackend& backend) {
   C10dMachine machine({.min_nodes = min_nodes, .max_nodes = max_nodes});
-  for (const std::string& addr : own) machine.add(node(addr));
+  for (const std::string& addr : addresses) machine.add(node(addr));
   machine.next_round(backend.now);
   return machine;
 }
 
 std::vector<std::string> ranks(const RendezvousState& state) {
   std::vector<std::string> result(state.participants.size());
-  for (const auto& [each, rank] : state.participants) result.at(static_cast<std::size_t>(rank)) = each.addr;
+  for (const auto& [node, rank] : state.participants) result.at(static_cast<std::size_t>(rank)) = node.addr;
   return result;
 }
 
@@ -417,12 +417,12 @@ TEST_CASE("c10d_machine: closed is closed for all", "[rendezvous]") {
 }
 
 TEST_CASE("c10d_machine: nodes without a round leave that of others open", "[rendezvous]") {
-  const std::size_t places = GENERATE(1, 2);  // a spare, and a node that waits for the next round
+  const std::size_t max_nodes = GENERATE(1, 2);  // a spare, and a node that waits for the next round
   RendezvousBackend backend;
-  C10dMachine machine = machine_of({"b"}, 1, places, backend);
+  C10dMachine machine = machine_of({"b"}, 1, max_nodes, backend);
   backend.foreign_joins(node("a"));
   backend.state.complete = true;
-  CHECK(backend.settle(machine) == (places == 1 ? Status::spare : Status::joining));
+  CHECK(backend.settle(machine) == (max_nodes == 1 ? Status::spare : Status::joining));
   machine.close();
   CHECK(backend.settle(machine) == Status::closed);
   CHECK_FALSE(backend.state.closed);

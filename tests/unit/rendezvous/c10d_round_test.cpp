@@ -53,7 +53,7 @@ struct Meeting {
   const C10dBackendOptions options = {.run_id = "job"};
   std::optional<C10dRound> round = {};
 
-  explicit Meeting(const std::optional<C10dMaster>& known) {
+  explicit Meeting(const std::optional<C10dMaster>& known_master) {
     store.connect(client);
     meeting.emplace(store.loop, client,
                     RendezvousBackend::Events{
@@ -61,11 +61,12 @@ struct Meeting {
                         .on_error = [this](const acc::Error& what) { error = what.what(); }},
                     [] {});
     store.peer.set(kPrefix + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
-    const RendezvousNode other = {"a", 9, 0};
-    const RendezvousNode own = {"b", 1, 0};
-    const RendezvousState state = {.round = 3, .complete = true, .participants = {{other, 0}, {own, 1}}};
-    round.emplace(*meeting, options, state, std::map<RendezvousNode, OwnNode>{{own, {.addr = "b", .pid = 1}}},
-                  known);
+    const RendezvousNode foreign = {"a", 9, 0};
+    const RendezvousNode own_node = {"b", 1, 0};
+    const RendezvousState state = {
+        .round = 3, .complete = true, .participants = {{foreign, 0}, {own_node, 1}}};
+    round.emplace(*meeting, options, state,
+                  std::map<RendezvousNode, OwnNode>{{own_node, {.addr = "b", .pid = 1}}}, known_master);
   }
 };
 
@@ -77,13 +78,13 @@ TEST_CASE("c10d_round: a master that no round has published is the one that is k
   job.round->start();
   job.store.until([&] { return job.reported.size() == 1; });
   CHECK(job.round->stage() == Stage::reported);
-  const auto& [node, its] = job.reported[0].at(0);
+  const auto& [node, round] = job.reported[0].at(0);
   CHECK(node.addr == "b");
-  CHECK(its.machine_rank == 1);
-  CHECK(its.first_rank == 2);
-  CHECK(its.master_addr == "there");
-  CHECK(its.master_port == 5000);
-  CHECK_FALSE(its.use_agent_store);
+  CHECK(round.machine_rank == 1);
+  CHECK(round.first_rank == 2);
+  CHECK(round.master_addr == "there");
+  CHECK(round.master_port == 5000);
+  CHECK_FALSE(round.use_agent_store);
   CHECK(job.round->master() == C10dMaster{"there", 5000, false});
 }
 
@@ -120,7 +121,7 @@ TEST_CASE("c10d_round: at the end its own nodes wait for the others", "[rendezvo
   const auto barrier = job.round->exit_barrier();
   CHECK(barrier.prefix == kPrefix);
   CHECK(barrier.group_size == 2);
-  CHECK(barrier.own == 1);
+  CHECK(barrier.nodes == 1);
 }
 
 }  // namespace c10d_round_test

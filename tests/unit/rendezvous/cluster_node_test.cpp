@@ -37,8 +37,8 @@ namespace {
 
 // A node of a job, on the test's loop.
 struct Node {
-  Node(boost::asio::io_context& loop, const LaunchPlan& asked)
-      : plan(asked), rendezvous(std::make_unique<ClusterNode>(loop, plan)), events(*rendezvous) {}
+  Node(boost::asio::io_context& loop, const LaunchPlan& the_plan)
+      : plan(the_plan), rendezvous(std::make_unique<ClusterNode>(loop, plan)), events(*rendezvous) {}
 
   void stop() { rendezvous.reset(); }
   bool ready() const { return events.has<RoundReady>(); }
@@ -129,10 +129,10 @@ TEST_CASE("cluster_node: a node on the endpoint's machine hosts as soon as the p
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   // A host that is about to end: it has the port, and answers nobody.
   tcp::acceptor ending(cluster.loop, {boost::asio::ip::address_v4::loopback(), cluster.port.port()});
-  bool asked = false;
-  ending.async_accept([&](const boost::system::error_code&, const tcp::socket&) { asked = true; });
+  bool is_asked = false;
+  ending.async_accept([&](const boost::system::error_code&, const tcp::socket&) { is_asked = true; });
   cluster.add();
-  cluster.until([&] { return asked; });
+  cluster.until([&] { return is_asked; });
   CHECK(cluster[0].rendezvous->state() == "searching");
   ending.close();
   cluster.until([&] { return cluster[0].rendezvous->state() == "hosting"; });
@@ -150,9 +150,9 @@ TEST_CASE("cluster_node: a failure ends the round for all, and the next round ha
   cluster.until_all_ready();
   const std::uint16_t old_port = cluster[0].round().master_port;
   cluster.forget_events();
-  cluster[1].rendezvous->fail({.again = true, .failure = "f"});
+  cluster[1].rendezvous->fail({.restart = true, .failure = "f"});
   cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
-  CHECK(cluster[0].events.last<RoundOver>() == RoundOver{.again = true, .failure = "f"});
+  CHECK(cluster[0].events.last<RoundOver>() == RoundOver{.restart = true, .failure = "f"});
   cluster[0].rendezvous->join();
   cluster[1].rendezvous->join();
   cluster.until_all_ready();
@@ -163,19 +163,19 @@ TEST_CASE("cluster_node: a failure ends the round for all, and the next round ha
 
 TEST_CASE("cluster_node: a notice of the end on one node, whichever it is, reaches the others",
           "[rendezvous]") {
-  const auto from = static_cast<std::size_t>(GENERATE(0, 1, 2));
+  const auto sender = static_cast<std::size_t>(GENERATE(0, 1, 2));
   Cluster cluster(RendezvousKind::static_, 3, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
-  cluster[from].rendezvous->announce_end(SIGUSR1);
+  cluster[sender].rendezvous->announce_end(SIGUSR1);
   for (std::size_t i = 0; i < 3; ++i) {
-    if (i != from) cluster.until([&] { return cluster[i].events.has<EndNotice>(); });
+    if (i != sender) cluster.until([&] { return cluster[i].events.has<EndNotice>(); });
   }
   for (const auto& node : cluster.nodes) node->rendezvous->finish();
-  cluster.until([&] { return cluster[from].events.has<JobDone>(); });
-  CHECK_FALSE(cluster[from].events.has<EndNotice>());
-  CHECK(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().signal == SIGUSR1);
-  CHECK_FALSE(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().host.empty());
+  cluster.until([&] { return cluster[sender].events.has<JobDone>(); });
+  CHECK_FALSE(cluster[sender].events.has<EndNotice>());
+  CHECK(cluster[sender == 0 ? 1 : 0].events.last<EndNotice>().signal == SIGUSR1);
+  CHECK_FALSE(cluster[sender == 0 ? 1 : 0].events.last<EndNotice>().host.empty());
 }
 
 TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and says which are slow",
@@ -188,7 +188,7 @@ TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and s
   for (std::size_t i = 0; i < 3; ++i)
     cluster[i].rendezvous->on_ranks(
         {.progress = [&](const NodeProgress& node) { progress.push_back(node); },
-         .slow = [&, i](const std::vector<SlowRank>& ranks) { slow.at(i) = ranks; }});
+         .slow_ranks = [&, i](const std::vector<SlowRank>& ranks) { slow.at(i) = ranks; }});
   const std::vector<RankProgress> ranks = {{4, {.pid = 7, .steps = 812}}};
   CHECK_FALSE(cluster[0].rendezvous->tell_progress(ranks));
   CHECK(cluster[1].rendezvous->tell_progress(ranks));
@@ -196,9 +196,9 @@ TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and s
   CHECK(progress[0].ranks == ranks);
   CHECK(progress[0].node > 0);
   CHECK_FALSE(progress[0].host.empty());
-  const std::vector<SlowRank> one = {{4, acc::Section::data}};
-  cluster[0].rendezvous->tell_slow(one);
-  cluster.until([&] { return slow[1] == one && slow[2] == one; });
+  const std::vector<SlowRank> slow_ranks = {{4, acc::Section::data}};
+  cluster[0].rendezvous->tell_slow(slow_ranks);
+  cluster.until([&] { return slow[1] == slow_ranks && slow[2] == slow_ranks; });
   CHECK(slow[0].empty());
 }
 
@@ -211,16 +211,16 @@ TEST_CASE("cluster_node: each node gets the ranks of all others while it looks",
   std::array<std::map<int, std::string>, 3> reports;
   for (std::size_t i = 0; i < 3; ++i)
     cluster[i].rendezvous->on_ranks(
-        {.wanted = [&, i] { cluster[i].rendezvous->report_ranks("of " + std::to_string(i)); },
+        {.ranks_wanted = [&, i] { cluster[i].rendezvous->report_ranks("of " + std::to_string(i)); },
          .peers = [&, i](const std::vector<PeerNode>& nodes) { peers.at(i) = nodes; },
          .report = [&, i](const RankReport& report) { reports.at(i)[report.node_rank] = report.ranks; }});
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(cluster[i].rendezvous->want_ranks().empty());
     cluster.until([&] { return reports.at(i).size() == 2; });
     CHECK(peers.at(i).size() == 2);
-    for (std::size_t other = 0; other < 3; ++other) {
-      const int rank = cluster[other].round().machine_rank;
-      CHECK(reports.at(i)[rank] == (other == i ? "" : "of " + std::to_string(other)));
+    for (std::size_t peer = 0; peer < 3; ++peer) {
+      const int rank = cluster[peer].round().machine_rank;
+      CHECK(reports.at(i)[rank] == (peer == i ? "" : "of " + std::to_string(peer)));
     }
   }
 }
@@ -294,7 +294,7 @@ TEST_CASE("cluster_node: all nodes notice a lost one, and a range goes on withou
   cluster.forget_events();
   cluster[2].stop();
   cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
-  CHECK(cluster[0].events.last<RoundOver>().again);
+  CHECK(cluster[0].events.last<RoundOver>().restart);
   cluster[0].rendezvous->join();
   cluster[1].rendezvous->join();
   cluster.until_all_ready();
@@ -310,19 +310,19 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   cluster.forget_events();
   cluster[0].stop();
   cluster.until([&] { return cluster[1].over() && cluster[2].over() && cluster[3].over(); });
-  CHECK(cluster[1].events.last<RoundOver>().again);
+  CHECK(cluster[1].events.last<RoundOver>().restart);
   for (std::size_t i = 1; i < 4; ++i) cluster[i].rendezvous->join();
   cluster.until_all_ready();
   CHECK(cluster[1].round().num_machines == 3);
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
   // The new one learns how far the ranks are, as the lost one did.
   std::vector<NodeProgress> progress;
-  int told = 0;
+  int senders = 0;
   for (std::size_t i = 1; i < 4; ++i) {
     cluster[i].rendezvous->on_ranks({.progress = [&](const auto& node) { progress.push_back(node); }});
-    if (cluster[i].rendezvous->tell_progress({{cluster[i].round().first_rank, {}}})) ++told;
+    if (cluster[i].rendezvous->tell_progress({{cluster[i].round().first_rank, {}}})) ++senders;
   }
-  CHECK(told == 2);
+  CHECK(senders == 2);
   cluster.until([&] { return progress.size() == 2; });
 }
 
@@ -337,7 +337,7 @@ TEST_CASE("cluster_node: restarts without progress are counted over all nodes, a
   const auto fail = [&](std::size_t node) {
     cluster.forget_events();
     cluster[node].rendezvous->fail(
-        {.again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = 3}});
+        {.restart = true, .failure = "f", .exit_code = 7, .reached = {.is_known = true, .steps = 3}});
   };
   const auto all_over = [&] {
     return std::ranges::all_of(cluster.nodes,
@@ -360,10 +360,10 @@ TEST_CASE("cluster_node: restarts without progress are counted over all nodes, a
   fail(1);
   cluster.until(all_over);
   for (std::size_t node = 1; node < 3; ++node) {
-    const RoundOver over = cluster[node].events.last<RoundOver>();
-    CHECK_FALSE(over.again);
-    CHECK(over.exit_code == 7);
-    CHECK(over.reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
+    const RoundOver verdict = cluster[node].events.last<RoundOver>();
+    CHECK_FALSE(verdict.restart);
+    CHECK(verdict.exit_code == 7);
+    CHECK(verdict.reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
   }
 }
 
@@ -375,11 +375,11 @@ TEST_CASE("cluster_node: at another launcher's store restarts without progress a
                           {.addresses = {"127.0.0.1"}, .port = cluster.plan.rendezvous.endpoint_port});
   cluster.add();
   cluster.until([&] { return cluster[0].over(); });
-  const RoundOver over = cluster[0].events.last<RoundOver>();
-  CHECK(over.exit_code == 2);
-  CHECK(
-      over.text.ends_with("is another launcher's store, where no node of acc decides on restarts: leave out "
-                          "--restarts-without-progress"));
+  const RoundOver verdict = cluster[0].events.last<RoundOver>();
+  CHECK(verdict.exit_code == 2);
+  CHECK(verdict.text.ends_with(
+      "is another launcher's store, where no node of acc decides on restarts: leave out "
+      "--restarts-without-progress"));
 }
 
 TEST_CASE("cluster_node: a successor that was stopped is redirected to the others", "[rendezvous]") {
@@ -388,12 +388,12 @@ TEST_CASE("cluster_node: a successor that was stopped is redirected to the other
   cluster.plan.rendezvous.is_host = true;
   cluster.add();
   cluster.plan.rendezvous.is_host = false;
-  struct Apart {
+  struct Part {
     boost::asio::io_context loop = {};
     std::unique_ptr<Node> node = {};
     bool stands_still = false;
   };
-  std::array<Apart, 3> others;
+  std::array<Part, 3> parts;
   const auto until = [&](auto condition) {
     const auto limit = std::chrono::steady_clock::now() + 60s;
     while (!condition()) {
@@ -401,45 +401,45 @@ TEST_CASE("cluster_node: a successor that was stopped is redirected to the other
         throw std::runtime_error("what was waited for did not come");
       cluster.loop.restart();
       cluster.loop.poll();
-      for (Apart& one : others) {
-        one.loop.restart();
-        if (!one.stands_still) one.loop.run_for(1ms);
+      for (Part& part : parts) {
+        part.loop.restart();
+        if (!part.stands_still) part.loop.run_for(1ms);
       }
     }
   };
-  const auto all = [&](auto holds) {
+  const auto all_running = [&](auto condition) {
     return std::ranges::all_of(
-        others, [&](const Apart& one) { return one.stands_still || std::invoke(holds, *one.node); });
+        parts, [&](const Part& part) { return part.stands_still || std::invoke(condition, *part.node); });
   };
   const auto join = [&] {
-    for (Apart& one : others) {
-      one.node->events.clear();
-      if (!one.stands_still) one.node->rendezvous->join();
+    for (Part& part : parts) {
+      part.node->events.clear();
+      if (!part.stands_still) part.node->rendezvous->join();
     }
   };
-  for (Apart& one : others) {
-    one.node = std::make_unique<Node>(one.loop, cluster.plan);
-    one.node->rendezvous->join();
+  for (Part& part : parts) {
+    part.node = std::make_unique<Node>(part.loop, cluster.plan);
+    part.node->rendezvous->join();
   }
-  until([&] { return cluster[0].ready() && all(&Node::ready); });
-  Apart& successor =
-      *std::ranges::find(others, 1, [](const Apart& one) { return one.node->round().machine_rank; });
+  until([&] { return cluster[0].ready() && all_running(&Node::ready); });
+  Part& successor =
+      *std::ranges::find(parts, 1, [](const Part& part) { return part.node->round().machine_rank; });
 
   successor.stands_still = true;
   cluster[0].stop();
-  until([&] { return all(&Node::over); });
+  until([&] { return all_running(&Node::over); });
   join();
-  until([&] { return all(&Node::ready); });
-  for (const Apart& one : others) {
-    if (!one.stands_still) CHECK(one.node->round().num_machines == 2);
+  until([&] { return all_running(&Node::ready); });
+  for (const Part& part : parts) {
+    if (!part.stands_still) CHECK(part.node->round().num_machines == 2);
   }
 
   successor.stands_still = false;
   until([&] { return successor.node->over(); });
   successor.node->rendezvous->join();
-  until([&] { return all(&Node::over); });
+  until([&] { return all_running(&Node::over); });
   join();
-  until([&] { return all(&Node::ready); });
+  until([&] { return all_running(&Node::ready); });
   CHECK(successor.node->round().num_machines == 3);
 }
 
@@ -458,12 +458,12 @@ struct JobOfThree : Cluster {
 
   std::string state(std::size_t index) const { return nodes.at(index)->rendezvous->state(); }
   void lose(std::size_t index) { nodes.at(index)->stop(); }
-  void goes_on(std::size_t index, int others) {
+  void goes_on(std::size_t index, int other_nodes) {
     until([&] { return nodes[index]->over(); });
-    CHECK(nodes[index]->events.last<RoundOver>().again);
+    CHECK(nodes[index]->events.last<RoundOver>().restart);
     nodes[index]->rendezvous->join();
     until([&] { return nodes[index]->ready(); });
-    CHECK(nodes[index]->round().num_machines == 1 + others);
+    CHECK(nodes[index]->round().num_machines == 1 + other_nodes);
   }
 };
 
@@ -531,7 +531,7 @@ TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it wh
   cluster.forget_events();
   cluster[0].stop();
   cluster.until([&] { return cluster[1].over() && cluster[2].over(); });
-  CHECK(cluster[1].events.last<RoundOver>().again);
+  CHECK(cluster[1].events.last<RoundOver>().restart);
   cluster.forget_events();
   cluster[1].rendezvous->join();
   cluster[2].rendezvous->join();
@@ -568,7 +568,7 @@ namespace {
 // Adds a spare with a short join timeout, longer where it was over before the node had met the others, and
 // lets that timeout pass.
 Node& add_waiting_spare(Cluster& cluster) {
-  const auto others = cluster.nodes.size();
+  const auto other_nodes = cluster.nodes.size();
   for (cluster.plan.rendezvous.join_timeout = 250ms;; cluster.plan.rendezvous.join_timeout *= 2) {
     Node& spare = cluster.add();
     cluster.until([&] { return spare.over() || spare.events.has<Notice>(); });
@@ -579,7 +579,7 @@ Node& add_waiting_spare(Cluster& cluster) {
       cluster.until([&] { return passed; });
       return spare;
     }
-    cluster.nodes.resize(others);
+    cluster.nodes.resize(other_nodes);
   }
 }
 
@@ -624,7 +624,7 @@ TEST_CASE("cluster_node: a signal to the host ends a job that needs it, with its
   cluster[0].rendezvous->leave("it was asked to end by SIGTERM", 143);
   cluster.until([&] { return cluster[1].over(); });
   CHECK(cluster[1].events.last<RoundOver>().exit_code == 143);
-  CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
+  CHECK_FALSE(cluster[1].events.last<RoundOver>().restart);
 }
 
 TEST_CASE("cluster_node: any node stops a job that could go on without it", "[rendezvous]") {
@@ -641,7 +641,7 @@ TEST_CASE("cluster_node: any node stops a job that could go on without it", "[re
   cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
   for (const std::size_t node : {0U, 1U}) {
     CHECK(cluster[node].events.last<RoundOver>().exit_code == 143);
-    CHECK_FALSE(cluster[node].events.last<RoundOver>().again);
+    CHECK_FALSE(cluster[node].events.last<RoundOver>().restart);
   }
 }
 
@@ -674,7 +674,7 @@ TEST_CASE("cluster_node: a node joins a running job of a range", "[rendezvous]")
   cluster.forget_events();
   cluster.add();
   cluster.until([&] { return cluster[0].over(); });
-  CHECK(cluster[0].events.last<RoundOver>().again);
+  CHECK(cluster[0].events.last<RoundOver>().restart);
   cluster[0].rendezvous->join();
   cluster.until_all_ready();
   CHECK(cluster[0].round().num_machines == 2);
@@ -684,11 +684,11 @@ TEST_CASE("cluster_node: a node joins a running job of a range", "[rendezvous]")
 TEST_CASE("cluster_node: the timeout names the missing nodes", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
-  Node& alone = cluster.add();
-  cluster.until([&] { return alone.over(); });
-  const RoundOver over = alone.events.last<RoundOver>();
-  CHECK(over.exit_code == 75);
-  CHECK(over.text.starts_with("the nodes of the job did not meet within 0 s: 1 of 2 nodes are here: "));
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  const RoundOver verdict = node.events.last<RoundOver>();
+  CHECK(verdict.exit_code == 75);
+  CHECK(verdict.text.starts_with("the nodes of the job did not meet within 0 s: 1 of 2 nodes are here: "));
 }
 
 TEST_CASE("cluster_node: time in which the node stood still is not of the join timeout", "[rendezvous]") {
@@ -706,29 +706,29 @@ TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
   cluster.plan.rendezvous.is_host = false;
-  Node& alone = cluster.add();
-  cluster.until([&] { return alone.over(); });
-  CHECK(alone.events.last<RoundOver>().exit_code == 75);
-  CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  CHECK(node.events.last<RoundOver>().exit_code == 75);
+  CHECK(node.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
 }
 
 TEST_CASE("cluster_node: where read_timeout is given, no node looks for a store for longer", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 3, 3);
-  RendezvousPlan& wanted = cluster.plan.rendezvous;
-  wanted.endpoint_timeout = 100ms;
+  RendezvousPlan& settings = cluster.plan.rendezvous;
+  settings.endpoint_timeout = 100ms;
   std::string expected = ": no store has answered for 0.1 s (read_timeout)";
   boost::asio::ip::tcp::acceptor silent(cluster.loop, {boost::asio::ip::make_address("127.0.0.1"), 0});
   SECTION("that is not there") {
-    wanted.is_host = false;
+    settings.is_host = false;
     expected += ": Connection refused (check ";
   }
   SECTION("that does not answer") {
-    wanted.is_host = false;
-    wanted.endpoint_port = silent.local_endpoint().port();
+    settings.is_host = false;
+    settings.endpoint_port = silent.local_endpoint().port();
     expected += " (check ";
   }
   SECTION("but after its answer it waits for others until the join timeout") {
-    wanted.join_timeout = 400ms;
+    settings.join_timeout = 400ms;
     cluster.add();
     expected = "the nodes of the job did not meet within 0 s: 2 of 3 nodes are here: ";
   }
@@ -781,10 +781,10 @@ TEST_CASE("cluster_node: reports that the static rendezvous's port is in use", "
   boost::asio::io_context loop;
   Cluster cluster(RendezvousKind::static_, 2, 2);
   const StoreServer other(cluster.loop, {.port = cluster.plan.master_port});
-  Node& alone = cluster.add();
-  cluster.until([&] { return alone.over(); });
-  CHECK(alone.events.last<RoundOver>().exit_code == 1);
-  CHECK(alone.events.last<RoundOver>().text.find("Address already in use") != std::string::npos);
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  CHECK(node.events.last<RoundOver>().exit_code == 1);
+  CHECK(node.events.last<RoundOver>().text.find("Address already in use") != std::string::npos);
 }
 
 TEST_CASE("cluster_node: a node whose host runs another job ends with the reason", "[rendezvous]") {
@@ -815,12 +815,12 @@ void claim_to_host(Cluster& cluster) {
   boost::asio::ip::tcp::socket socket(cluster.loop);
   socket.connect({boost::asio::ip::address_v4::loopback(), node_port(cluster)});
   const auto connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
-  bool ended = false;
-  connection->set_handlers([](const NodeMessage&) {}, [&](const ConnectionLoss&) { ended = true; });
+  bool has_ended = false;
+  connection->set_handlers([](const NodeMessage&) {}, [&](const ConnectionLoss&) { has_ended = true; });
   connection->start();
   connection->send(
       Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .node_port = 9}, .is_coordinator = true});
-  cluster.until([&] { return ended; });
+  cluster.until([&] { return has_ended; });
 }
 
 }  // namespace
@@ -860,7 +860,7 @@ TEST_CASE("cluster_node: a host that comes back finds the job that has gone on w
   cluster.until([&] {
     for (const std::size_t i : {1U, 2U}) {
       if (!cluster[i].over()) continue;
-      CHECK(cluster[i].events.last<RoundOver>().again);
+      CHECK(cluster[i].events.last<RoundOver>().restart);
       cluster[i].events.clear();
       cluster[i].rendezvous->join();
     }
@@ -928,11 +928,11 @@ TEST_CASE("cluster_node: etcd: the host is lost, and its successor writes the ke
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.start(3);
-  const std::string lost = cluster.coordinator();
+  const std::string lost_coordinator = cluster.coordinator();
   cluster[0].stop();
   cluster.rejoin({1, 2});
   cluster.until_all_ready();
-  cluster.until([&] { return !cluster.coordinator().empty() && cluster.coordinator() != lost; });
+  cluster.until([&] { return !cluster.coordinator().empty() && cluster.coordinator() != lost_coordinator; });
   cluster.forget_events();
   cluster.add();
   cluster.rejoin({1, 2});
@@ -965,7 +965,7 @@ TEST_CASE("cluster_node: etcd: a new host yields to the running job", "[rendezvo
   cluster.until([&] {
     for (const std::size_t i : {1U, 2U}) {
       if (!cluster[i].over()) continue;
-      CHECK(cluster[i].events.last<RoundOver>().again);
+      CHECK(cluster[i].events.last<RoundOver>().restart);
       cluster[i].events.clear();
       cluster[i].rendezvous->join();
     }
@@ -1020,9 +1020,9 @@ TEST_CASE("cluster_node: etcd: the lease of a host that died expires", "[rendezv
 TEST_CASE("cluster_node: etcd: a server without the JSON gateway is one error", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.server.etcd.failure = {404, "404 page not found\n"};
-  Node& alone = cluster.add();
-  cluster.until([&] { return alone.over(); });
-  CHECK(alone.events.last<RoundOver>() ==
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  CHECK(node.events.last<RoundOver>() ==
         RoundOver{.text = "etcd at 127.0.0.1:" + std::to_string(cluster.server.port()) +
                           ": it has no JSON gateway of etcd's API version 3: 404 page not found (404)",
                   .exit_code = 75});
@@ -1032,9 +1032,9 @@ TEST_CASE("cluster_node: etcd: the timeout reports that there is no server", "[r
   EtcdCluster cluster(2, 2);
   cluster.plan.rendezvous.endpoint_port = cluster.port.port();
   cluster.plan.rendezvous.join_timeout = 200ms;
-  Node& alone = cluster.add();
-  cluster.until([&] { return alone.over(); });
-  const std::string text = alone.events.last<RoundOver>().text;
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  const std::string text = node.events.last<RoundOver>().text;
   CHECK(text.find("is to name the job's host; last try: ") != std::string::npos);
   CHECK(text.find("Failed to connect to 127.0.0.1") != std::string::npos);
 }
@@ -1054,16 +1054,16 @@ TEST_CASE("cluster_node: in a file: nodes meet without a host, and end together"
   CHECK(cluster[0].round().machine_rank != cluster[1].round().machine_rank);
   for (const auto& node : cluster.nodes) CHECK_FALSE(node->rendezvous->tell_progress({}));  // nobody leads
   cluster.forget_events();
-  cluster[1].rendezvous->fail({.again = true, .text = "a worker failed"});
+  cluster[1].rendezvous->fail({.restart = true, .text = "a worker failed"});
   cluster[1].rendezvous->join();
   cluster.until([&] { return cluster[0].over(); });
-  CHECK(cluster[0].events.last<RoundOver>().again);
+  CHECK(cluster[0].events.last<RoundOver>().restart);
   cluster[0].rendezvous->join();
   cluster.until_all_ready();
   cluster.forget_events();
   cluster[0].rendezvous->fail({.text = "for good", .exit_code = 3});
   cluster.until([&] { return cluster[1].over(); });
-  CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
+  CHECK_FALSE(cluster[1].events.last<RoundOver>().restart);
 }
 
 }  // namespace cluster_node_test

@@ -90,16 +90,16 @@ struct Job {
 
   template <typename Kind>
   std::vector<Kind> sent_to(int node) {
-    std::vector<Kind> found;
+    std::vector<Kind> result;
     for (const NodeMessage& message : sent[node]) {
-      if (const auto* one = std::get_if<Kind>(&message)) found.push_back(*one);
+      if (const auto* content = std::get_if<Kind>(&message)) result.push_back(*content);
     }
-    return found;
+    return result;
   }
   RoundOver last_end(int node) {
     const auto ends = sent_to<RoundEnds>(node);
     REQUIRE_FALSE(ends.empty());
-    return ends.back().over;
+    return ends.back().verdict;
   }
 
   FakeBackend backend;
@@ -131,9 +131,9 @@ TEST_CASE("coordinator: a failure restarts all nodes together, once, when each h
   Job job(2, 0, 3);
   job.arrive(0);
   job.arrive(1);
-  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "theirs"}});
-  job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "a victim"}});
-  CHECK(job.last_end(0) == RoundOver{.again = true, .failure = "theirs"});
+  job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "theirs"}});
+  job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "a victim"}});
+  CHECK(job.last_end(0) == RoundOver{.restart = true, .failure = "theirs"});
   CHECK(job.sent_to<RoundEnds>(0).size() == 1);
   CHECK(job.sent_to<RoundEnds>(1).size() == 1);
   job.join(1);
@@ -153,11 +153,11 @@ TEST_CASE("coordinator: restarts without progress end the job for all, whichever
   job.arrive(1);
   const auto fail = [&](int node, std::int64_t steps) {
     const int round = job.sent_to<RoundBegins>(node).back().number;
-    job.coordinator->on_message(
-        node,
-        WorkerFailed{
-            round,
-            {.again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = steps}}});
+    job.coordinator->on_message(node, WorkerFailed{round,
+                                                   {.restart = true,
+                                                    .failure = "f",
+                                                    .exit_code = 7,
+                                                    .reached = {.is_known = true, .steps = steps}}});
     if (job.coordinator->is_over()) return;
     job.join(0);
     job.join(1);
@@ -170,7 +170,7 @@ TEST_CASE("coordinator: restarts without progress end the job for all, whichever
   fail(1, 4);
   CHECK(job.coordinator->is_over());
   for (int id = 0; id < 2; ++id) {
-    CHECK_FALSE(job.last_end(id).again);
+    CHECK_FALSE(job.last_end(id).restart);
     CHECK(job.last_end(id).exit_code == 7);
     CHECK(job.last_end(id).reason.starts_with("not restarted: no rank got beyond step 4 in 2 restarts"));
   }
@@ -178,7 +178,7 @@ TEST_CASE("coordinator: restarts without progress end the job for all, whichever
 
 TEST_CASE("coordinator: one that replaces another goes on with its count of restarts without progress",
           "[rendezvous]") {
-  const Stall stall = {.first = {.known = true, .steps = 3}, .restarts = 1};
+  const Stall stall = {.first = {.is_known = true, .steps = 3}, .restarts = 1};
   const bool is_successor = GENERATE(true, false);
   Job job(2, 0, 9);
   job.options.restarts_without_progress = 2;
@@ -193,7 +193,7 @@ TEST_CASE("coordinator: one that replaces another goes on with its count of rest
   CHECK(begins.number == 5);
   CHECK(begins.stall == stall);
   job.coordinator->on_message(
-      1, WorkerFailed{5, {.again = true, .failure = "f", .reached = {.known = true, .steps = 3}}});
+      1, WorkerFailed{5, {.restart = true, .failure = "f", .reached = {.is_known = true, .steps = 3}}});
   CHECK(job.last_end(0).reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("coordinator: a lost node of a fixed group is waited for while restart
   job.arrive(0);
   job.arrive(1);
   job.coordinator->on_lost(1, "eof", true);
-  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).restart);
   job.join(0);
   CHECK(job.sent_to<RoundBegins>(0).size() == 1);
   job.arrive(2);
@@ -262,7 +262,7 @@ TEST_CASE("coordinator: a range goes on with fewer nodes, which does not count a
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.coordinator->on_lost(2, "eof", true);
-  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).restart);
   job.backend.max_nodes = 2;
   job.join(0);
   job.join(1);
@@ -282,7 +282,7 @@ TEST_CASE("coordinator: a spare takes the place of a lost node", "[rendezvous]")
 TEST_CASE("coordinator: a node that is lost while it stops does not block the others", "[rendezvous]") {
   Job job(3, 1, 5);
   for (int id = 0; id < 3; ++id) job.arrive(id);
-  job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "f"}});
   job.backend.max_nodes = 2;
   job.join(0);
   job.join(1);
@@ -295,7 +295,7 @@ TEST_CASE("coordinator: the smaller part of a partitioned network does not go on
   for (int id = 0; id < 3; ++id) job.arrive(id);
   SECTION("the larger part does") {
     job.coordinator->on_lost(1, "silent for 3000 ms", false);
-    CHECK(job.last_end(0).again);
+    CHECK(job.last_end(0).restart);
   }
   SECTION("alone of three") {
     job.coordinator->on_lost(1, "silent for 3000 ms", false);
@@ -322,9 +322,9 @@ TEST_CASE(
     "[rendezvous]") {
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
-  job.coordinator->on_message(1, Leave{.why = "the hub was silent", .superseded = true});
-  job.coordinator->on_message(2, Leave{.why = "the hub was silent", .superseded = true});
-  CHECK(job.last_end(0).again);
+  job.coordinator->on_message(1, Leave{.reason = "the hub was silent", .superseded = true});
+  job.coordinator->on_message(2, Leave{.reason = "the hub was silent", .superseded = true});
+  CHECK(job.last_end(0).restart);
   CHECK_FALSE(job.coordinator->is_over());
   job.join(0);
   CHECK(job.sent_to<RoundBegins>(0).size() == 1);
@@ -335,7 +335,7 @@ TEST_CASE(
     CHECK(job.sent_to<RoundBegins>(3).size() == 1);
   }
   SECTION("one that has stood up for another hub meanwhile does not") {
-    job.come_back(3, 1, {.round = 1, .asked = 4711});
+    job.come_back(3, 1, {.round = 1, .asked_port = 4711});
     CHECK(job.sent_to<RoundBegins>(0).size() == 1);
   }
   SECTION("nor does one that was in no round, but from the machine of one that was") {
@@ -352,9 +352,9 @@ TEST_CASE(
 TEST_CASE("coordinator: a successor begins no round before the larger part of the last one is with it",
           "[rendezvous]") {
   Job job(3, 1);
-  const NodeInfo other = {.host = "node2", .addr = "10.0.0.1", .pid = 102, .node_port = 5002};
+  const NodeInfo absent = {.host = "node2", .addr = "10.0.0.1", .pid = 102, .node_port = 5002};
   job.options.rounds = 4;
-  job.options.away = {NodeInfo{}, other};
+  job.options.absent_nodes = {NodeInfo{}, absent};
   job.restart_coordinator();
   job.backend.max_nodes = 2;
   job.come_back(0, 1, {.round = 4});
@@ -368,11 +368,12 @@ TEST_CASE("coordinator: a successor waits for no node that has ended", "[rendezv
   Job job(3, 1);
   const NodeInfo old = {.host = "node0", .addr = "10.0.0.1", .pid = 100, .node_port = 5000};
   job.options.rounds = 4;
-  job.options.away = {old, NodeInfo{}};
+  job.options.absent_nodes = {old, NodeInfo{}};
   job.restart_coordinator();
   job.backend.max_nodes = 1;
   job.come_back(0, 1, {.round = 4});
-  CHECK(job.coordinator->away() == std::vector<StoreAddress>{{"10.0.0.1", 5000}});  // as far as it is known
+  CHECK(job.coordinator->absent_addresses() ==
+        std::vector<StoreAddress>{{"10.0.0.1", 5000}});  // as far as it is known
   job.coordinator->on_hello(1, {.addr = "10.0.0.1", .pid = 102, .node_port = 5002}, {.round = 4});
   job.coordinator->on_lost(1, "it has ended", true);
   CHECK(job.coordinator->is_smaller_part());
@@ -387,7 +388,7 @@ TEST_CASE("coordinator: a successor waits for all that outlived the last coordin
           "[rendezvous]") {
   Job job(4, 2);
   job.options.rounds = 4;
-  job.options.away = {NodeInfo{}, NodeInfo{}};
+  job.options.absent_nodes = {NodeInfo{}, NodeInfo{}};
   job.options.survivors = 2;
   job.restart_coordinator();
   job.backend.max_nodes = 3;
@@ -421,7 +422,7 @@ TEST_CASE("coordinator: a node that connects anew is the same node", "[rendezvou
   job.arrive(0);
   job.come_back(1, 1, {});
   job.come_back(2, 1, {.round = 1});
-  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).restart);
   CHECK(job.coordinator->nodes() == 2);
   job.join(0);
   CHECK(job.sent_to<RoundBegins>(2).size() == 1);
@@ -461,7 +462,7 @@ TEST_CASE("coordinator: the node timeout is longer if a loss can only end the jo
   job.arrive(1);
   CHECK(job.coordinator->node_timeout() == std::chrono::seconds(15));
   CHECK(std::holds_alternative<Dropped>(job.coordinator->last_message("")));
-  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "f"}});
   job.join(0);
   job.join(1);
   CHECK(job.coordinator->node_timeout() == std::chrono::seconds(60));
@@ -470,7 +471,7 @@ TEST_CASE("coordinator: the node timeout is longer if a loss can only end the jo
 
 TEST_CASE("coordinator: the end of the host ends a job that needs it, and leaves the backend open",
           "[rendezvous]") {
-  const Leave leave = {.why = "it was asked to end by SIGTERM", .exit_code = 143};
+  const Leave leave = {.reason = "it was asked to end by SIGTERM", .exit_code = 143};
   Job fixed(2);
   CHECK_FALSE(fixed.coordinator->end_without_host(leave));  // no round: the others go on waiting
   fixed.arrive(0);
@@ -490,7 +491,7 @@ TEST_CASE("coordinator: a signal to one node ends a job that needs it, with its 
   Job job(2);
   job.arrive(0);
   job.arrive(1);
-  job.coordinator->on_message(1, Leave{.why = "it was asked to end by SIGTERM", .exit_code = 143});
+  job.coordinator->on_message(1, Leave{.reason = "it was asked to end by SIGTERM", .exit_code = 143});
   CHECK(job.last_end(0) ==
         RoundOver{.text = "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM; the job "
                           "needs all its nodes",
@@ -522,12 +523,12 @@ TEST_CASE("coordinator: its own node is told how far the ranks of the others are
   job.arrive(1);
   job.coordinator->on_message(1, progress);
   REQUIRE(job.sent_to<NodeProgress>(0).size() == 1);
-  const NodeProgress told = job.sent_to<NodeProgress>(0)[0];
-  CHECK(told.ranks == progress.ranks);
-  CHECK(told.node == 1);
-  CHECK(told.host == "node1");
+  const NodeProgress message = job.sent_to<NodeProgress>(0)[0];
+  CHECK(message.ranks == progress.ranks);
+  CHECK(message.node == 1);
+  CHECK(message.host == "node1");
   job.coordinator->on_message(1, NodeProgress{.round = 7});
-  job.coordinator->on_message(1, WorkerFailed{1, {.again = true}});
+  job.coordinator->on_message(1, WorkerFailed{1, {.restart = true}});
   job.coordinator->on_message(1, progress);  // the round is over
   CHECK(job.sent_to<NodeProgress>(0).size() == 1);
 }
@@ -627,8 +628,8 @@ TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   Job job(2, 1);
   job.arrive(0);
   job.arrive(1);
-  job.coordinator->on_message(1, Leave{.why = "it was asked to end by SIGTERM"});
-  CHECK(job.last_end(0).again);
+  job.coordinator->on_message(1, Leave{.reason = "it was asked to end by SIGTERM"});
+  CHECK(job.last_end(0).restart);
   CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM");
 }
 
@@ -638,7 +639,7 @@ TEST_CASE("coordinator: any node of the job can stop all of it, a spare cannot",
   job.coordinator->on_message(2, StopJob{143});
   CHECK(job.sent_to<RoundEnds>(0).empty());
   job.coordinator->on_message(1, StopJob{143});
-  for (const int node : {0, 1, 2}) CHECK_FALSE(job.last_end(node).again);
+  for (const int node : {0, 1, 2}) CHECK_FALSE(job.last_end(node).restart);
   CHECK(job.last_end(0).exit_code == 143);
   CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) was asked to stop the job");
 }
@@ -662,7 +663,7 @@ TEST_CASE("coordinator: a change in the backend ends the round", "[rendezvous]")
   job.arrive(0);
   job.arrive(1);
   job.backend.events.on_change();
-  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).restart);
 }
 
 TEST_CASE("coordinator: too few nodes in time end the job", "[rendezvous]") {
@@ -700,7 +701,7 @@ TEST_CASE("coordinator: behind a NAT no addresses are sent", "[rendezvous]") {
 TEST_CASE("coordinator: a node outside of the round cannot end it", "[rendezvous]") {
   Job job(2, 0, 3);
   for (int id = 0; id < 3; ++id) job.arrive(id);
-  job.coordinator->on_message(2, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.coordinator->on_message(2, WorkerFailed{1, {.restart = true, .failure = "f"}});
   job.coordinator->on_message(2, Leave{"it says so"});
   CHECK(job.sent_to<RoundEnds>(0).empty());
   CHECK(job.sent_to<RoundEnds>(1).empty());
@@ -714,7 +715,7 @@ TEST_CASE("coordinator: a job is full when all its nodes are in a round, until o
   job.arrive(1);
   CHECK(job.coordinator->is_full());
   // The same nodes meet again.
-  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "f"}});
   CHECK(job.coordinator->is_full());
   job.join(0);
   job.join(1);
@@ -734,7 +735,7 @@ TEST_CASE("coordinator: the nodes of a full job are known by their addresses", "
   job.join(1);
   CHECK(job.coordinator->is_address_of_node("10.0.0.1"));
   CHECK_FALSE(job.coordinator->is_address_of_node("10.1.0.1"));  // its own claim, not the observed address
-  CHECK(job.sent_to<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
+  CHECK(job.sent_to<RoundBegins>(1).at(0).addresses == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
 }
 
 TEST_CASE("coordinator: a surplus node waits as a spare", "[rendezvous]") {
@@ -750,21 +751,21 @@ TEST_CASE("coordinator: a node is a spare while a round runs without it", "[rend
   CHECK(job.sent_to<Waiting>(2).back().spare);
   job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
   CHECK_FALSE(job.sent_to<Waiting>(0).back().spare);  // a message to the user alone
-  job.coordinator->on_message(1, WorkerFailed{1, {.again = true}});
+  job.coordinator->on_message(1, WorkerFailed{1, {.restart = true}});
   job.join(0);
   CHECK(job.sent_to<RoundBegins>(2).empty());
   job.backend.events.on_missing("1 of at least 2 nodes here", false);
   CHECK_FALSE(job.sent_to<Waiting>(2).back().spare);
 
   // Where another launcher's nodes meet too, the coordinator's own node can be without a place.
-  Job other(2);
-  other.arrive(0);
-  other.backend.events.on_missing("the job has its 2 nodes; waiting as a spare", true);
-  CHECK(other.sent_to<Waiting>(0).back().spare);
-  other.coordinator->on_silence(0, {.duration = std::chrono::seconds(3)});
-  CHECK(other.sent_to<Waiting>(0).back().spare);
-  other.backend.events.on_missing("waiting for 1 node to end the round before", false);
-  CHECK_FALSE(other.sent_to<Waiting>(0).back().spare);
+  Job crowded(2);
+  crowded.arrive(0);
+  crowded.backend.events.on_missing("the job has its 2 nodes; waiting as a spare", true);
+  CHECK(crowded.sent_to<Waiting>(0).back().spare);
+  crowded.coordinator->on_silence(0, {.duration = std::chrono::seconds(3)});
+  CHECK(crowded.sent_to<Waiting>(0).back().spare);
+  crowded.backend.events.on_missing("waiting for 1 node to end the round before", false);
+  CHECK_FALSE(crowded.sent_to<Waiting>(0).back().spare);
 }
 
 TEST_CASE("coordinator: a surplus node ends if there are no places for spares", "[rendezvous]") {

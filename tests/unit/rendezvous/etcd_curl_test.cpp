@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Asked {
-  explicit Asked(std::chrono::milliseconds timeout = 2s)
+struct Client {
+  explicit Client(std::chrono::milliseconds timeout = 2s)
       : gateway(std::make_unique<EtcdCurl>(loop, EtcdCurlOptions{.url = server.url(), .timeout = timeout})) {}
 
   EtcdReply ask(const EtcdRequest& request) {
@@ -34,48 +34,48 @@ struct Asked {
 }  // namespace
 
 TEST_CASE("etcd_curl: a request gets its reply", "[rendezvous]") {
-  Asked asked;
-  asked.server.etcd.set("/a", "b");
-  const EtcdReply reply = asked.ask(etcd_read("/a"));
+  Client client;
+  client.server.etcd.set("/a", "b");
+  const EtcdReply reply = client.ask(etcd_read("/a"));
   CHECK(reply.status == 200);
   CHECK(etcd_key(reply.body) == EtcdKey{.value = "b", .revision = 1});
 }
 
 TEST_CASE("etcd_curl: replies come in order", "[rendezvous]") {
-  Asked asked;
-  std::vector<int> answered;
+  Client client;
+  std::vector<int> replies;
   for (int i = 0; i < 3; ++i) {
-    asked.gateway->post(etcd_grant(5), [&, i](const EtcdReply&) { answered.push_back(i); });
+    client.gateway->post(etcd_grant(5), [&, i](const EtcdReply&) { replies.push_back(i); });
   }
-  test::drive(asked.loop, [&] { return answered.size() == 3; });
-  CHECK(answered == std::vector<int>{0, 1, 2});
+  test::drive(client.loop, [&] { return replies.size() == 3; });
+  CHECK(replies == std::vector<int>{0, 1, 2});
 }
 
 TEST_CASE("etcd_curl: an error of the server is a reply", "[rendezvous]") {
-  Asked asked;
-  asked.server.etcd.failure = {404, "page not found"};
-  const EtcdReply reply = asked.ask(etcd_grant(5));
+  Client client;
+  client.server.etcd.failure = {404, "page not found"};
+  const EtcdReply reply = client.ask(etcd_grant(5));
   CHECK(reply.status == 404);
   CHECK(reply.body == "page not found");
 }
 
 TEST_CASE("etcd_curl: says why there is no reply", "[rendezvous]") {
-  Asked asked(50ms);
-  asked.server.is_silent = true;
-  const EtcdReply reply = asked.ask(etcd_grant(5));
+  Client client(50ms);
+  client.server.is_silent = true;
+  const EtcdReply reply = client.ask(etcd_grant(5));
   CHECK(reply.status == 0);
   CHECK(reply.body.find("timed out") != std::string::npos);
 }
 
 TEST_CASE("etcd_curl: can be destroyed while a request is pending", "[rendezvous]") {
-  Asked asked(60s);
-  asked.server.is_silent = true;
+  Client client(60s);
+  client.server.is_silent = true;
   bool answered = false;
-  asked.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
-  asked.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
-  asked.loop.poll();
-  asked.gateway.reset();
-  asked.loop.poll();
+  client.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
+  client.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
+  client.loop.poll();
+  client.gateway.reset();
+  client.loop.poll();
   CHECK_FALSE(answered);
 }
 

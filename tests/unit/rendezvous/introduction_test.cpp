@@ -79,8 +79,8 @@ TEST_CASE("introduction: a node without the secret is refused with the reason", 
   Meeting meeting(kSecret, {});
   meeting.until([&] { return meeting.lost; });
   REQUIRE(meeting.received.size() == 1);
-  CHECK(
-      std::get<RoundEnds>(meeting.received[0]).over.text.starts_with("the nodes of this job share a secret"));
+  CHECK(std::get<RoundEnds>(meeting.received[0])
+            .verdict.text.starts_with("the nodes of this job share a secret"));
   CHECK(meeting.members.empty());
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("node_connection: messages before a close arrive, and then the end", "
   one.connection->close();
   REQUIRE(pair.run_until([&] { return !other.losses.empty(); }));
   CHECK(other.messages.size() == 1);
-  CHECK(other.losses[0].gone);
+  CHECK(other.losses[0].peer_has_ended);
   CHECK(one.losses.empty());  // close() reports no loss
 }
 
@@ -112,8 +112,8 @@ TEST_CASE("node_connection: silence ends it, but is not the end of the other pro
   Side one;
   one.start(std::move(pair.near), 100ms);
   REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK_FALSE(one.losses[0].gone);
-  CHECK(one.losses[0].why == "silent for 0.1 s");
+  CHECK_FALSE(one.losses[0].peer_has_ended);
+  CHECK(one.losses[0].reason == "silent for 0.1 s");
   CHECK_FALSE(one.connection->is_open());
 }
 
@@ -129,12 +129,12 @@ TEST_CASE(
   REQUIRE(pair.run_until([&] { return sent_to.size() == 3; }));
   CHECK(one.losses.empty());
   for (const Silence& silence : sent_to) {
-    CHECK_FALSE(silence.over);
+    CHECK_FALSE(silence.is_over);
     CHECK(silence.duration >= kFirst);
   }
   asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
   REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
-  CHECK(sent_to.back().over);
+  CHECK(sent_to.back().is_over);
   CHECK(one.losses.empty());
 }
 
@@ -168,8 +168,8 @@ TEST_CASE("node_connection: the timeout can be changed during silence", "[rendez
   one.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
   one.connection->on_silence([&](const Silence&) { one.connection->set_timeout(100ms); });
   REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK_FALSE(one.losses[0].gone);
-  CHECK(one.losses[0].why == "silent for 0.1 s");
+  CHECK_FALSE(one.losses[0].peer_has_ended);
+  CHECK(one.losses[0].reason == "silent for 0.1 s");
 }
 
 TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
@@ -188,13 +188,13 @@ TEST_CASE("node_connection: an endless line ends the connection", "[rendezvous]"
   std::string text(5U << 20U, 'x');
   asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
   REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK(one.losses[0].why == "a message of more than 4096 KiB");
+  CHECK(one.losses[0].reason == "a message of more than 4096 KiB");
 }
 
 TEST_CASE("node_connection: the silence report says who, for how long, and what follows", "[rendezvous]") {
   CHECK(silence_text("node b", {.duration = 3700ms}, 15s) ==
         "node b has been silent for 3 s; it counts as lost after 15 s");
-  CHECK(silence_text("node b", {.duration = 4s, .over = true}, 15s) == "node b answers again, after 4 s");
+  CHECK(silence_text("node b", {.duration = 4s, .is_over = true}, 15s) == "node b answers again, after 4 s");
 }
 
 }  // namespace node_connection_test

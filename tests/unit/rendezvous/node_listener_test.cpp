@@ -29,7 +29,7 @@ struct Caller {
   bool lost = false;
 };
 
-struct Listening {
+struct ListeningNode {
   // Connected, and silent.
   asio::ip::tcp::socket connect() {
     asio::ip::tcp::socket socket(loop);
@@ -48,32 +48,32 @@ struct Listening {
 }  // namespace
 
 TEST_CASE("node_listener: a node of the run is passed on with its first messages", "[rendezvous]") {
-  Listening here;
-  Caller caller(here.loop, here.listener.port());
+  ListeningNode node;
+  Caller caller(node.loop, node.listener.port());
   caller.connection->send(Hello{.run_id = "job7", .node = {.host = "node1"}});
   caller.connection->send(Join{7});
-  test::drive(here.loop, [&] { return !here.members.empty() && !here.members[0]->messages.empty(); });
-  CHECK(here.members[0]->hello.node.host == "node1");
-  CHECK(here.members[0]->messages == std::vector<NodeMessage>{Join{7}});
+  test::drive(node.loop, [&] { return !node.members.empty() && !node.members[0]->messages.empty(); });
+  CHECK(node.members[0]->hello.node.host == "node1");
+  CHECK(node.members[0]->messages == std::vector<NodeMessage>{Join{7}});
 }
 
 TEST_CASE("node_listener: a node of another run is refused with the reason", "[rendezvous]") {
-  Listening here;
-  Caller caller(here.loop, here.listener.port());
+  ListeningNode node;
+  Caller caller(node.loop, node.listener.port());
   caller.connection->send(Hello{.run_id = "job8"});
-  test::drive(here.loop, [&] { return caller.lost; });
+  test::drive(node.loop, [&] { return caller.lost; });
   REQUIRE(caller.received.size() == 1);
-  CHECK(std::get<RoundEnds>(caller.received[0]).over.text == "this host runs another job, not 'job8'");
-  CHECK(here.members.empty());
+  CHECK(std::get<RoundEnds>(caller.received[0]).verdict.text == "this host runs another job, not 'job8'");
+  CHECK(node.members.empty());
 }
 
 TEST_CASE("node_listener: a connection without a Hello is refused", "[rendezvous]") {
-  Listening here;
-  Caller caller(here.loop, here.listener.port());
+  ListeningNode node;
+  Caller caller(node.loop, node.listener.port());
   caller.connection->send(Join{1});
-  test::drive(here.loop, [&] { return caller.lost; });
+  test::drive(node.loop, [&] { return caller.lost; });
   CHECK(caller.received.empty());
-  CHECK(here.members.empty());
+  CHECK(node.members.empty());
 }
 
 namespace {
@@ -89,63 +89,63 @@ bool is_closed(asio::ip::tcp::socket& socket) {
 }  // namespace
 
 TEST_CASE("node_listener: a Hello of more than 64 KiB is refused", "[rendezvous]") {
-  Listening here;
-  asio::ip::tcp::socket caller = here.connect();
+  ListeningNode node;
+  asio::ip::tcp::socket caller = node.connect();
   const std::string text(65U << 10U, 'x');
   bool refused = false;
   asio::async_write(caller, asio::buffer(text), [](const auto&, std::size_t) {});
-  test::drive(here.loop, [&] { return refused = refused || is_closed(caller); });
-  CHECK(here.members.empty());
+  test::drive(node.loop, [&] { return refused = refused || is_closed(caller); });
+  CHECK(node.members.empty());
 }
 
 TEST_CASE("node_listener: a long message before the node takes part in a round ends its connection",
           "[rendezvous]") {
-  Listening here;
-  Caller caller(here.loop, here.listener.port());
+  ListeningNode node;
+  Caller caller(node.loop, node.listener.port());
   caller.connection->send(Hello{.run_id = "job7"});
   SECTION("before") {
     caller.connection->send(WorkerFailed{1, {.failure = std::string(100U << 10U, 'x')}});
-    test::drive(here.loop, [&] { return caller.lost; });
-    CHECK(here.members.at(0)->messages.empty());
+    test::drive(node.loop, [&] { return caller.lost; });
+    CHECK(node.members.at(0)->messages.empty());
   }
   SECTION("after") {
-    test::drive(here.loop, [&] { return !here.members.empty(); });
-    here.members[0]->connection->trust();
+    test::drive(node.loop, [&] { return !node.members.empty(); });
+    node.members[0]->connection->trust();
     caller.connection->send(WorkerFailed{1, {.failure = std::string(3U << 20U, 'x')}});
-    test::drive(here.loop, [&] { return !here.members[0]->messages.empty(); });
+    test::drive(node.loop, [&] { return !node.members[0]->messages.empty(); });
     CHECK_FALSE(caller.lost);
   }
 }
 
 TEST_CASE("node_listener: at most 64 silent connections wait, and the oldest is closed first",
           "[rendezvous]") {
-  Listening here;
+  ListeningNode node;
   std::vector<asio::ip::tcp::socket> callers;
-  for (int i = 0; i < 65; ++i) callers.push_back(here.connect());
-  test::drive(here.loop, [&] { return is_closed(callers.front()); });
+  for (int i = 0; i < 65; ++i) callers.push_back(node.connect());
+  test::drive(node.loop, [&] { return is_closed(callers.front()); });
   for (std::size_t i = 1; i < callers.size(); ++i) CHECK_FALSE(is_closed(callers[i]));
 }
 
 TEST_CASE("node_listener: a thousand nodes that connect at once are all accepted, after silent ones",
           "[rendezvous]") {
-  Listening here;
+  ListeningNode node;
   std::vector<asio::ip::tcp::socket> silent;
-  for (int i = 0; i < 64; ++i) silent.push_back(here.connect());
+  for (int i = 0; i < 64; ++i) silent.push_back(node.connect());
   const std::string hello = encode(Hello{.run_id = "job7"});
   for (int i = 0; i < 1000; ++i) {
-    asio::ip::tcp::socket caller = here.connect();
+    asio::ip::tcp::socket caller = node.connect();
     asio::write(caller, asio::buffer(hello));
   }
-  test::drive(here.loop, [&] { return here.members.size() == 1000; });
+  test::drive(node.loop, [&] { return node.members.size() == 1000; });
 }
 
 TEST_CASE("node_listener: a node that sends many messages before it is handled is dropped", "[rendezvous]") {
-  Listening here;
-  Caller caller(here.loop, here.listener.port());
+  ListeningNode node;
+  Caller caller(node.loop, node.listener.port());
   caller.connection->send(Hello{.run_id = "job7"});
   for (int i = 0; i < 100; ++i) caller.connection->send(Join{1});
-  test::drive(here.loop, [&] { return caller.lost; });
-  CHECK(here.members.at(0)->messages.size() < 20);
+  test::drive(node.loop, [&] { return caller.lost; });
+  CHECK(node.members.at(0)->messages.size() < 20);
 }
 
 }  // namespace node_listener_test

@@ -40,25 +40,25 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                        .master_addr = "10.0.0.1",
                        .master_port = 4000,
                        .use_agent_store = false};
-  const StepsReached reached = {.known = true, .steps = 812, .over_restarts = false};
-  const RoundOver over = {.again = true,
-                          .text = "t",
-                          .failure = "{\"rank\":1}",
-                          .exit_code = 3,
-                          .reached = reached,
-                          .reason = "r"};
+  const StepsReached reached = {.is_known = true, .steps = 812, .counts_over_restarts = false};
+  const RoundOver verdict = {.restart = true,
+                             .text = "t",
+                             .failure = "{\"rank\":1}",
+                             .exit_code = 3,
+                             .reached = reached,
+                             .reason = "r"};
   const Stall stall = {.first = reached, .restarts = 2};
   const std::vector<NodeMessage> messages = {
       Hello{.run_id = "a b\n\"",
             .node = kNode,
             .is_coordinator = true,
-            .history = {.round = 3, .restarts = 1, .asked = 4001, .stall = stall},
+            .history = {.round = 3, .restarts = 1, .asked_port = 4001, .stall = stall},
             .proof = "q"},
       Challenge{"n"},
       Proof{"m", "p"},
       Full{},
       Join{4002},
-      WorkerFailed{3, over},
+      WorkerFailed{3, verdict},
       WorkersDone{4},
       Leave{"bye", true, 143},
       RoundBegins{.number = 2,
@@ -66,9 +66,9 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                   .successors = {kNode, kNode},
                   .coordinator = kNode,
                   .nodes = 2,
-                  .places = {"10.0.0.2"},
+                  .addresses = {"10.0.0.2"},
                   .stall = stall},
-      RoundEnds{over},
+      RoundEnds{verdict},
       Dropped{"silent"},
       Moved{"10.0.0.2", 4003},
       JobEnds{},

@@ -23,8 +23,8 @@ TEST_CASE("single_node: every round is on the port that the store keeps", "[rend
   CHECK(first.round.master_addr == "localhost");
   CHECK(first.round.world_size == 2);
   CHECK(first.restarts == 0);
-  rendezvous.fail({.again = true, .failure = "f"});
-  CHECK(events.last<RoundOver>() == RoundOver{.again = true, .failure = "f"});
+  rendezvous.fail({.restart = true, .failure = "f"});
+  CHECK(events.last<RoundOver>() == RoundOver{.restart = true, .failure = "f"});
   rendezvous.join();
   CHECK(events.last<RoundReady>() == RoundReady{first.round, 1});
 }
@@ -36,17 +36,17 @@ TEST_CASE("single_node: restarts without progress end the job with the worker's 
   SingleNode rendezvous(loop, plan);
   KeptEvents events(rendezvous);
   const RoundOver failure = {
-      .again = true, .failure = "f", .exit_code = 7, .reached = {.known = true, .steps = 3}};
+      .restart = true, .failure = "f", .exit_code = 7, .reached = {.is_known = true, .steps = 3}};
   rendezvous.join();
   rendezvous.fail(failure);
   CHECK(events.last<RoundOver>() == failure);
   rendezvous.join();
   rendezvous.fail(failure);
-  const RoundOver over = events.last<RoundOver>();
-  CHECK_FALSE(over.again);
-  CHECK(over.failure == "f");
-  CHECK(over.exit_code == 7);
-  CHECK(over.reason.starts_with("not restarted: no rank got beyond step 3"));
+  const RoundOver verdict = events.last<RoundOver>();
+  CHECK_FALSE(verdict.restart);
+  CHECK(verdict.failure == "f");
+  CHECK(verdict.exit_code == 7);
+  CHECK(verdict.reason.starts_with("not restarted: no rank got beyond step 3"));
 }
 
 TEST_CASE("single_node: a plain process has no store", "[rendezvous]") {

@@ -13,11 +13,11 @@ using namespace acc::launcher;
 namespace {
 
 StepsReached step(std::int64_t steps) {
-  return {.known = true, .steps = steps};
+  return {.is_known = true, .steps = steps};
 }
 
 StepsReached step_of_process(std::int64_t steps) {
-  return {.known = true, .steps = steps, .over_restarts = false};
+  return {.is_known = true, .steps = steps, .counts_over_restarts = false};
 }
 
 // Which of these failures, one after the other, is the first that ends the job, from 0; -1: none.

@@ -36,23 +36,23 @@ TEST_CASE("succession: a successor recognizes itself by its node port", "[rendez
 
 TEST_CASE("succession: a node counts for one coordinator alone", "[rendezvous]") {
   CHECK(counts_for({.round = 3}, 3, 4001));
-  CHECK(counts_for({.round = 3, .asked = 4001}, 3, 4001));
-  CHECK_FALSE(counts_for({.round = 3, .asked = 4002}, 3, 4001));
+  CHECK(counts_for({.round = 3, .asked_port = 4001}, 3, 4001));
+  CHECK_FALSE(counts_for({.round = 3, .asked_port = 4002}, 3, 4001));
   CHECK_FALSE(counts_for({.round = 2}, 3, 4001));
-  CHECK(counts_for({.round = 3, .asked = 4002}, 3, 4001, {4003, 4002}));  // that coordinator has ended
-  CHECK_FALSE(counts_for({}, 0, 4001));                                   // it was in no round
+  CHECK(counts_for({.round = 3, .asked_port = 4002}, 3, 4001, {4003, 4002}));  // that coordinator has ended
+  CHECK_FALSE(counts_for({}, 0, 4001));                                        // it was in no round
 }
 
 TEST_CASE("succession: a successor knows which nodes have yet to connect", "[rendezvous]") {
   const std::vector<NodeInfo> successors = {{.addr = "a", .node_port = 1}, {.addr = "b", .node_port = 1}};
   const NodeInfo coordinator = {.addr = "h", .node_port = 1};
-  CHECK(yet_to_come(successors, coordinator, successors[0], 3, {coordinator}) ==
+  CHECK(absent_nodes(successors, coordinator, successors[0], 3, {coordinator}) ==
         std::vector<NodeInfo>{successors[1]});
-  CHECK(yet_to_come(successors, coordinator, successors[0], 3, {}) ==
+  CHECK(absent_nodes(successors, coordinator, successors[0], 3, {}) ==
         std::vector<NodeInfo>{coordinator, successors[1]});
-  CHECK(yet_to_come(successors, coordinator, successors[1], 3, {coordinator, successors[0]}).empty());
-  CHECK(yet_to_come(successors, coordinator, coordinator, 3, {}) == successors);
-  CHECK(yet_to_come(successors, coordinator, successors[0], 5, {coordinator}).size() ==
+  CHECK(absent_nodes(successors, coordinator, successors[1], 3, {coordinator, successors[0]}).empty());
+  CHECK(absent_nodes(successors, coordinator, coordinator, 3, {}) == successors);
+  CHECK(absent_nodes(successors, coordinator, successors[0], 5, {coordinator}).size() ==
         3);  // some nodes are unknown
 }
 
@@ -76,7 +76,7 @@ LastRound round_of_three() {
 
 TEST_CASE("succession: a successor, and each node that comes back, knows of restarts without progress",
           "[rendezvous]") {
-  const Stall stall = {.first = {.known = true, .steps = 3}, .restarts = 1};
+  const Stall stall = {.first = {.is_known = true, .steps = 3}, .restarts = 1};
   LastRound round(true);
   round.begin({.number = 4, .nodes = 3, .stall = stall});
   CHECK(round.history().stall == stall);
@@ -103,11 +103,11 @@ TEST_CASE("succession: a node may lead with the larger part of the living nodes"
   round.lose_coordinator(address_of(kOld), false);
   CHECK_FALSE(round.may_lead(kFirst, {}));
   CHECK(round.may_lead(kFirst, {{.round = 4}}));
-  CHECK_FALSE(round.may_lead(kFirst, {{.round = 4, .asked = 3}}));  // it counts for another
+  CHECK_FALSE(round.may_lead(kFirst, {{.round = 4, .asked_port = 3}}));  // it counts for another
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 3}}));
   round.note_failed(address_of(kOld), true);
   CHECK_FALSE(round.may_lead(kFirst, {}));
-  CHECK(round.may_lead(kFirst, {{.round = 4, .asked = 1}}));  // the coordinator that it asked has ended
+  CHECK(round.may_lead(kFirst, {{.round = 4, .asked_port = 1}}));  // the coordinator that it asked has ended
   round.ask({"10.0.0.9", 9});
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 4}}));  // this node counts for another itself
 
@@ -132,7 +132,7 @@ TEST_CASE("succession: a node that asked a coordinator which has ended counts ag
   round.note_failed(asked, false);                    // silent
   CHECK_FALSE(round.may_lead(kSecond, {}));
   round.note_failed(asked, true);
-  CHECK(round.history().asked == 0);
+  CHECK(round.history().asked_port == 0);
   CHECK(round.may_lead(kSecond, {}));
 }
 
@@ -142,8 +142,8 @@ TEST_CASE("succession: a member that asked a successor which has ended counts fo
   round.lose_coordinator(address_of(kOld), true);
   round.note_failed(address_of(kOld), true);
   round.note_failed(address_of(kFirst), true);
-  CHECK_FALSE(round.may_lead(kSecond, {{.round = 4, .asked = 9}}));
-  CHECK(round.may_lead(kSecond, {{.round = 4, .asked = kFirst.node_port}}));
+  CHECK_FALSE(round.may_lead(kSecond, {{.round = 4, .asked_port = 9}}));
+  CHECK(round.may_lead(kSecond, {{.round = 4, .asked_port = kFirst.node_port}}));
 }
 
 TEST_CASE("succession: later successors that have ended leave the living nodes to the first",
@@ -167,11 +167,11 @@ TEST_CASE("succession: a new coordinator continues from the last round", "[rende
   const Succession next = round.succession(kFirst, true);
   CHECK(next.rounds == 4);
   CHECK(next.restarts == 2);
-  CHECK(next.away == std::vector<NodeInfo>{kSecond});
+  CHECK(next.absent_nodes == std::vector<NodeInfo>{kSecond});
   CHECK(next.survivors == 1);
   CHECK(std::ranges::count(next.dead_ports, 1) > 0);
   CHECK(std::ranges::count(next.dead_ports, 3) == 0);
-  CHECK(round.others(kFirst) == std::vector<StoreAddress>{address_of(kOld), address_of(kSecond)});
+  CHECK(round.other_members(kFirst) == std::vector<StoreAddress>{address_of(kOld), address_of(kSecond)});
 }
 
 TEST_CASE("succession: a node without which the others went on does not count", "[rendezvous]") {

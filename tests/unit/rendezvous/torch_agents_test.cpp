@@ -26,7 +26,7 @@ struct Result {
   std::map<int, AssignedRanks> ranks = {};
 };
 
-RankExchange::Done into(Result& result) {
+RankExchange::OnDone into(Result& result) {
   return [&result](const auto& error, const auto& ranks) {
     result.done = true;
     if (error) result.error = error->what();
@@ -42,8 +42,8 @@ TEST_CASE("torch_agents: an own node 0 assigns ranks when all role infos are the
   RankExchange exchange(store.peer,
                         {.prefix = "/p/",
                          .group_size = 3,
-                         .own = {{0, {"default", 2}}, {2, {"default", 1}}},
-                         .first = {{"/p/MASTER_ADDR", "here"}}},
+                         .own_nodes = {{0, {"default", 2}}, {2, {"default", 1}}},
+                         .first_pairs = {{"/p/MASTER_ADDR", "here"}}},
                         into(result));
   CHECK(store.await("/p/torchelastic/role_info/2") ==
         R"({"role": "default", "rank": 2, "local_world_size": 1})");
@@ -62,7 +62,7 @@ TEST_CASE("torch_agents: others get their ranks when the own nodes have theirs",
   const bool ends = GENERATE(false, true);
   bool done = false;
   std::unique_ptr<RankExchange> exchange;
-  exchange = std::make_unique<RankExchange>(store.peer, RankExchange::Options{.own = {{0, {}}}},
+  exchange = std::make_unique<RankExchange>(store.peer, RankExchange::Options{.own_nodes = {{0, {}}}},
                                             [&](const auto&, const auto&) {
                                               if (ends) exchange.reset();
                                               done = true;
@@ -78,7 +78,7 @@ TEST_CASE("torch_agents: others get their ranks when the own nodes have theirs",
 TEST_CASE("torch_agents: beside another node 0, own nodes wait for their ranks", "[rendezvous]") {
   BackendStore store;
   Result result;
-  RankExchange exchange(store.peer, {.group_size = 3, .own = {{1, {}}, {2, {}}}}, into(result));
+  RankExchange exchange(store.peer, {.group_size = 3, .own_nodes = {{1, {}}, {2, {}}}}, into(result));
   store.await("/torchelastic/role_info/2");
   store.peer.set("/torchelastic/assigned_ranks/1", "[5, 7, 0, 2]");
   store.peer.set("/torchelastic/assigned_ranks/2", "[6, 7, 1, 2]");
@@ -91,7 +91,8 @@ TEST_CASE("torch_agents: closes its connection at the end", "[rendezvous]") {
   BackendStore store;
   Result result;
   const bool first = GENERATE(true, false);
-  RankExchange exchange(store.peer, {.group_size = 2, .own = {{first ? 0 : 1, RoleInfo{}}}}, into(result));
+  RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{first ? 0 : 1, RoleInfo{}}}},
+                        into(result));
   if (first) {
     store.peer.set("/torchelastic/role_info/1", R"({"role": "default", "rank": 1, "local_world_size": 1})");
     CHECK(store.await("/torchelastic/assigned_ranks/1") == "[1, 2, 1, 2]");
@@ -107,24 +108,26 @@ TEST_CASE("torch_agents: reports who is silent, and what cannot be parsed", "[re
   const auto soon = std::chrono::milliseconds(50);
   const std::string where = to_string(store.address);
   SECTION("no node 0") {
-    RankExchange exchange(store.peer, {.group_size = 2, .own = {{1, {}}}, .timeout = soon}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{1, {}}}, .timeout = soon},
+                          into(result));
     store.until([&] { return result.done; });
     CHECK(result.error ==
           where + ": the node with rank 0 has given no ranks within 1 s (look at the output of that node)");
   }
   SECTION("no other") {
-    RankExchange exchange(store.peer, {.group_size = 2, .own = {{0, {}}}, .timeout = soon}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{0, {}}}, .timeout = soon},
+                          into(result));
     store.until([&] { return result.done; });
     CHECK(result.error.starts_with(where + ": not every node has reported its worker count"));
   }
   SECTION("nonsense") {
     store.peer.set("/torchelastic/role_info/1", "junk");
-    RankExchange exchange(store.peer, {.group_size = 2, .own = {{0, {}}}}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{0, {}}}}, into(result));
     store.until([&] { return result.done; });
     CHECK(result.error == "the role info of a node cannot be parsed: junk");
   }
   SECTION("the store is gone") {
-    RankExchange exchange(store.peer, {.group_size = 2, .own = {{1, {}}}}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{1, {}}}}, into(result));
     store.await("/torchelastic/role_info/1");
     store.server->reset();
     store.until([&] { return result.done; });
@@ -175,8 +178,8 @@ using acc::launcher::ExitBarrier;
 constexpr const char* kMembers = "/p/torchelastic/agent/terminal_state/num_members";
 constexpr const char* kLast = "/p/torchelastic/agent/terminal_state/last_member";
 
-ExitBarrier::Options options(int own) {
-  return {.prefix = "/p/", .group_size = 4, .own = own};
+ExitBarrier::Options options(int nodes) {
+  return {.prefix = "/p/", .group_size = 4, .nodes = nodes};
 }
 
 }  // namespace
@@ -185,12 +188,12 @@ TEST_CASE("torch_agents: the last node releases the exit barrier", "[rendezvous]
   BackendStore store;
   std::optional<bool> one;
   std::optional<bool> two;
-  ExitBarrier first(store.peer, options(3), [&](bool all) { one = all; });
+  ExitBarrier first(store.peer, options(3), [&](bool is_complete) { one = is_complete; });
   store.await(kMembers);
   CHECK(store.get(kMembers) == "3");
   CHECK(store.get(kLast) == "(none)");
   CHECK_FALSE(one.has_value());
-  ExitBarrier last(store.peer, options(1), [&](bool all) { two = all; });
+  ExitBarrier last(store.peer, options(1), [&](bool is_complete) { two = is_complete; });
   store.until([&] { return one && two; });
   CHECK(*one);
   CHECK(*two);
@@ -202,7 +205,7 @@ TEST_CASE("torch_agents: the exit barrier has a timeout", "[rendezvous]") {
   std::optional<bool> result;
   ExitBarrier::Options soon = options(3);
   soon.timeout = std::chrono::milliseconds(20);
-  ExitBarrier barrier(store.peer, soon, [&](bool all) { result = all; });
+  ExitBarrier barrier(store.peer, soon, [&](bool is_complete) { result = is_complete; });
   store.until([&] { return result.has_value(); });
   CHECK_FALSE(*result);
 }
@@ -210,7 +213,7 @@ TEST_CASE("torch_agents: the exit barrier has a timeout", "[rendezvous]") {
 TEST_CASE("torch_agents: a lost store ends the exit barrier", "[rendezvous]") {
   BackendStore store;
   std::optional<bool> result;
-  ExitBarrier barrier(store.peer, options(3), [&](bool all) { result = all; });
+  ExitBarrier barrier(store.peer, options(3), [&](bool is_complete) { result = is_complete; });
   store.await(kMembers);
   store.server->reset();
   store.until([&] { return result.has_value(); });
