@@ -26,7 +26,7 @@ std::string stacks_with(const Environment& environment) {
   std::string text;
   const JobView job{
       .ranks = {{.rank = 2, .local_rank = 0, .pid = ::getpid()}, {.rank = 3, .ended = "exit code 1"}}};
-  write_stacks(job, {.environment = environment}, [&](std::string_view more) { text += more; });
+  write_stacks(job, {.environment = environment}, [&](std::string_view piece) { text += piece; });
   return text;
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("stacks: shows what imports for the workers before there are any", "[c
   std::string text;
   const JobView job{.importing = ImportView{.pid = ::getpid(), .module = "torch"}};
   write_stacks(job, {.environment = {{"PATH", empty.path().string()}}},
-               [&](std::string_view more) { text += more; });
+               [&](std::string_view piece) { text += piece; });
   CHECK(text.starts_with("importing torch (--preload, pid " + std::to_string(::getpid()) + ")\n  1 thread "));
 }
 
@@ -174,9 +174,9 @@ TEST_CASE("stacks: when the time is over, no further process is examined, of thi
                 .time_limit = std::chrono::milliseconds(0)},
                [&](std::string_view piece) { text += piece; });
   const auto count = [&](std::string_view part) {
-    std::size_t found = 0;
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-    return found;
+    std::size_t number = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++number;
+    return number;
   };
   CHECK(count("  and 2 more processes, for which there was no time\n") == 2);
   CHECK(count("the other ranks are left out: the time limit of 0 s is over\n") == 2);

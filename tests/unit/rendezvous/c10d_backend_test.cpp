@@ -47,8 +47,8 @@ struct Agent {
         store.loop, client, options,
         RendezvousBackend::Events{
             .on_round =
-                [this](const RendezvousBackend::Rounds& got) {
-                  rounds = got;
+                [this](const RendezvousBackend::Rounds& new_rounds) {
+                  rounds = new_rounds;
                   ++rounds_heard;
                 },
             .on_change = [this] { events.emplace_back("change"); },
@@ -166,12 +166,12 @@ TEST_CASE("c10d_backend: two backends meet, restart and end together", "[rendezv
   store.until([&] { return one.rounds_heard == 2 && two.rounds_heard == 2; });
   CHECK(store.get("/torch.rendezvous.job.1/MASTER_ADDR") == "a");
 
-  int ended = 0;
-  one.backend->finish([&] { ++ended; });
+  int finished = 0;
+  one.backend->finish([&] { ++finished; });
   CHECK(store.await("/torch.rendezvous.job.1/torchelastic/agent/terminal_state/num_members") == "1");
-  two.backend->finish([&] { ++ended; });
-  store.until([&] { return ended >= 2; });
-  CHECK(ended == 2);
+  two.backend->finish([&] { ++finished; });
+  store.until([&] { return finished >= 2; });
+  CHECK(finished == 2);
 
   one.backend->close();
   store.until([&] { return one.has_event("closed") && two.has_event("closed"); });
@@ -343,12 +343,12 @@ TEST_CASE("c10d_backend: a lost store at the end is not an error", "[rendezvous]
   Agent one(store, options(store, 2, 2), {node("a")});
   Agent two(store, options(store, 2, 2), {node("b")});
   store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
-  bool ended = false;
-  one.backend->finish([&] { ended = true; });
+  bool has_finished = false;
+  one.backend->finish([&] { has_finished = true; });
   store.await("/torch.rendezvous.job.0/torchelastic/agent/terminal_state/num_members");
-  CHECK_FALSE(ended);
+  CHECK_FALSE(has_finished);
   store.server.reset();
-  store.until([&] { return ended; });
+  store.until([&] { return has_finished; });
   CHECK(one.error.empty());
 }
 
@@ -357,16 +357,16 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
   acc::launcher::StoreClient client(store.loop);
   store.connect(client);
   std::unique_ptr<C10dBackend> backend;
-  bool gone = false;
+  bool is_destroyed = false;
   const auto end = [&](const auto&...) {
     backend.reset();
-    gone = true;  // the event's captures are still valid
+    is_destroyed = true;  // the event's captures are still valid
   };
   const auto make = [&](std::size_t nodes, RendezvousBackend::Events events) {
     backend = std::make_unique<C10dBackend>(store.loop, client, options(store, nodes, 2), std::move(events));
     backend->add(node("a"));
   };
-  std::optional<Agent> other;
+  std::optional<Agent> peer;
   SECTION("a round") {
     make(1, {.on_round = end});
   }
@@ -374,7 +374,7 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
     bool in_round = false;
     make(1, {.on_round = [&](const auto&) { in_round = true; }, .on_change = end});
     store.until([&] { return in_round; });
-    other.emplace(store, options(store, 1, 2), std::vector{node("b")});
+    peer.emplace(store, options(store, 1, 2), std::vector{node("b")});
   }
   SECTION("the end of the job") {
     make(2, {.on_closed = end});
@@ -388,7 +388,7 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
   SECTION("who is missing") {
     make(2, {.on_missing = [end](const std::string&, bool) { end(""); }});
   }
-  store.until([&] { return gone; });
+  store.until([&] { return is_destroyed; });
   store.loop.poll();  // runs remaining handlers
 }
 

@@ -58,7 +58,7 @@ struct Meeting {
     meeting.emplace(store.loop, client,
                     RendezvousBackend::Events{
                         .on_round = [this](const RendezvousBackend::Rounds& got) { reported.push_back(got); },
-                        .on_error = [this](const acc::Error& what) { error = what.what(); }},
+                        .on_error = [this](const acc::Error& problem) { error = problem.what(); }},
                     [] {});
     store.peer.set(kPrefix + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
     const RendezvousNode foreign = {"a", 9, 0};

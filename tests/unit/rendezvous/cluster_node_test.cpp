@@ -371,8 +371,8 @@ TEST_CASE("cluster_node: at another launcher's store restarts without progress a
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.restarts_without_progress = 2;
   cluster.plan.rendezvous.is_host = false;
-  const StoreServer other(cluster.loop,
-                          {.addresses = {"127.0.0.1"}, .port = cluster.plan.rendezvous.endpoint_port});
+  const StoreServer other_store(cluster.loop,
+                                {.addresses = {"127.0.0.1"}, .port = cluster.plan.rendezvous.endpoint_port});
   cluster.add();
   cluster.until([&] { return cluster[0].over(); });
   const RoundOver verdict = cluster[0].events.last<RoundOver>();
@@ -780,7 +780,7 @@ TEST_CASE("cluster_node: asks with a pause where the host's port for nodes leads
 TEST_CASE("cluster_node: reports that the static rendezvous's port is in use", "[rendezvous]") {
   boost::asio::io_context loop;
   Cluster cluster(RendezvousKind::static_, 2, 2);
-  const StoreServer other(cluster.loop, {.port = cluster.plan.master_port});
+  const StoreServer other_store(cluster.loop, {.port = cluster.plan.master_port});
   Node& node = cluster.add();
   cluster.until([&] { return node.over(); });
   CHECK(node.events.last<RoundOver>().exit_code == 1);
@@ -977,16 +977,16 @@ TEST_CASE("cluster_node: etcd: a host that has lost the key yields to the new ow
   EtcdCluster cluster(2, 2);
   cluster.add();
   cluster.until([&] { return !cluster.coordinator().empty(); });
-  EtcdCluster other(2, 2);
-  other.add();
-  other.until([&] { return !other.coordinator().empty(); });
-  cluster.server.etcd.set("/acc/rendezvous/job7/hub", other.coordinator());
-  other.until([&] {
+  EtcdCluster rival(2, 2);
+  rival.add();
+  rival.until([&] { return !rival.coordinator().empty(); });
+  cluster.server.etcd.set("/acc/rendezvous/job7/hub", rival.coordinator());
+  rival.until([&] {
     cluster.loop.poll();
-    return cluster[0].ready() && other[0].ready();
+    return cluster[0].ready() && rival[0].ready();
   });
   CHECK(cluster[0].round().num_machines == 2);
-  CHECK(cluster.coordinator() == other.coordinator());
+  CHECK(cluster.coordinator() == rival.coordinator());
 }
 
 TEST_CASE("cluster_node: etcd: a new node does not take a running job whose lease has lapsed",

@@ -50,9 +50,9 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   host.on_message(Join{4000});
   test::drive(loop, [&] { return !sent_to.empty(); });
   CHECK(std::get<RoundBegins>(sent_to[0]).ready.round.master_port == 4000);
-  bool gone = false;
-  host.wait_until_alone(10s, [&] { gone = true; });
-  CHECK(gone);
+  bool is_alone = false;
+  host.wait_until_alone(10s, [&] { is_alone = true; });
+  CHECK(is_alone);
 }
 
 // Of timers that expire together none can be cancelled by the handler of another.
@@ -64,11 +64,11 @@ TEST_CASE("host: no timer of a host that has been destroyed calls it", "[rendezv
   RunningTimer first(loop, RunningClock::now());
   first.async_wait([&](const boost::system::error_code&) { host.reset(); });
   host->coordinator().give_up("it ends");
-  bool gone = false;
-  host->wait_until_alone(0ms, [&] { gone = true; });
+  bool is_alone = false;
+  host->wait_until_alone(0ms, [&] { is_alone = true; });
   test::drive(loop, [&] { return host == nullptr; });
   loop.poll();
-  CHECK_FALSE(gone);
+  CHECK_FALSE(is_alone);
 }
 
 TEST_CASE("host: its store names a job that runs elsewhere", "[rendezvous]") {

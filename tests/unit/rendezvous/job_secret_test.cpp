@@ -27,20 +27,20 @@ TEST_CASE("job_secret: a proof is valid for one connection, one side and one job
   CHECK(JobSecret(kText, "").is_proof(proof, Side::dialer, kChallenge));
   CHECK_FALSE(JobSecret("0123456789abcdeF", "").is_proof(proof, Side::dialer, kChallenge));
   CHECK_FALSE(secret.is_proof(proof, Side::listener, kChallenge));
-  JobSecret::Challenge other = kChallenge;
+  JobSecret::Challenge challenge = kChallenge;
   SECTION("another job") {
-    other.run_id = "job8";
+    challenge.run_id = "job8";
   }
   SECTION("another dialer's number") {
-    other.dialer_nonce = "e";
+    challenge.dialer_nonce = "e";
   }
   SECTION("another listener's number") {
-    other.listener_nonce = "m";
+    challenge.listener_nonce = "m";
   }
   SECTION("the same letters, cut elsewhere") {
-    other = {.run_id = "job", .dialer_nonce = "7d", .listener_nonce = "l"};
+    challenge = {.run_id = "job", .dialer_nonce = "7d", .listener_nonce = "l"};
   }
-  CHECK_FALSE(secret.is_proof(proof, Side::dialer, other));
+  CHECK_FALSE(secret.is_proof(proof, Side::dialer, challenge));
 }
 
 TEST_CASE("job_secret: a truncated, empty or extended proof is invalid", "[rendezvous]") {

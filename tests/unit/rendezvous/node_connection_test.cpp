@@ -55,140 +55,140 @@ struct Pair {
 
 TEST_CASE("node_connection: messages arrive in order", "[rendezvous]") {
   Pair pair;
-  Side one, other;
-  one.start(std::move(pair.near), 10s);
-  other.start(std::move(pair.far), 10s);
-  for (int round = 0; round < 1000; ++round) one.connection->send(WorkersDone{round});
-  other.connection->send(Waiting{std::string(100'000, 'x')});
-  REQUIRE(pair.run_until([&] { return other.messages.size() == 1000 && one.messages.size() == 1; }));
+  Side near, far;
+  near.start(std::move(pair.near), 10s);
+  far.start(std::move(pair.far), 10s);
+  for (int round = 0; round < 1000; ++round) near.connection->send(WorkersDone{round});
+  far.connection->send(Waiting{std::string(100'000, 'x')});
+  REQUIRE(pair.run_until([&] { return far.messages.size() == 1000 && near.messages.size() == 1; }));
   for (int round = 0; round < 1000; ++round)
-    CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
+    CHECK(far.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
 }
 
 TEST_CASE("node_connection: who looks at many ranks over a slow network is not lost for it", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 10s);
+  Side near;
+  near.start(std::move(pair.near), 10s);
   const RankReport report = {.ranks = std::string(300'000, 'x')};
-  for (int number = 0; number < 100; ++number) one.connection->send(report);
-  CHECK(one.losses.empty());
+  for (int number = 0; number < 100; ++number) near.connection->send(report);
+  CHECK(near.losses.empty());
   // What the job needs still arrives.
-  one.connection->send(WorkersDone{7});
-  Side other;
-  other.start(std::move(pair.far), 10s);
-  other.connection->trust();
+  near.connection->send(WorkersDone{7});
+  Side far;
+  far.start(std::move(pair.far), 10s);
+  far.connection->trust();
   REQUIRE(pair.run_until(
-      [&] { return !other.messages.empty() && other.messages.back() == NodeMessage(WorkersDone{7}); }));
-  CHECK(other.messages.size() > 5);
-  CHECK(other.messages.size() < 20);
+      [&] { return !far.messages.empty() && far.messages.back() == NodeMessage(WorkersDone{7}); }));
+  CHECK(far.messages.size() > 5);
+  CHECK(far.messages.size() < 20);
 }
 
 TEST_CASE("node_connection: messages before a close arrive, and then the end", "[rendezvous]") {
   Pair pair;
-  Side one, other;
-  one.start(std::move(pair.near), 10s);
-  other.start(std::move(pair.far), 10s);
-  one.connection->send(Leave{"done"});
-  one.connection->close();
-  REQUIRE(pair.run_until([&] { return !other.losses.empty(); }));
-  CHECK(other.messages.size() == 1);
-  CHECK(other.losses[0].peer_has_ended);
-  CHECK(one.losses.empty());  // close() reports no loss
+  Side near, far;
+  near.start(std::move(pair.near), 10s);
+  far.start(std::move(pair.far), 10s);
+  near.connection->send(Leave{"done"});
+  near.connection->close();
+  REQUIRE(pair.run_until([&] { return !far.losses.empty(); }));
+  CHECK(far.messages.size() == 1);
+  CHECK(far.losses[0].peer_has_ended);
+  CHECK(near.losses.empty());  // close() reports no loss
 }
 
 TEST_CASE("node_connection: heartbeats keep a connection that sends nothing else", "[rendezvous]") {
   Pair pair;
-  Side one, other;
-  one.start(std::move(pair.near), 200ms);
-  other.start(std::move(pair.far), 200ms);
+  Side near, far;
+  near.start(std::move(pair.near), 200ms);
+  far.start(std::move(pair.far), 200ms);
   pair.loop.run_for(1s);
-  CHECK(one.losses.empty());
-  CHECK(other.losses.empty());
-  CHECK(one.messages.empty());
+  CHECK(near.losses.empty());
+  CHECK(far.losses.empty());
+  CHECK(near.messages.empty());
 }
 
 TEST_CASE("node_connection: silence ends it, but is not the end of the other process", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 100ms);
-  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK_FALSE(one.losses[0].peer_has_ended);
-  CHECK(one.losses[0].reason == "silent for 0.1 s");
-  CHECK_FALSE(one.connection->is_open());
+  Side near;
+  near.start(std::move(pair.near), 100ms);
+  REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
+  CHECK_FALSE(near.losses[0].peer_has_ended);
+  CHECK(near.losses[0].reason == "silent for 0.1 s");
+  CHECK_FALSE(near.connection->is_open());
 }
 
 TEST_CASE(
     "node_connection: silence is reported again and again before it ends the connection, and so is its end",
     "[rendezvous]") {
   Pair pair;
-  Side one;
+  Side near;
   std::vector<Silence> sent_to;
   constexpr auto kFirst = 200ms;
-  one.start(std::move(pair.near), 60s, {.first = kFirst, .interval = 50ms});
-  one.connection->on_silence([&](const Silence& silence) { sent_to.push_back(silence); });
+  near.start(std::move(pair.near), 60s, {.first = kFirst, .interval = 50ms});
+  near.connection->on_silence([&](const Silence& silence) { sent_to.push_back(silence); });
   REQUIRE(pair.run_until([&] { return sent_to.size() == 3; }));
-  CHECK(one.losses.empty());
+  CHECK(near.losses.empty());
   for (const Silence& silence : sent_to) {
     CHECK_FALSE(silence.is_over);
     CHECK(silence.duration >= kFirst);
   }
   asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
-  REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
+  REQUIRE(pair.run_until([&] { return !near.messages.empty(); }));
   CHECK(sent_to.back().is_over);
-  CHECK(one.losses.empty());
+  CHECK(near.losses.empty());
 }
 
 TEST_CASE("node_connection: the other side is not silent while this process stands still", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 400ms);
+  Side near;
+  near.start(std::move(pair.near), 400ms);
   test::stand_still(pair.loop, 500ms);
   pair.loop.poll();
-  CHECK(one.losses.empty());
-  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK(near.losses.empty());
+  REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
 }
 
 TEST_CASE("node_connection: reports the first bytes", "[rendezvous]") {
   Pair pair;
-  Side one;
+  Side near;
   int received = 0;
-  one.start(std::move(pair.near), 60s);
-  one.connection->on_first_bytes([&] { ++received; });
+  near.start(std::move(pair.near), 60s);
+  near.connection->on_first_bytes([&] { ++received; });
   CHECK(received == 0);
   for (int round = 1; round <= 2; ++round) {
     asio::write(pair.far, asio::buffer(encode(WorkersDone{round})));
-    REQUIRE(pair.run_until([&] { return one.messages.size() == static_cast<std::size_t>(round); }));
+    REQUIRE(pair.run_until([&] { return near.messages.size() == static_cast<std::size_t>(round); }));
   }
   CHECK(received == 1);
 }
 
 TEST_CASE("node_connection: the timeout can be changed during silence", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
-  one.connection->on_silence([&](const Silence&) { one.connection->set_timeout(100ms); });
-  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK_FALSE(one.losses[0].peer_has_ended);
-  CHECK(one.losses[0].reason == "silent for 0.1 s");
+  Side near;
+  near.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
+  near.connection->on_silence([&](const Silence&) { near.connection->set_timeout(100ms); });
+  REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
+  CHECK_FALSE(near.losses[0].peer_has_ended);
+  CHECK(near.losses[0].reason == "silent for 0.1 s");
 }
 
 TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 10s);
+  Side near;
+  near.start(std::move(pair.near), 10s);
   asio::write(pair.far, asio::buffer(std::string("GET / HTTP/1.1\r\n\r\n")));
-  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK(one.messages.empty());
+  REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
+  CHECK(near.messages.empty());
 }
 
 TEST_CASE("node_connection: an endless line ends the connection", "[rendezvous]") {
   Pair pair;
-  Side one;
-  one.start(std::move(pair.near), 60s);
+  Side near;
+  near.start(std::move(pair.near), 60s);
   std::string text(5U << 20U, 'x');
   asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
-  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK(one.losses[0].reason == "a message of more than 4096 KiB");
+  REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
+  CHECK(near.losses[0].reason == "a message of more than 4096 KiB");
 }
 
 TEST_CASE("node_connection: the silence report says who, for how long, and what follows", "[rendezvous]") {

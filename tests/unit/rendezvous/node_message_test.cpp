@@ -106,8 +106,8 @@ TEST_CASE("node_message: sections that a node of another acc does not know, or k
 TEST_CASE("node_message: of a rank that says it the time in whole steps is told", "[rendezvous]") {
   Progress progress = kProgress;
   progress.spent_in_steps = {1us, 1us};
-  const auto told = std::get<NodeProgress>(decode(encode(NodeProgress{.ranks = {{5, progress}}})));
-  CHECK(times_of_steps(told.ranks.at(0).progress) == progress.spent_in_steps);
+  const auto decoded = std::get<NodeProgress>(decode(encode(NodeProgress{.ranks = {{5, progress}}})));
+  CHECK(times_of_steps(decoded.ranks.at(0).progress) == progress.spent_in_steps);
 }
 
 TEST_CASE("node_message: the progress of a node of 64 ranks after weeks is a short message", "[rendezvous]") {

@@ -21,8 +21,9 @@ Descriptor listen_on(std::uint16_t port) {
   sockaddr_in6 address = {};
   address.sin6_family = AF_INET6;
   address.sin6_port = htons(port);
-  auto* const where = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket.get(), where, sizeof address) != 0 || ::listen(socket.get(), 1) != 0) socket.reset();
+  auto* const socket_address = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(socket.get(), socket_address, sizeof address) != 0 || ::listen(socket.get(), 1) != 0)
+    socket.reset();
   return socket;
 }
 
@@ -41,8 +42,8 @@ TEST_CASE("node_ports: a port in use is an error", "[rendezvous]") {
     const ReservedPort free(0);
     port = free.port();
   }
-  const Descriptor other = listen_on(port);
-  REQUIRE(other);
+  const Descriptor listener = listen_on(port);
+  REQUIRE(listener);
   CHECK(test::error_of([&] { ReservedPort{port}; }).find("Address already in use") != std::string::npos);
 }
 

@@ -121,21 +121,23 @@ TEST_CASE("rendezvous_state: nodes are ordered like Python's strings", "[rendezv
 
 TEST_CASE("rendezvous_state: refuses what torchrun never wrote", "[rendezvous]") {
   const std::string pickle = golden("two_complete_v11");
-  const auto with = [&](const std::string& from, const std::string& to) {
+  const auto error_with = [&](const std::string& part, const std::string& replacement) {
     std::string changed = pickle;
-    changed.replace(changed.find(from), from.size(), to);
+    changed.replace(changed.find(part), part.size(), replacement);
     return error_of(changed);
   };
   const std::string start = "the rendezvous state of this job cannot be read: ";
   const std::string end = " (a torchrun other than those of torch 2.4 to 2.15 may take part)";
   const std::string module = "torch.distributed.elastic.rendezvous.dynamic_rendezvous.";
-  CHECK(with("wait_list", "wait_lost") ==
+  CHECK(error_with("wait_list", "wait_lost") ==
         start + "unknown member 'wait_lost' of " + module + "_RendezvousState" + end);
-  CHECK(with("local_id", "local_ip") == start + "unknown member 'local_ip' of " + module + "_NodeDesc" + end);
-  CHECK(with("_NodeDesc", "_NodeDisc") ==
+  CHECK(error_with("local_id", "local_ip") ==
+        start + "unknown member 'local_ip' of " + module + "_NodeDesc" + end);
+  CHECK(error_with("_NodeDesc", "_NodeDisc") ==
         start + "the pickle has an unknown class, " + module + "_NodeDisc" + end);
-  CHECK(with("timezone", "timebone") == start + "the pickle has an unknown class, datetime.timebone" + end);
-  CHECK(with("\x07\xea\x0b\x15", "\x07\xea\x0d\x15") == start + "a time is out of range" + end);
+  CHECK(error_with("timezone", "timebone") ==
+        start + "the pickle has an unknown class, datetime.timebone" + end);
+  CHECK(error_with("\x07\xea\x0b\x15", "\x07\xea\x0d\x15") == start + "a time is out of range" + end);
   CHECK(error_of("N.") == start + "expected " + module + "_RendezvousState" + end);
   CHECK(error_of(std::string(3'000'000, 'N')) == start + "it has more than 2 MiB" + end);
 

@@ -42,11 +42,11 @@ struct Agent {
                              .poll_interval = look},
         RendezvousBackend::Events{
             .on_round =
-                [this](const RendezvousBackend::Rounds& got) {
-                  rounds = got;
+                [this](const RendezvousBackend::Rounds& new_rounds) {
+                  rounds = new_rounds;
                   ++rounds_heard;
                 },
-            .on_error = [this](const acc::Error& what) { error = what.what(); },
+            .on_error = [this](const acc::Error& problem) { error = problem.what(); },
             .on_missing = [this](const std::string& text, bool) { missing.push_back(text); }});
   }
 };
@@ -85,11 +85,11 @@ TEST_CASE("static_backend: nodes of two backends get their ranks, again after a 
   CHECK(two.rounds[0].second.first_rank == 6);
   CHECK(store.get("init/") == "3");
 
-  int ended = 0;
-  one.backend->finish([&] { ++ended; });
-  two.backend->finish([&] { ++ended; });
-  store.until([&] { return ended >= 2; });
-  CHECK(ended == 2);
+  int finished = 0;
+  one.backend->finish([&] { ++finished; });
+  two.backend->finish([&] { ++finished; });
+  store.until([&] { return finished >= 2; });
+  CHECK(finished == 2);
 }
 
 TEST_CASE("static_backend: reports missing nodes", "[rendezvous]") {
@@ -146,11 +146,11 @@ TEST_CASE("static_backend: a lost store is an error, except at the end", "[rende
     store.peer.set("/job/torchelastic/role_info/1",
                    R"({"role": "default", "rank": 1, "local_world_size": 1})");
     store.until([&] { return agent.rounds_heard == 1; });
-    bool ended = false;
-    agent.backend->finish([&] { ended = true; });
+    bool has_finished = false;
+    agent.backend->finish([&] { has_finished = true; });
     store.await("/job/torchelastic/agent/terminal_state/num_members");
     store.server.reset();
-    store.until([&] { return ended; });
+    store.until([&] { return has_finished; });
     CHECK(agent.error.empty());
   }
 }
@@ -161,10 +161,10 @@ TEST_CASE("static_backend: the end waits for no other launcher if there is none"
   agent.backend->add(node(0, 1));
   agent.backend->add(node(1, 1));
   store.until([&] { return agent.rounds_heard == 1; });
-  bool ended = false;
-  agent.backend->finish([&] { ended = true; });
+  bool has_finished = false;
+  agent.backend->finish([&] { has_finished = true; });
   // The test's client and the backend's own.
-  store.until([&] { return ended && store.server->connections() == 2; });
+  store.until([&] { return has_finished && store.server->connections() == 2; });
   CHECK(store.get("/job/torchelastic/agent/terminal_state/num_members") == "(none)");
 }
 
@@ -173,10 +173,10 @@ TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]
   acc::launcher::StoreClient client(store.loop);
   store.connect(client);
   std::unique_ptr<StaticBackend> backend;
-  bool gone = false;
+  bool is_destroyed = false;
   const auto end = [&](const auto&...) {
     backend.reset();
-    gone = true;  // the event's captures are still valid
+    is_destroyed = true;  // the event's captures are still valid
   };
   const auto make = [&](int nodes, RendezvousBackend::Events events) {
     backend =
@@ -203,7 +203,7 @@ TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]
   SECTION("who is missing") {
     make(2, {.on_missing = end});
   }
-  store.until([&] { return gone; });
+  store.until([&] { return is_destroyed; });
   store.loop.poll();  // runs remaining handlers
 }
 

@@ -12,9 +12,9 @@ using namespace acc::launcher;
 
 TEST_CASE("succession: after a network partition at most one part goes on", "[rendezvous]") {
   for (int nodes = 2; nodes <= 9; ++nodes) {
-    for (int one = 1; one < nodes; ++one) {
-      CAPTURE(nodes, one);
-      CHECK_FALSE((may_succeed(one, nodes, 0) && may_succeed(nodes - one, nodes, 0)));
+    for (int part = 1; part < nodes; ++part) {
+      CAPTURE(nodes, part);
+      CHECK_FALSE((may_succeed(part, nodes, 0) && may_succeed(nodes - part, nodes, 0)));
     }
   }
 }
@@ -124,14 +124,14 @@ TEST_CASE("succession: a node that asked a coordinator which has ended counts ag
   round.note_failed(address_of(kOld), true);
   const bool is_successor = GENERATE(true, false);
   CAPTURE(is_successor);
-  const StoreAddress asked = is_successor ? address_of(kFirst) : StoreAddress{"10.0.0.9", 9};
+  const StoreAddress asked_address = is_successor ? address_of(kFirst) : StoreAddress{"10.0.0.9", 9};
   if (!is_successor) round.note_failed(address_of(kFirst), true);
-  round.ask(asked);
+  round.ask(asked_address);
   CHECK_FALSE(round.may_lead(kSecond, {}));
-  CHECK(round.candidates(kSecond).front() == asked);  // whether it lives is asked first
-  round.note_failed(asked, false);                    // silent
+  CHECK(round.candidates(kSecond).front() == asked_address);  // whether it lives is asked first
+  round.note_failed(asked_address, false);                    // silent
   CHECK_FALSE(round.may_lead(kSecond, {}));
-  round.note_failed(asked, true);
+  round.note_failed(asked_address, true);
   CHECK(round.history().asked_port == 0);
   CHECK(round.may_lead(kSecond, {}));
 }

@@ -106,19 +106,19 @@ TEST_CASE("torch_agents: reports who is silent, and what cannot be parsed", "[re
   BackendStore store;
   Result result;
   const auto soon = std::chrono::milliseconds(50);
-  const std::string where = to_string(store.address);
+  const std::string address = to_string(store.address);
   SECTION("no node 0") {
     RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{1, {}}}, .timeout = soon},
                           into(result));
     store.until([&] { return result.done; });
     CHECK(result.error ==
-          where + ": the node with rank 0 has given no ranks within 1 s (look at the output of that node)");
+          address + ": the node with rank 0 has given no ranks within 1 s (look at the output of that node)");
   }
   SECTION("no other") {
     RankExchange exchange(store.peer, {.group_size = 2, .own_nodes = {{0, {}}}, .timeout = soon},
                           into(result));
     store.until([&] { return result.done; });
-    CHECK(result.error.starts_with(where + ": not every node has reported its worker count"));
+    CHECK(result.error.starts_with(address + ": not every node has reported its worker count"));
   }
   SECTION("nonsense") {
     store.peer.set("/torchelastic/role_info/1", "junk");
@@ -132,7 +132,7 @@ TEST_CASE("torch_agents: reports who is silent, and what cannot be parsed", "[re
     store.server->reset();
     store.until([&] { return result.done; });
     CHECK(result.error ==
-          where +
+          address +
               ": the connection to the store of the rendezvous is lost (look at the node that "
               "hosts it)");
   }
