@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "acc/acc.hpp"
 
@@ -111,6 +112,21 @@ struct BestLoss {
   void load_state(std::string_view text) { value = std::stod(std::string(text)); }
 };
 // end own state
+
+using Block = torch::nn::Linear;
+
+struct DeepImpl : torch::nn::Module {
+  DeepImpl() {
+    for (int i = 0; i < 3; ++i) blocks.push_back(register_module("block" + std::to_string(i), Block(4, 4)));
+  }
+  // begin activation checkpointing
+  at::Tensor forward(at::Tensor x) {
+    for (Block& block : blocks) x = acc::checkpoint(block, x);
+    return x;
+  }
+  // end activation checkpointing
+  std::vector<Block> blocks = {};
+};
 
 void data_sets(const fs::path& folder) {
   acc::Accelerator accelerator;
@@ -265,6 +281,13 @@ void precision() {
                         : "not in bf16");
 }
 
+void recomputation() {
+  acc::Accelerator accelerator;
+  auto model = accelerator.prepare(std::make_shared<DeepImpl>());
+  accelerator.backward(model(at::ones({2, 4}, accelerator.device())).sum());
+  said(accelerator, model->parameters().front().grad().defined() ? "computed again" : "no gradients");
+}
+
 void collectives() {
   acc::Accelerator accelerator;
   const std::string name = "rank " + std::to_string(accelerator.process_index());
@@ -315,6 +338,7 @@ int main(int argc, char** argv) try {
   checkpoints(folder);
   two_models();
   precision();
+  recomputation();
   collectives();
   own_loop();
   return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "acc/accelerator.hpp"
+#include "acc/activation_checkpointing.hpp"
 #include "acc/base/cpp20.hpp"
 #include "acc/checkpoint.hpp"
 #include "acc/data.hpp"

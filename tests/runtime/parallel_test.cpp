@@ -17,6 +17,7 @@
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 #include "runtime/job.hpp"
 #include "support/catch.hpp"
 
@@ -46,6 +47,32 @@ struct NormNetImpl : torch::nn::Module {
   torch::nn::BatchNorm2d norm;
 };
 
+struct RecomputedNetImpl : NetImpl {
+  at::Tensor forward(const at::Tensor& x) {
+    return acc::checkpoint([this](const at::Tensor& in) { return NetImpl::forward(in); }, x);
+  }
+};
+
+// The parameters after a few steps, with gradients of two batches in each.
+template <class Module>
+at::Tensor trained(const acc::DdpOptions& options) {
+  auto accelerator = with(options);
+  acc::set_seed(7);
+  const auto net = std::make_shared<Module>();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor x = at::full({1, 2}, step + rank(), here());
+    if (!options.static_graph) {
+      const acc::NoSync alone = model.no_sync();
+      accelerator.backward(model(x + 1).sum());
+    }
+    accelerator.backward(model(x).sum());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  return flat(*net);
+}
+
 // The rows of `whole` that belong to this rank when rank r has `first + r` of them.
 at::Tensor own_rows(const at::Tensor& whole, int first) {
   std::int64_t start = 0;
@@ -71,6 +98,14 @@ TEST_CASE("ddp: it is called like the model that it wraps", "[parallel]") {
   ddp.forward(x).sum().backward();
   CHECK_FALSE(net->first->weight.grad().equal(averaged));
   CHECK(same_everywhere(net->first->weight.grad()) == (rank() == 0));
+}
+
+TEST_CASE("ddp: what backward computes again is trained as what forward kept", "[parallel]") {
+  const acc::DdpOptions options =
+      GENERATE(acc::DdpOptions{}, acc::DdpOptions{.bucket_cap_mb = 1e-5, .gradient_as_bucket_view = true},
+               acc::DdpOptions{.find_unused_parameters = true}, acc::DdpOptions{.static_graph = true});
+  CAPTURE(options.bucket_cap_mb, options.find_unused_parameters, options.static_graph);
+  CHECK(trained<RecomputedNetImpl>(options).equal(trained<NetImpl>(options)));
 }
 
 TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused_parameters", "[parallel]") {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 #include "runtime/process.hpp"
 
 /// What the cases of sharded models share: a model of blocks, its optimizer, and its batches. Each case has
@@ -57,6 +58,8 @@ struct Shape {
   bool tied = false;
   // A block, and the bias in each block, are not trained.
   bool frozen = false;
+  // Backward computes the blocks again.
+  bool checkpoints = false;
 };
 
 struct StackImpl : torch::nn::Module {
@@ -74,7 +77,7 @@ struct StackImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     at::Tensor y = words->forward(x);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (order.empty()) y = blocks[i]->forward(y);
+      if (order.empty()) y = shape.checkpoints ? acc::checkpoint(blocks[i], y) : blocks[i]->forward(y);
     }
     for (const int block : order) y = blocks[static_cast<std::size_t>(block)]->forward(y);
     return shape.tied ? at::linear(y, words->weight) : out->forward(y);

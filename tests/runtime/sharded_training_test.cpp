@@ -96,6 +96,19 @@ TEST_CASE("sharded: tied and frozen parameters train as with DDP", "[ranks]") {
   check_as_ddp({.shape = {.frozen = true}});
 }
 
+TEST_CASE("sharded: blocks that backward computes again are gathered again, and train as without",
+          "[ranks]") {
+  for (const bool tied : {false, true}) {
+    for (const int number : {2, 3}) {
+      CAPTURE(tied, number);
+      Training training{.options = sharded(number), .shape = {.tied = tied}};
+      const std::vector<double> expected = train(training);
+      training.shape.checkpoints = true;
+      CHECK(train(training) == expected);
+    }
+  }
+}
+
 TEST_CASE("sharded: clipping and accumulation give DDP's numbers", "[ranks]") {
   check_as_ddp({.steps = 6, .batches = 3, .max_norm = 0.3});
 }

@@ -8,6 +8,7 @@
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
@@ -25,6 +26,7 @@
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 
 namespace {
 
@@ -48,6 +50,7 @@ class Setup {
     return options;
   }
   bool norm() const { return has("norm") || has("syncnorm"); }
+  bool checkpoints() const { return has("checkpoint"); }
   bool aux() const { return has("unused") || has("static"); }
 
   // The number of batches of a process.
@@ -67,25 +70,28 @@ class Setup {
 };
 
 // The names are those of Python's Sequential.
-torch::nn::Sequential make_layers(bool norm) {
+torch::nn::Sequential make_layers(const Setup& setup) {
   torch::nn::Sequential layers;
   layers->push_back(torch::nn::Linear(16, 64));
-  if (norm) layers->push_back(torch::nn::BatchNorm1d(64));
+  if (setup.norm()) layers->push_back(torch::nn::BatchNorm1d(64));
+  if (setup.has("dropout")) layers->push_back(torch::nn::Dropout(0.3));
   layers->push_back(torch::nn::ReLU());
   layers->push_back(torch::nn::Linear(64, 4));
   return layers;
 }
 
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(const Setup& setup) : layers(register_module("layers", make_layers(setup.norm()))) {
+  explicit NetImpl(const Setup& setup)
+      : layers(register_module("layers", make_layers(setup))), checkpoints(setup.checkpoints()) {
     if (setup.aux()) aux = register_module("aux", torch::nn::Linear(16, 4));
   }
   at::Tensor forward(const at::Tensor& x, bool uses_aux) {
-    const at::Tensor out = layers->forward(x);
+    const at::Tensor out = checkpoints ? acc::checkpoint(layers, x) : layers->forward(x);
     return uses_aux ? out + aux->forward(x) : out;
   }
   torch::nn::Sequential layers;
   torch::nn::Linear aux{nullptr};
+  bool checkpoints;
 };
 
 std::string state_lines(const torch::nn::Module& module, int rank) {

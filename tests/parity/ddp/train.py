@@ -2,6 +2,7 @@
 """train.py FOLDER SETUP...: the training of train.cpp with Python's DistributedDataParallel, or, started as one process, on
 the batches of both processes together. Its results are in FOLDER/SETUP.RANK."""
 import contextlib
+import functools
 import os
 import sys
 
@@ -10,6 +11,7 @@ import torch._dynamo  # which optimizers import, here once for all set-ups
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook, fp16_compress_hook
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from scenarios import device_of_job, fork_for_each, new_group  # noqa: E402
@@ -75,6 +77,8 @@ def local_sgd_of(model):
 
 torch.manual_seed(11)
 net = (Net() if "unused" in words or "static" in words else PlainNet()).to(device)
+if "checkpoint" in words:
+    net.layers.forward = functools.partial(checkpoint, net.layers.forward, use_reentrant=False)
 if "script" in words:
     net = torch.jit.script(net)
     if rank == 0:

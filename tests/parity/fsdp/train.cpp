@@ -23,6 +23,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/modules/script_module.hpp"
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 
 namespace {
 
@@ -49,8 +50,9 @@ struct BlockImpl : torch::nn::Module {
 TORCH_MODULE(Block);
 
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(bool tied)
-      : words(register_module("words", torch::nn::Embedding(kWords, kWidth))),
+  NetImpl(bool tied, bool recomputes)
+      : checkpoints(recomputes),
+        words(register_module("words", torch::nn::Embedding(kWords, kWidth))),
         blocks(register_module("blocks", torch::nn::ModuleList())) {
     for (int i = 0; i < kBlocks; ++i) blocks->push_back(Block());
     if (!tied)
@@ -58,9 +60,13 @@ struct NetImpl : torch::nn::Module {
   }
   at::Tensor forward(const at::Tensor& x) {
     at::Tensor y = words->forward(x);
-    for (const auto& block : *blocks) y = block->as<BlockImpl>()->forward(y);
+    for (const auto& module : *blocks) {
+      auto* block = module->as<BlockImpl>();
+      y = checkpoints ? acc::checkpoint(block, y) : block->forward(y);
+    }
     return out ? linear(out, y) : at::linear(y, words->weight);
   }
+  bool checkpoints;
   torch::nn::Embedding words;
   torch::nn::ModuleList blocks;
   torch::nn::Linear out{nullptr};
@@ -143,7 +149,7 @@ void train(const std::string& folder, const std::string& setup) {
   if (has_word(setup, "script")) {
     train(folder, setup, acc::ScriptModule(std::getenv("ACC_SCRIPTS") + ("/" + setup + "-net.pt")));
   } else {
-    train(folder, setup, Net(has_word(setup, "tied")));
+    train(folder, setup, Net(has_word(setup, "tied"), has_word(setup, "checkpoint")));
   }
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """train.py FOLDER SETUP...: the training of train.cpp with Python's fully_shard; its losses are in FOLDER/SETUP_PROCESSES."""
 import contextlib
+import functools
 import math
 import os
 import sys
@@ -12,6 +13,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 WORDS, WIDTH, BLOCKS, LENGTH = 64, 48, 4, 12
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -88,6 +90,9 @@ if "frozen" in words:
     for name, parameter in net.named_parameters():
         if name.startswith("blocks.1.") or name.endswith("up.bias"):
             parameter.requires_grad_(False)
+if "checkpoint" in words:
+    for block in net.blocks:
+        block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
 mesh = init_device_mesh(device, (size,))
 policy = MixedPrecisionPolicy()
 if "bf16" in words:

@@ -59,12 +59,12 @@ std::uint64_t default_seed() {
   return generator.current_seed();
 }
 
-at::Tensor random_state() {
-  return state_of(default_generator());
+at::Tensor random_state(at::Device device) {
+  return state_of(default_generator(device));
 }
 
-void set_random_state(const at::Tensor& state) {
-  set_state_of(default_generator(), state);
+void set_random_state(const at::Tensor& state, at::Device device) {
+  set_state_of(default_generator(device), state);
 }
 
 std::vector<at::Tensor> cuda_random_states() {

@@ -24,12 +24,12 @@ void set_seed(std::uint64_t seed, const SeedOptions& options = {});
 /// The seed of the default CPU generator.
 std::uint64_t default_seed();
 
-/// The state of the default CPU generator, as bytes.
-at::Tensor random_state();
+/// The state of a device's default generator, as bytes.
+at::Tensor random_state(at::Device device = at::kCPU);
 
-/// Sets the default CPU generator to a state that random_state() or Python's torch.get_rng_state() returned.
-/// Throws LibTorch's c10::Error for other bytes.
-void set_random_state(const at::Tensor& state);
+/// Sets a device's default generator to a state that random_state() or Python's torch.get_rng_state()
+/// returned for such a device. Throws LibTorch's c10::Error for other bytes.
+void set_random_state(const at::Tensor& state, at::Device device = at::kCPU);
 
 /// The states of the default generators of all CUDA devices that this process sees, in order, as
 /// torch.cuda.get_rng_state_all; empty if there are no devices.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/recomputation/recomputation.hpp"
+#include "acc/runtime/tensors/nested_tensors.hpp"
+
+namespace acc {
+
+namespace detail {
+
+/// The tensors of a structure, also undefined ones, which are left undefined in it.
+template <class Structure>
+std::vector<at::Tensor> take_tensors(Structure& structure) {
+  std::vector<at::Tensor> tensors;
+  for_each_tensor_place(structure, [&](at::Tensor& tensor) { tensors.push_back(std::exchange(tensor, {})); });
+  return tensors;
+}
+
+/// A copy of an argument, in the value category of the argument.
+template <class Input>
+using CopyOf =
+    std::conditional_t<std::is_lvalue_reference_v<Input>, std::decay_t<Input>&, std::decay_t<Input>&&>;
+
+/// Calls a function, or the forward of a module that is given by its holder or a pointer.
+template <class Function, class... Inputs>
+decltype(auto) call(Function&& function, Inputs&&... inputs) {
+  if constexpr (requires { function->forward(std::forward<Inputs>(inputs)...); }) {
+    return function->forward(std::forward<Inputs>(inputs)...);
+  } else {
+    return std::invoke(std::forward<Function>(function), std::forward<Inputs>(inputs)...);
+  }
+}
+
+/// Puts back what take_tensors took.
+template <class Structure>
+void put_tensors(Structure& structure, const std::vector<at::Tensor>& tensors) {
+  auto next = tensors.begin();
+  for_each_tensor_place(structure, [&](at::Tensor& tensor) { tensor = *next++; });
+}
+
+}  // namespace detail
+
+/// Calls `function(inputs...)` and returns its result, but keeps only the inputs for backward: what the
+/// operators inside would have saved is computed in backward, by calling the function again. As Python's
+/// torch.utils.checkpoint with use_reentrant=False; a training takes less memory and a third more time.
+///
+///     for (auto& block : blocks) x = acc::checkpoint(block, x);
+///
+/// The function is anything that can be called, or a module, by its holder, shared_ptr or pointer. It and the
+/// inputs are copied; of a module, the holder or pointer. The second time the function sees the same inputs,
+/// random numbers and autocast; what it captures by reference, and `this`, must live until backward. Inputs
+/// are what for_each_tensor takes, and anything else that can be copied, and the result is any value. Calls
+/// may be nested. Without gradients, as in evaluation, it is a plain call. Buffers that the function updates,
+/// as BatchNorm's, are updated in both passes, as in Python.
+///
+/// Throws Error{usage} when the function changes an input in place, and in backward when it does not save
+/// tensors of the same shapes again.
+template <class Function, class... Inputs>
+auto checkpoint(Function&& function, Inputs&&... inputs) {
+  using Arguments = std::tuple<std::decay_t<Inputs>...>;
+  using Result = decltype(detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
+  static_assert(!std::is_void_v<Result>,
+                "the function returns what it computes: what it writes elsewhere would be written twice");
+  if (!at::GradMode::is_enabled())
+    return std::decay_t<Result>(
+        detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
+  Arguments arguments(inputs...);
+  std::vector<at::Tensor> tensors = detail::take_tensors(arguments);
+  auto replay = [copy = std::decay_t<Function>(function),
+                 arguments](const std::vector<at::Tensor>& saved) mutable {
+    Arguments again = arguments;
+    detail::put_tensors(again, saved);
+    std::apply(
+        [&](auto&... parts) { (void)detail::call(copy, static_cast<detail::CopyOf<Inputs>>(parts)...); },
+        again);
+  };
+  const detail::FirstPass pass(std::move(tensors), std::move(replay));
+  std::decay_t<Result> result =
+      detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...);
+  pass.require_unchanged_inputs();
+  return result;
+}
+
+}  // namespace acc

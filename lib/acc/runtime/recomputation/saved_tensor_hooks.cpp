@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/recomputation/saved_tensor_hooks.hpp"
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace acc::detail {
+namespace {
+
+thread_local std::vector<const Pack*> packs;
+
+class Hooks final : public torch::autograd::SavedVariableHooks {
+ public:
+  explicit Hooks(const Pack& pack) : pack_(pack) {}
+  // Called once, at once.
+  void call_pack_hook(const at::Tensor& tensor) override { unpack_ = pack_(tensor); }
+  at::Tensor call_unpack_hook() override { return unpack_(); }
+
+ private:
+  const Pack& pack_;
+  Unpack unpack_ = {};
+};
+
+// LibTorch asks its engine for the hooks of each tensor that is saved. This one has them and leaves all else
+// to the engine before it, LibTorch's or Python's: LibTorch starts the threads of one engine only.
+class HookedEngine final : public torch::autograd::Engine {
+ public:
+  HookedEngine() = default;
+  ~HookedEngine() override { stop(); }
+  HookedEngine(const HookedEngine&) = delete;
+  HookedEngine& operator=(const HookedEngine&) = delete;
+
+  void put_before(torch::autograd::Engine& engine) { engine_ = &engine; }
+
+  torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
+                                         const torch::autograd::variable_list& inputs, bool keep_graph,
+                                         bool create_graph, bool accumulate_grad,
+                                         const torch::autograd::edge_list& outputs) override {
+    return engine_.load()->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  }
+  c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
+      const std::shared_ptr<torch::autograd::GraphTask>& task, std::shared_ptr<torch::autograd::Node> root,
+      torch::autograd::InputBuffer&& buffer) override {
+    return engine_.load()->execute_with_graph_task(task, std::move(root), std::move(buffer));
+  }
+  std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
+    return engine_.load()->make_anomaly_metadata();
+  }
+  std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
+    if (packs.empty()) return engine_.load()->get_default_saved_variable_hooks();
+    return std::make_unique<Hooks>(*packs.back());
+  }
+
+ private:
+  std::atomic<torch::autograd::Engine*> engine_ = nullptr;
+};
+
+HookedEngine& hooked_engine() {
+  static HookedEngine engine;
+  return engine;
+}
+
+// Again, after Python's torch was imported.
+void use_hooked_engine() {
+  torch::autograd::Engine& present = torch::autograd::Engine::get_default_engine();
+  if (&present == &hooked_engine()) return;
+  hooked_engine().put_before(present);
+  torch::autograd::set_default_engine_stub([]() -> torch::autograd::Engine& { return hooked_engine(); });
+}
+
+}  // namespace
+
+SavedTensorHooks::SavedTensorHooks(Pack pack) : pack_(std::move(pack)) {
+  use_hooked_engine();
+  packs.push_back(&pack_);
+}
+
+SavedTensorHooks::~SavedTensorHooks() {
+  packs.pop_back();
+}
+
+}  // namespace acc::detail
