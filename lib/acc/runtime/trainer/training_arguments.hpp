@@ -12,8 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "acc/runtime/comm/process_group.hpp"
-#include "acc/runtime/sharded/fsdp_options.hpp"
+#include "acc/runtime/accelerator/accelerator_options.hpp"
 
 namespace acc {
 
