@@ -10,6 +10,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cmath>
+#include <new>
 
 struct MlpImpl : torch::nn::Module {
   explicit MlpImpl(int inputs) {
@@ -22,6 +23,16 @@ struct MlpImpl : torch::nn::Module {
   torch::nn::Linear fc2 = nullptr;
 };
 TORCH_MODULE(Mlp);
+
+// An Mlp with memory for ten rows.
+struct HungryImpl : MlpImpl {
+  using MlpImpl::MlpImpl;
+  at::Tensor forward(const at::Tensor& images) {
+    if (is_training() && images.size(0) > 10) throw std::bad_alloc();
+    return MlpImpl::forward(images);
+  }
+};
+TORCH_MODULE(Hungry);
 
 struct CnnImpl : torch::nn::Module {
   CnnImpl() {

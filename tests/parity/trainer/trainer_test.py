@@ -63,6 +63,8 @@ CASES = {
         "dispatch_batches": True, "gradient_accumulation_kwargs": {"num_steps": 2, "sync_each_batch": True}}}),
     "tokens": ("transformer", 2, {"include_num_input_tokens_seen": True, "train_sampling_strategy": "sequential",
                                   "logging_strategy": "steps", "logging_steps": 4}),
+    "auto_find": ("hungry", 1, {"auto_find_batch_size": True}),
+    "metrics": ("transformer", 2, {"include_for_metrics": ["inputs", "loss"]}),
     "fsdp": ("mlp", 2, {"fsdp": True, "fsdp_config": {"auto_wrap_policy": "NO_WRAP"}}),
     "twenty_settings": ("mlp", 2, {
         "max_steps": 24, "gradient_accumulation_steps": 2, "learning_rate": 2e-3, "weight_decay": 0.05,

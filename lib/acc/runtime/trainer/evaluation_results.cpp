@@ -31,25 +31,35 @@ at::Tensor concatenate_padded(std::vector<at::Tensor> parts) {
 
 }  // namespace
 
-void EvaluationResults::add(const LossOutput& output, std::int64_t rows) {
-  if (output.loss.defined()) {
-    const at::Tensor loss_of_rows = output.loss.detach().mean().to(at::kFloat).reshape({1}).repeat({rows});
-    losses_.push_back(accelerator_.gather_for_metrics(loss_of_rows).cpu());
+void EvaluationResults::add(const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
+  if (output.loss.defined())
+    gather(losses_, output.loss.detach().mean().to(at::kFloat).reshape({1}).repeat({rows}));
+  if (kept_.predictions) {
+    const at::Tensor labels = padded(output.labels);
+    at::Tensor logits = padded(output.logits);
+    if (kept_.preprocess_logits && logits.defined()) logits = kept_.preprocess_logits(logits, labels);
+    gather(predictions_, logits);
+    gather(labels_, labels);
   }
-  keep(predictions_, output.logits);
-  keep(labels_, output.labels);
+  if (kept_.inputs) gather(inputs_, padded(inputs));
 }
 
-void EvaluationResults::keep(std::vector<at::Tensor>& parts, const at::Tensor& part) const {
-  if (!keeps_predictions_ || !part.defined()) return;
-  const at::Tensor whole =
-      part.dim() < 2 ? part : accelerator_.pad_across_processes(part, {.dim = 1, .pad_index = kPadding});
-  parts.push_back(accelerator_.gather_for_metrics(whole.contiguous()).cpu());
+at::Tensor EvaluationResults::padded(const at::Tensor& part) const {
+  if (!part.defined() || part.dim() < 2) return part;
+  return accelerator_.pad_across_processes(part, {.dim = 1, .pad_index = kPadding});
+}
+
+void EvaluationResults::gather(std::vector<at::Tensor>& parts, const at::Tensor& part) const {
+  if (part.defined()) parts.push_back(accelerator_.gather_for_metrics(part.contiguous()).cpu());
+}
+
+at::Tensor EvaluationResults::losses() const {
+  return losses_.empty() ? at::Tensor() : at::cat(losses_);
 }
 
 std::optional<double> EvaluationResults::mean_loss(bool only_finite) const {
   if (losses_.empty()) return std::nullopt;
-  at::Tensor all = at::cat(losses_);
+  at::Tensor all = losses();
   const at::Tensor finite = at::isfinite(all);
   if (only_finite && finite.any().item<bool>()) all = all.masked_select(finite);
   return all.to(at::kDouble).mean().item<double>();
@@ -57,7 +67,8 @@ std::optional<double> EvaluationResults::mean_loss(bool only_finite) const {
 
 EvalPrediction EvaluationResults::take_predictions() {
   return {.predictions = concatenate_padded(std::move(predictions_)),
-          .label_ids = concatenate_padded(std::move(labels_))};
+          .label_ids = concatenate_padded(std::move(labels_)),
+          .inputs = concatenate_padded(std::move(inputs_))};
 }
 
 }  // namespace acc::detail

@@ -38,7 +38,6 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"liger_kernel_config", kNone, "call the kernels in the module's forward"},
     {"use_cache", kOff, "keep the cache in the module"},
     {"neftune_noise_alpha", kNone, "add the noise in the module's forward"},
-    {"auto_find_batch_size", kOff, "call acc::find_executable_batch_size()"},
     {"log_on_each_node", kAny, ""},
     {"log_level", kAny, ""},
     {"log_level_replica", kAny, ""},
@@ -50,7 +49,6 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"eval_use_gather_object", kOff, "compute_loss returns tensors"},
     // Each batch of predictions leaves the device at once.
     {"eval_accumulation_steps", kAny, ""},
-    {"include_for_metrics", "[null, []]", kOverrideEvaluate},
     {"batch_eval_metrics", kOff, kOverrideEvaluate},
     {"push_to_hub", kOff, "upload output_dir after the training"},
     {"hub_token", kAny, ""},

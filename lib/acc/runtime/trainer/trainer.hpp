@@ -214,12 +214,17 @@ class Trainer : public TrainerBase {
     if (train_loader_) train_loader_->plan().leave_pass();
   }
 
-  std::int64_t input_tokens(std::size_t batch) final {
-    std::optional<std::int64_t> elements;
-    for_each_tensor(batches_[batch], [&](const at::Tensor& tensor) {
-      if (!elements) elements = tensor.numel();
+  static at::Tensor first_tensor(Batch& batch) {
+    at::Tensor first;
+    for_each_tensor(batch, [&](const at::Tensor& tensor) {
+      if (!first.defined()) first = tensor;
     });
-    return elements.value_or(0);
+    return first;
+  }
+
+  std::int64_t input_tokens(std::size_t batch) final {
+    const at::Tensor inputs = first_tensor(batches_[batch]);
+    return inputs.defined() ? inputs.numel() : 0;
   }
 
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
@@ -257,7 +262,8 @@ class Trainer : public TrainerBase {
         for_each_tensor(batch, [&](const at::Tensor& tensor) {
           if (rows == 0 && tensor.dim() > 0) rows = tensor.size(0);
         });
-        each(compute_loss(model, batch), rows);
+        const at::Tensor inputs = first_tensor(batch);
+        each(compute_loss(model, batch), rows, inputs);
       }
     };
     return pass;

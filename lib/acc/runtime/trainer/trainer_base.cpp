@@ -19,9 +19,11 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/comm/progress.hpp"
+#include "acc/runtime/tensors/memory.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
 #include "acc/runtime/trainer/trainer_optimizer.hpp"
@@ -179,6 +181,20 @@ void TrainerBase::show_banner(const detail::TrainingPlan& plan) {
 }
 
 TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
+  if (!arguments_.auto_find_batch_size) return train_once(resume_from_checkpoint);
+  if (accelerator_->num_processes() > 1)
+    throw Error({.what = "is for a process alone: others would wait for the one whose memory runs out",
+                 .where = "auto_find_batch_size",
+                 .hint = "find the size on one process"});
+  const auto train_with = [&](std::size_t batch_size) {
+    arguments_.per_device_train_batch_size = static_cast<int>(batch_size);
+    return train_once(resume_from_checkpoint);
+  };
+  return find_executable_batch_size(train_with,
+                                    static_cast<std::size_t>(arguments_.per_device_train_batch_size));
+}
+
+TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   accelerator_->free_memory();
   if (arguments_.activation_checkpointing) enable_activation_checkpointing();
   prepare_training();
@@ -397,17 +413,21 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
                  arguments_.per_device_eval_batch_size);
   const bool keeps_predictions =
       wants_predictions || (options_.compute_metrics && !arguments_.prediction_loss_only);
-  detail::EvaluationResults results(*accelerator_, keeps_predictions);
+  detail::EvaluationResults results(
+      *accelerator_, {.predictions = keeps_predictions,
+                      .inputs = keeps_predictions && contains(arguments_.include_for_metrics, "inputs"),
+                      .preprocess_logits = options_.preprocess_logits_for_metrics});
   std::size_t examples = 0;
-  pass.for_each([&](const LossOutput& output, std::int64_t rows) {
+  pass.for_each([&](const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
     examples += static_cast<std::size_t>(rows);
-    results.add(output, rows);
+    results.add(output, rows, inputs);
     callbacks_.call(&TrainerCallback::on_prediction_step, arguments_, state_, control_, pass.num_batches);
   });
   if (pass.num_batches) examples = pass.num_examples;
 
   PredictionOutput result;
-  const EvalPrediction predictions = results.take_predictions();
+  EvalPrediction predictions = results.take_predictions();
+  if (contains(arguments_.include_for_metrics, "loss")) predictions.losses = results.losses();
   result.predictions = predictions.predictions;
   result.label_ids = predictions.label_ids;
   if (options_.compute_metrics && predictions.predictions.defined() && predictions.label_ids.defined()) {

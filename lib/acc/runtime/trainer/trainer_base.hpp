@@ -48,7 +48,14 @@ struct LossOutput {
 struct EvalPrediction {
   at::Tensor predictions = {};  ///< The logits.
   at::Tensor label_ids = {};    ///< The labels.
+  /// The first tensor of each batch, if TrainingArguments::include_for_metrics has `inputs`.
+  at::Tensor inputs = {};
+  /// For each sample the mean loss of its batch, if include_for_metrics has `loss`.
+  at::Tensor losses = {};
 };
+
+/// Returns what is kept of a batch's logits for metrics, such as their maxima: a row for each sample.
+using PreprocessLogits = std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& labels)>;
 
 /// Computes metrics from all predictions; they are reported with the prefix `eval_`.
 using ComputeMetrics = std::function<Metrics(const EvalPrediction&)>;
@@ -73,6 +80,7 @@ struct PredictionOutput {
 /// The optional arguments of a Trainer.
 struct TrainerOptions {
   ComputeMetrics compute_metrics = {};  ///< Called after each evaluation; empty: only the loss is reported.
+  PreprocessLogits preprocess_logits_for_metrics = {};  ///< Called for each batch of an evaluation, if set.
   std::vector<std::shared_ptr<TrainerCallback>> callbacks = {};  ///< Called in this order.
   /// Used instead of the optimizer that TrainingArguments::optim names.
   std::shared_ptr<torch::optim::Optimizer> optimizer = {};
@@ -96,6 +104,9 @@ class TrainerBase {
   /// After a restart in a job with `--memory-checkpoints` it goes on from the newest state that this training
   /// has saved, in memory (memory_save_steps) or on a disk, unless resume_from_checkpoint is a folder or
   /// `false`.
+  ///
+  /// With auto_find_batch_size it begins again with nine tenths of the batch size when memory runs out, as
+  /// find_executable_batch_size; what callbacks have seen, and the weights, remain.
   TrainOutput train(const std::string& resume_from_checkpoint = {});
 
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
@@ -130,13 +141,16 @@ class TrainerBase {
   /// trackers.
   virtual void log(Metrics entry);
 
-  /// A pass over an evaluation set. `for_each` calls its argument for each batch with the result of
-  /// compute_loss and the number of samples in the batch.
+  /// Is called with the result of compute_loss for a batch, the number of samples in it, and its first
+  /// tensor.
+  using EachBatch = std::function<void(const LossOutput&, std::int64_t rows, const at::Tensor& inputs)>;
+
+  /// A pass over an evaluation set.
   struct EvaluationPass {
     std::size_t num_examples = 0;                 ///< The number of samples.
     std::optional<std::size_t> num_batches = {};  ///< Absent if not known.
     /// Runs the pass.
-    std::function<void(const std::function<void(const LossOutput&, std::int64_t rows)>& each)> for_each = {};
+    std::function<void(const EachBatch& each)> for_each = {};
   };
 
   /// Runs the pass and returns its metrics and, if `wants_predictions`, all predictions.
@@ -179,6 +193,8 @@ class TrainerBase {
  private:
   struct Counters;
 
+  // What train does, once.
+  TrainOutput train_once(const std::string& resume_from_checkpoint);
   // Changes the plan to that of the loaded checkpoint, or if its steps were of another size, to what is left
   // of the data or of max_steps.
   void continue_with(detail::TrainingPlan& plan, const LoaderPosition& from);

@@ -124,6 +124,8 @@ void for_each_argument(T& a, const Visit& visit) {
   visit("do_predict", a.do_predict, "for the program: predict");
   visit("per_device_train_batch_size", a.per_device_train_batch_size, "batch size per process");
   visit("per_device_eval_batch_size", a.per_device_eval_batch_size, "batch size per process in evaluation");
+  visit("auto_find_batch_size", a.auto_find_batch_size,
+        "begin again with a smaller batch size when memory runs out");
   visit("gradient_accumulation_steps", a.gradient_accumulation_steps, "batches per optimizer step");
   visit("num_train_epochs", a.num_train_epochs, "passes over the data; may have a fraction");
   visit("max_steps", a.max_steps, "number of optimizer steps; overrides num_train_epochs unless negative");
@@ -171,6 +173,7 @@ void for_each_argument(T& a, const Visit& visit) {
   visit("eval_delay", a.eval_delay, "epochs or steps before the first evaluation");
   visit("eval_on_start", a.eval_on_start, "evaluate before training");
   visit("prediction_loss_only", a.prediction_loss_only, "evaluate only the loss");
+  visit("include_for_metrics", a.include_for_metrics, "what metrics also get: inputs, loss");
   visit("save_strategy", a.save_strategy, "when to save a checkpoint");
   visit("save_steps", a.save_steps, "steps between checkpoints, or a fraction of all");
   visit("memory_save_steps", a.memory_save_steps,
@@ -494,6 +497,10 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.label_smoothing_factor < 0 || a.label_smoothing_factor >= 1)
     refuse_argument("label_smoothing_factor", "must be at least 0 and less than 1");
   if (a.dataloader_num_workers < 0) refuse_argument("dataloader_num_workers", "is negative");
+  for (const std::string& kind : a.include_for_metrics)
+    if (kind != "inputs" && kind != "loss")
+      refuse_argument("include_for_metrics", "'" + kind + "' is not one of its values",
+                      "use inputs, loss or both");
   if (a.save_total_limit && *a.save_total_limit < 1)
     refuse_argument("save_total_limit", "must be at least 1");
   if (a.save_in_background && a.save_only_model)

@@ -102,6 +102,8 @@ struct TrainingArguments {
 
   int per_device_train_batch_size = 8;  ///< Samples in a batch of one process.
   int per_device_eval_batch_size = 8;   ///< Samples in a batch of an evaluation.
+  /// Begins again with nine tenths of per_device_train_batch_size when memory runs out. For a process alone.
+  bool auto_find_batch_size = false;
   /// The number of batches of a process for one step of the optimizer.
   int gradient_accumulation_steps = 1;
   /// May have a fraction: training then ends within an epoch.
@@ -184,6 +186,9 @@ struct TrainingArguments {
   bool eval_on_start = false;  ///< Evaluates before the first step.
   /// Evaluation does not gather predictions, and so reports no metrics but the loss.
   bool prediction_loss_only = false;
+
+  /// What EvalPrediction also has: `inputs`, `loss`.
+  std::vector<std::string> include_for_metrics = {};
 
   SaveStrategy save_strategy = SaveStrategy::steps;  ///< When to save a checkpoint.
   double save_steps = 500;                           ///< Steps between checkpoints.

@@ -243,6 +243,23 @@ TEST_CASE("trainer: the elements of the first tensor of each batch are counted",
   CHECK(trainer.state().log_history[0].contains("train_tokens_per_second"));
 }
 
+TEST_CASE("trainer: a smaller batch is taken when memory runs out, on request", "[runtime]") {
+  struct Hungry : LineImpl {
+    at::Tensor forward(at::Tensor x) {
+      if (is_training() && x.size(0) > 3) throw std::bad_alloc();
+      return LineImpl::forward(x);
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  CHECK_THROWS_AS(acc::Trainer(std::make_shared<Hungry>(), arguments, points(6)).train(), std::bad_alloc);
+  arguments.auto_find_batch_size = true;
+  acc::Trainer trainer(std::make_shared<Hungry>(), arguments, points(6));
+  CHECK(trainer.train().global_step == 2);
+  CHECK(trainer.state().train_batch_size == 3);
+}
+
 TEST_CASE("trainer: what needs a CUDA device is refused without one", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);

@@ -170,6 +170,10 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   best.eval_strategy = acc::IntervalStrategy::steps;
   best.eval_steps = 300;
   CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
+  TrainingArguments metrics;
+  metrics.include_for_metrics = {"loss", "labels"};
+  CHECK(refusal(metrics) ==
+        "include_for_metrics: 'labels' is not one of its values (use inputs, loss or both)");
   TrainingArguments steps;
   steps.gradient_accumulation_steps = 2;
   steps.accelerator_config.gradient_accumulation_kwargs.num_steps = 4;
