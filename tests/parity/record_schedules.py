@@ -20,7 +20,7 @@ sys.modules["transformers.trainer_pt_utils"].LayerWiseDummyOptimizer = object
 sys.modules["transformers.trainer_pt_utils"].LayerWiseDummyScheduler = object
 sys.modules["transformers.trainer_utils"].SchedulerType = enum.Enum(
     "SchedulerType", "LINEAR COSINE COSINE_WITH_RESTARTS POLYNOMIAL CONSTANT CONSTANT_WITH_WARMUP INVERSE_SQRT "
-    "REDUCE_ON_PLATEAU COSINE_WITH_MIN_LR COSINE_WARMUP_WITH_MIN_LR WARMUP_STABLE_DECAY")
+    "REDUCE_ON_PLATEAU COSINE_WITH_MIN_LR COSINE_WARMUP_WITH_MIN_LR WARMUP_STABLE_DECAY GREEDY")
 sys.modules["transformers.utils"].logging = types.SimpleNamespace(get_logger=lambda name: None)
 spec = importlib.util.spec_from_file_location("transformers.optimization", sys.argv[2])
 hf = importlib.util.module_from_spec(spec)
@@ -48,6 +48,12 @@ SCHEDULES = {
     "cosine_warmup_cycles": (lambda o: hf.get_cosine_schedule_with_warmup(o, 30, 1000, 1.5), (30,)),
     "polynomial_warmup": (
         lambda o: hf.get_polynomial_decay_schedule_with_warmup(o, 100, 900, 0.0005, 2.0), (100, 900)),
+    "greedy": (
+        lambda o: hf.GreedyLR(o, factor=0.8, patience=3, threshold=0.01, cooldown=2, warmup=3, min_lr=0.02, max_lr=0.4,
+                              reset_start=4), ()),
+    "greedy_smooth": (
+        lambda o: hf.GreedyLR(o, factor=0.9, patience=2, threshold=1e-4, threshold_mode="rel", min_lr=1e-3, smooth=True,
+                              window_size=7, reset_start=30), ()),
     "reduce_on_plateau": (
         lambda o: lr.ReduceLROnPlateau(o, factor=0.5, patience=4, threshold=0.01, cooldown=3, min_lr=1e-4), ()),
 }
@@ -69,7 +75,8 @@ def record(make, edges):
             points.append([step, group["lr"]] + ([group["momentum"]] if "max_momentum" in group else []))
         if step < STEPS:
             optimizer.step()
-            scheduler.step(*([metric(step)] if isinstance(scheduler, lr.ReduceLROnPlateau) else []))
+            follows = isinstance(scheduler, (lr.ReduceLROnPlateau, hf.GreedyLR))
+            scheduler.step(*([metric(step)] if follows else []))
     return points
 
 

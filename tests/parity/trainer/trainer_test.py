@@ -50,6 +50,8 @@ CASES = {
                                 "logging_steps": 5}),
     "plateau": ("mlp", 1, {"lr_scheduler_type": "reduce_lr_on_plateau", "learning_rate": 0.05,
                            "lr_scheduler_kwargs": {"patience": 0, "factor": 0.5}, "num_train_epochs": 4}),
+    "greedy": ("mlp", 1, {**EACH_STEP, "lr_scheduler_type": "greedy", "learning_rate": 0.01, "eval_strategy": "steps",
+                          "eval_steps": 2, "lr_scheduler_kwargs": {"patience": 1, "factor": 0.5, "warmup": 1}}),
     "min_lr": ("mlp", 1, {**EACH_STEP, "lr_scheduler_type": "cosine_with_min_lr", "warmup_steps": 5,
                           "lr_scheduler_kwargs": {"min_lr": 1e-4}}),
     "warmup_min_lr": ("mlp", 1, {**EACH_STEP, "lr_scheduler_type": "cosine_warmup_with_min_lr", "warmup_steps": 5,

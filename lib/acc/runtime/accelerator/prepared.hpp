@@ -50,7 +50,8 @@ concept TorchScheduler = std::is_base_of_v<torch::optim::LRScheduler, T>;
 
 /// acc's schedulers, which can be set to an optimizer that was moved.
 template <class T>
-concept OwnScheduler = std::same_as<T, Scheduler> || std::same_as<T, ReduceOnPlateau>;
+concept OwnScheduler =
+    std::same_as<T, Scheduler> || std::same_as<T, ReduceOnPlateau> || std::same_as<T, GreedyLr>;
 
 template <class T>
 concept AnyScheduler = TorchScheduler<T> || OwnScheduler<T>;

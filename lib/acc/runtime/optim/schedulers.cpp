@@ -7,6 +7,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -68,6 +69,27 @@ void read_state(std::string_view text, std::size_t groups, Read read) {
   }
 }
 
+// The metric before the first one.
+double worst(PlateauOptions::Mode mode) {
+  return std::numeric_limits<double>::infinity() * (mode == PlateauOptions::Mode::min ? 1 : -1);
+}
+
+// Of the options of either scheduler.
+template <class Options>
+bool is_improvement(double metric, double best, const Options& options) {
+  const bool minimizes = options.mode == PlateauOptions::Mode::min;
+  const double sign = minimizes ? -1 : 1;
+  const double bar = options.threshold_mode == PlateauOptions::ThresholdMode::rel
+                         ? best * (1 + sign * options.threshold)
+                         : best + sign * options.threshold;
+  return minimizes ? metric < bar : metric > bar;
+}
+
+// JSON has no infinity: the best metric before the first step is written as null.
+json best_or_null(double best) {
+  return std::isfinite(best) ? json(best) : json(nullptr);
+}
+
 }  // namespace
 
 Scheduler::Scheduler(torch::optim::Optimizer& optimizer, Schedule schedule)
@@ -127,24 +149,13 @@ void Scheduler::load_state(std::string_view state) {
 }
 
 ReduceOnPlateau::ReduceOnPlateau(torch::optim::Optimizer& optimizer, const PlateauOptions& options)
-    : optimizer_(&optimizer),
-      options_(options),
-      best_(std::numeric_limits<double>::infinity() * (options.mode == PlateauOptions::Mode::min ? 1 : -1)) {
+    : optimizer_(&optimizer), options_(options), best_(worst(options.mode)) {
   if (options.factor >= 1) throw Error({.what = "must be below 1", .where = "reduce_on_plateau: factor"});
-}
-
-bool ReduceOnPlateau::is_better(double metric) const {
-  const bool minimizes = options_.mode == PlateauOptions::Mode::min;
-  const double sign = minimizes ? -1 : 1;
-  const double bar = options_.threshold_mode == PlateauOptions::ThresholdMode::rel
-                         ? best_ * (1 + sign * options_.threshold)
-                         : best_ + sign * options_.threshold;
-  return minimizes ? metric < bar : metric > bar;
 }
 
 void ReduceOnPlateau::step(double metric) {
   ++last_epoch_;
-  if (is_better(metric)) {
+  if (is_improvement(metric, best_, options_)) {
     best_ = metric;
     num_bad_epochs_ = 0;
   } else {
@@ -173,12 +184,11 @@ std::vector<double> ReduceOnPlateau::last_lr() const {
 }
 
 std::string ReduceOnPlateau::state() const {
-  json state{{"last_epoch", last_epoch_},
-             {"num_bad_epochs", num_bad_epochs_},
-             {"cooldown_counter", cooldown_counter_},
-             {"_last_lr", last_lr()}};
-  // JSON has no infinity: the best metric before the first step is written as null.
-  state["best"] = std::isfinite(best_) ? json(best_) : json(nullptr);
+  const json state{{"last_epoch", last_epoch_},
+                   {"num_bad_epochs", num_bad_epochs_},
+                   {"cooldown_counter", cooldown_counter_},
+                   {"_last_lr", last_lr()},
+                   {"best", best_or_null(best_)}};
   return state.dump();
 }
 
@@ -195,6 +205,125 @@ void ReduceOnPlateau::load_state(std::string_view state) {
                set_rates(*optimizer_, rates);
                *this = loaded;
              });
+}
+
+GreedyLr::GreedyLr(torch::optim::Optimizer& optimizer, const GreedyOptions& options)
+    : optimizer_(&optimizer),
+      options_(options),
+      initial_lrs_(rates_of(optimizer)),
+      progress_(initial_progress()) {
+  if (options.factor >= 1) throw Error({.what = "must be below 1", .where = "greedy_lr: factor"});
+}
+
+GreedyLr::Progress GreedyLr::initial_progress() const {
+  return {.best = worst(options_.mode), .reset_start = options_.reset_start};
+}
+
+double GreedyLr::smoothed(double metric) {
+  if (!options_.smooth) return metric;
+  std::vector<double>& window = progress_.window;
+  window.push_back(metric);
+  progress_.window_sum += metric;  // as Python does, to the same rounding
+  if (window.size() > options_.window_size) {
+    progress_.window_sum -= window.front();
+    window.erase(window.begin());
+  }
+  return progress_.window_sum / static_cast<double>(window.size());
+}
+
+void GreedyLr::step(double metric) {
+  const double current = smoothed(metric);
+  ++last_epoch_;
+  for (std::int64_t* pause : {&progress_.cooldown_counter, &progress_.warmup_counter}) {
+    if (*pause == 0) continue;
+    --*pause;
+    progress_.num_bad_epochs = progress_.num_good_epochs = 0;
+    return;
+  }
+  count(current);
+  if (progress_.num_good_epochs > options_.patience) {
+    increase();
+    progress_.warmup_counter = options_.warmup;
+    progress_.num_good_epochs = 0;
+  } else if (progress_.num_bad_epochs > options_.patience) {
+    reduce();
+    progress_.cooldown_counter = options_.cooldown;
+    progress_.num_bad_epochs = 0;
+  }
+}
+
+void GreedyLr::count(double metric) {
+  if (is_improvement(metric, progress_.best, options_)) {
+    progress_.best = metric;
+    progress_.num_bad_epochs = 0;
+    ++progress_.num_good_epochs;
+  } else {
+    ++progress_.num_bad_epochs;
+    progress_.num_good_epochs = 0;
+  }
+}
+
+void GreedyLr::reduce() {
+  bool all_at_min = true;
+  for (OptimizerParamGroup& group : optimizer_->param_groups()) {
+    const double before = group.options().get_lr();
+    const double after = std::max(before * options_.factor, options_.min_lr);
+    if (before - after > options_.eps) group.options().set_lr(after);
+    all_at_min = all_at_min && group.options().get_lr() <= options_.min_lr;
+  }
+  if (!all_at_min || --progress_.reset_start > 0) return;
+  set_rates(*optimizer_, initial_lrs_);
+  progress_ = initial_progress();
+}
+
+void GreedyLr::increase() {
+  for (OptimizerParamGroup& group : optimizer_->param_groups()) {
+    const double before = group.options().get_lr();
+    const double after = std::min(before / options_.factor, options_.max_lr);
+    if (after - before > options_.eps) group.options().set_lr(after);
+  }
+  progress_.reset_start = options_.reset_start;
+}
+
+std::vector<double> GreedyLr::last_lr() const {
+  return rates_of(*optimizer_);
+}
+
+std::string GreedyLr::state() const {
+  json state{{"last_epoch", last_epoch_},
+             {"best", best_or_null(progress_.best)},
+             {"num_bad_epochs", progress_.num_bad_epochs},
+             {"num_good_epochs", progress_.num_good_epochs},
+             {"cooldown_counter", progress_.cooldown_counter},
+             {"warmup_counter", progress_.warmup_counter},
+             {"reset_start", progress_.reset_start},
+             {"_last_lr", last_lr()},
+             {"_init_lrs", initial_lrs_}};
+  if (options_.smooth)
+    state["_streaming_avg"] = {
+        {"window_size", options_.window_size}, {"values", progress_.window}, {"sum", progress_.window_sum}};
+  return state.dump();
+}
+
+void GreedyLr::load_state(std::string_view state) {
+  GreedyLr loaded(*optimizer_, options_);
+  read_state(state, initial_lrs_.size(), [&](const json& fields, const std::vector<double>& rates) {
+    Progress& progress = loaded.progress_;
+    if (fields.contains("best") && !fields["best"].is_null()) progress.best = fields["best"].get<double>();
+    progress.num_bad_epochs = fields.at("num_bad_epochs").get<std::int64_t>();
+    progress.num_good_epochs = fields.at("num_good_epochs").get<std::int64_t>();
+    progress.cooldown_counter = fields.at("cooldown_counter").get<std::int64_t>();
+    progress.warmup_counter = fields.at("warmup_counter").get<std::int64_t>();
+    progress.reset_start = fields.at("reset_start").get<std::int64_t>();
+    if (options_.smooth) {
+      progress.window = fields.at("_streaming_avg").at("values").get<std::vector<double>>();
+      progress.window_sum = fields.at("_streaming_avg").at("sum").get<double>();
+    }
+    loaded.initial_lrs_ = fields.at("_init_lrs").get<std::vector<double>>();
+    loaded.last_epoch_ = fields.at("last_epoch").get<std::int64_t>();
+    set_rates(*optimizer_, rates);
+    *this = loaded;
+  });
 }
 
 }  // namespace acc

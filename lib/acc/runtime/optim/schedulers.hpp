@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -101,7 +102,6 @@ class ReduceOnPlateau {
   void load_state(std::string_view state);                                             ///< Scheduler's.
 
  private:
-  bool is_better(double metric) const;
   void reduce();
 
   torch::optim::Optimizer* optimizer_;
@@ -109,6 +109,68 @@ class ReduceOnPlateau {
   double best_;
   std::int64_t num_bad_epochs_ = 0;
   std::int64_t cooldown_counter_ = 0;
+  std::int64_t last_epoch_ = 0;
+};
+
+/// The arguments of transformers' GreedyLR.
+struct GreedyOptions {
+  PlateauOptions::Mode mode = PlateauOptions::Mode::min;  ///< Whether a lower or a higher metric is better.
+  double factor = 0.95;                                   ///< The rates are multiplied by it, or divided.
+  /// The number of steps with, or without, improvement after which the rates are raised, or reduced.
+  std::int64_t patience = 10;
+  double threshold = 1e-6;  ///< The smallest change that counts as an improvement.
+  PlateauOptions::ThresholdMode threshold_mode = PlateauOptions::ThresholdMode::abs;  ///< See threshold.
+  std::int64_t cooldown = 0;       ///< The number of steps after a reduction that do not count.
+  std::int64_t warmup = 0;         ///< The number of steps after a rise that do not count.
+  double min_lr = 1e-3;            ///< No rate falls below it.
+  double max_lr = 1;               ///< No rate rises above it.
+  double eps = 1e-8;               ///< Smaller changes are skipped.
+  bool smooth = false;             ///< Takes the mean of the latest metrics.
+  std::size_t window_size = 50;    ///< How many they are.
+  std::int64_t reset_start = 500;  ///< After so many reductions at min_lr it begins again.
+};
+
+/// Raises the learning rates while a metric improves and reduces them when it stops: transformers 5.23's
+/// GreedyLR. All processes must pass the same metric, as from Accelerator::reduce; otherwise their rates
+/// differ.
+class GreedyLr {
+ public:
+  /// The optimizer must outlive it. Throws Error{usage} for a factor of 1 or more.
+  explicit GreedyLr(torch::optim::Optimizer& optimizer, const GreedyOptions& options = {});
+
+  void step(double metric);  ///< To be called after each evaluation.
+
+  std::vector<double> last_lr() const;  ///< The current rate of each parameter group.
+
+  /// The next functions are those of Scheduler.
+  torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }  ///< Scheduler's.
+  std::string state() const;                                                           ///< Scheduler's.
+  void load_state(std::string_view state);                                             ///< Scheduler's.
+
+ private:
+  // What begins again after a reset.
+  struct Progress {
+    double best = 0;
+    std::int64_t num_bad_epochs = 0;
+    std::int64_t num_good_epochs = 0;
+    std::int64_t cooldown_counter = 0;
+    std::int64_t warmup_counter = 0;
+    std::int64_t reset_start = 0;
+    std::vector<double> window = {};
+    double window_sum = 0;
+  };
+
+  Progress initial_progress() const;
+  double smoothed(double metric);
+  void count(double metric);
+  void reduce();
+  void increase();
+
+  torch::optim::Optimizer* optimizer_;
+  GreedyOptions options_;
+  std::vector<double> initial_lrs_;
+  Progress progress_;
   std::int64_t last_epoch_ = 0;
 };
 

@@ -141,14 +141,22 @@ Schedule TrainerBase::create_schedule(std::int64_t num_training_steps) {
   return detail::schedule_of(arguments_, num_training_steps);
 }
 
+template <class MetricScheduler>
+void TrainerBase::follow_metric(std::shared_ptr<MetricScheduler> scheduler) {
+  accelerator_->prepare_scheduler(scheduler);
+  step_by_metric_ = [scheduler](double metric) { scheduler->step(metric); };
+  learning_rate_ = [scheduler] { return scheduler->last_lr().front(); };
+}
+
 void TrainerBase::create_scheduler(Optimizer& optimizer, std::int64_t max_steps) {
   scheduler_.reset();
-  plateau_.reset();
-  if (arguments_.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau && !options_.schedule) {
-    plateau_ = std::make_shared<ReduceOnPlateau>(optimizer.native(), detail::plateau_options_of(arguments_));
-    accelerator_->prepare_scheduler(plateau_);
-    return;
-  }
+  step_by_metric_ = {};
+  if (arguments_.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau && !options_.schedule)
+    return follow_metric(
+        std::make_shared<ReduceOnPlateau>(optimizer.native(), detail::plateau_options_of(arguments_)));
+  if (arguments_.lr_scheduler_type == SchedulerType::greedy && !options_.schedule)
+    return follow_metric(
+        std::make_shared<GreedyLr>(optimizer.native(), detail::greedy_options_of(arguments_)));
   // PyTorch's schedules begin with the rates that the optimizer had before the first of them.
   auto& groups = optimizer.native().param_groups();
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -158,6 +166,7 @@ void TrainerBase::create_scheduler(Optimizer& optimizer, std::int64_t max_steps)
   scheduler_ = std::make_shared<Scheduler>(
       optimizer.native(), options_.schedule ? *options_.schedule : create_schedule(max_steps));
   accelerator_->prepare_scheduler(scheduler_);
+  learning_rate_ = [this] { return scheduler_->last_lr().front(); };
 }
 
 void TrainerBase::continue_with(detail::TrainingPlan& plan, const LoaderPosition& from) {
@@ -342,7 +351,7 @@ void TrainerBase::step_optimizer(Counters& counters) {
   fire(&TrainerCallback::on_pre_optimizer_step);
   optimizer_->step();
   fire(&TrainerCallback::on_optimizer_step);
-  counters.learning_rate = scheduler_ ? scheduler_->last_lr().front() : plateau_->last_lr().front();
+  counters.learning_rate = learning_rate_();
   if (scheduler_ && !accelerator_->optimizer_step_was_skipped()) scheduler_->step();
   optimizer_->zero_grad();
 }
@@ -391,7 +400,7 @@ void TrainerBase::evaluate_in_training() {
       if (arguments_.save_strategy != SaveStrategy::no) state_.best_global_step = state_.global_step;
     }
     if (arguments_.save_strategy == SaveStrategy::best) control_.should_save = is_best;
-    if (plateau_ && state_.global_step > 0) plateau_->step(value);
+    if (step_by_metric_ && state_.global_step > 0) step_by_metric_(value);
   }
 }
 

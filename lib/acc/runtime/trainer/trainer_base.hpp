@@ -201,6 +201,8 @@ class TrainerBase {
   void show_banner(const detail::TrainingPlan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
+  template <class MetricScheduler>
+  void follow_metric(std::shared_ptr<MetricScheduler> scheduler);
   // What the training had saved before it goes on is its own.
   void add_saved_checkpoints();
   // Calls `load`, which returns whether it has loaded a checkpoint.
@@ -234,9 +236,11 @@ class TrainerBase {
   detail::TrainerCheckpoints checkpoints_;
   std::shared_ptr<detail::TrainingRecord> training_record_;
   std::optional<Optimizer> optimizer_ = {};
-  // One of the two, according to lr_scheduler_type.
+  // Null for a schedule that follows a metric.
   std::shared_ptr<Scheduler> scheduler_ = {};
-  std::shared_ptr<ReduceOnPlateau> plateau_ = {};
+  // Empty for other schedules.
+  std::function<void(double metric)> step_by_metric_ = {};
+  std::function<double()> learning_rate_ = {};
   // 0: none are saved.
   std::int64_t memory_save_steps_ = 0;
   bool is_training_ = false;

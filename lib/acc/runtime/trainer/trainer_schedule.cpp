@@ -128,6 +128,36 @@ Schedule warmup_stable_decay(double warmup, double steps, NamedOptions& options)
   });
 }
 
+// transformers' default is min for any metric.
+PlateauOptions::Mode take_mode(NamedOptions& options, const TrainingArguments& arguments) {
+  using Mode = PlateauOptions::Mode;
+  const Mode of_metric = arguments.greater_is_better.value_or(false) ? Mode::max : Mode::min;
+  return options.take_choice<Mode>("mode", {{"min", Mode::min}, {"max", Mode::max}}, of_metric);
+}
+
+PlateauOptions::ThresholdMode take_threshold_mode(NamedOptions& options,
+                                                  PlateauOptions::ThresholdMode default_value) {
+  using Mode = PlateauOptions::ThresholdMode;
+  return options.take_choice<Mode>("threshold_mode", {{"rel", Mode::rel}, {"abs", Mode::abs}}, default_value);
+}
+
+std::int64_t take_steps(NamedOptions& options, const char* name, std::int64_t default_value) {
+  return static_cast<std::int64_t>(options.take(name, double(default_value)));
+}
+
+// What both schedulers that follow a metric have.
+template <class Options>
+void take_metric_options(NamedOptions& named, const TrainingArguments& arguments, Options& options) {
+  options.mode = take_mode(named, arguments);
+  options.factor = named.take("factor", options.factor);
+  options.patience = take_steps(named, "patience", options.patience);
+  options.threshold = named.take("threshold", options.threshold);
+  options.threshold_mode = take_threshold_mode(named, options.threshold_mode);
+  options.cooldown = take_steps(named, "cooldown", options.cooldown);
+  options.min_lr = named.take("min_lr", options.min_lr);
+  options.eps = named.take("eps", options.eps);
+}
+
 }  // namespace
 
 Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_training_steps) {
@@ -159,6 +189,7 @@ Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_traini
         return warmup_stable_decay(double(warmup), double(num_training_steps), options);
       case SchedulerType::constant:
       case SchedulerType::reduce_lr_on_plateau:
+      case SchedulerType::greedy:
         break;
     }
     return constant_after_warmup(0);
@@ -170,13 +201,21 @@ Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_traini
 PlateauOptions plateau_options_of(const TrainingArguments& arguments) {
   NamedOptions named(arguments.lr_scheduler_kwargs, kArgument);
   PlateauOptions options;
-  options.mode =
-      arguments.greater_is_better.value_or(false) ? PlateauOptions::Mode::max : PlateauOptions::Mode::min;
-  options.factor = named.take("factor", options.factor);
-  options.patience = static_cast<std::int64_t>(named.take("patience", double(options.patience)));
-  options.threshold = named.take("threshold", options.threshold);
-  options.cooldown = static_cast<std::int64_t>(named.take("cooldown", double(options.cooldown)));
-  options.min_lr = named.take("min_lr", options.min_lr);
+  take_metric_options(named, arguments, options);
+  named.require_empty();
+  return options;
+}
+
+GreedyOptions greedy_options_of(const TrainingArguments& arguments) {
+  NamedOptions named(arguments.lr_scheduler_kwargs, kArgument);
+  GreedyOptions options;
+  take_metric_options(named, arguments, options);
+  options.warmup = take_steps(named, "warmup", options.warmup);
+  options.max_lr = named.take("max_lr", options.max_lr);
+  options.smooth = named.take("smooth", 0) != 0;
+  options.window_size =
+      static_cast<std::size_t>(take_steps(named, "window_size", std::int64_t(options.window_size)));
+  options.reset_start = take_steps(named, "reset_start", options.reset_start);
   named.require_empty();
   return options;
 }

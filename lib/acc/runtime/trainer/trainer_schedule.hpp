@@ -10,10 +10,13 @@
 namespace acc::detail {
 
 /// The schedule that TrainingArguments::lr_scheduler_type names, for a training of this many steps; constant
-/// for reduce_lr_on_plateau. Throws Error{usage} for lr_scheduler_kwargs that it does not take.
+/// for those that follow a metric. Throws Error{usage} for lr_scheduler_kwargs that it does not take.
 Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_training_steps);
 
 /// The options of reduce_lr_on_plateau. Throws Error{usage} for lr_scheduler_kwargs that it does not take.
 PlateauOptions plateau_options_of(const TrainingArguments& arguments);
+
+/// The options of greedy. Throws Error{usage} for lr_scheduler_kwargs that it does not take.
+GreedyOptions greedy_options_of(const TrainingArguments& arguments);
 
 }  // namespace acc::detail

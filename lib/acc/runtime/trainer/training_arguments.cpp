@@ -51,7 +51,8 @@ const Names<SchedulerType>& names_of(SchedulerType /*type*/) {
       {"reduce_lr_on_plateau", SchedulerType::reduce_lr_on_plateau},
       {"cosine_with_min_lr", SchedulerType::cosine_with_min_lr},
       {"cosine_warmup_with_min_lr", SchedulerType::cosine_warmup_with_min_lr},
-      {"warmup_stable_decay", SchedulerType::warmup_stable_decay}};
+      {"warmup_stable_decay", SchedulerType::warmup_stable_decay},
+      {"greedy", SchedulerType::greedy}};
   return names;
 }
 const Names<SamplingStrategy>& names_of(SamplingStrategy /*type*/) {
@@ -530,9 +531,11 @@ TrainingArguments completed(TrainingArguments arguments) {
   }
   if (a.save_strategy == SaveStrategy::best && a.metric_for_best_model.empty())
     refuse_argument("save_strategy", "best needs metric_for_best_model");
-  if (a.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau) {
+  if (a.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau ||
+      a.lr_scheduler_type == SchedulerType::greedy) {
     if (a.eval_strategy == IntervalStrategy::no)
-      refuse_argument("lr_scheduler_type", "reduce_lr_on_plateau needs an eval_strategy");
+      refuse_argument("lr_scheduler_type",
+                      to_value(a.lr_scheduler_type).get<std::string>() + " needs an eval_strategy");
     if (a.metric_for_best_model.empty()) a.metric_for_best_model = "loss";
   }
   if (!a.metric_for_best_model.empty() && !a.greater_is_better)

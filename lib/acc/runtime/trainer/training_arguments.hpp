@@ -35,6 +35,7 @@ enum class SchedulerType {
   cosine_with_min_lr,
   cosine_warmup_with_min_lr,
   warmup_stable_decay,
+  greedy,
 };
 
 /// The optimizers, by the names of transformers.
@@ -127,7 +128,8 @@ struct TrainingArguments {
   /// (inverse_sqrt), `factor`, `patience`, `threshold`, `cooldown`, `min_lr` (reduce_lr_on_plateau), `min_lr`
   /// or `min_lr_rate`, of which one is needed (cosine_with_min_lr, cosine_warmup_with_min_lr),
   /// `warmup_lr_rate` (cosine_warmup_with_min_lr), `num_decay_steps`, which is needed, `num_stable_steps`,
-  /// `min_lr_ratio`, `warmup_type`, `decay_type`: linear, cosine, 1-sqrt (warmup_stable_decay).
+  /// `min_lr_ratio`, `warmup_type`, `decay_type`: linear, cosine, 1-sqrt (warmup_stable_decay), the fields of
+  /// GreedyOptions (greedy).
   std::map<std::string, NumberOrWord> lr_scheduler_kwargs = {};
   /// The number of steps in which the learning rate rises from 0; less than 1: a fraction of all steps.
   double warmup_steps = 0;

@@ -52,6 +52,22 @@ double metric(int step) {
 }
 const PlateauOptions kPlateau{.factor = 0.5, .patience = 4, .threshold = 0.01, .cooldown = 3, .min_lr = 1e-4};
 
+const acc::GreedyOptions kGreedy{.factor = 0.8,
+                                 .patience = 3,
+                                 .threshold = 0.01,
+                                 .cooldown = 2,
+                                 .warmup = 3,
+                                 .min_lr = 0.02,
+                                 .max_lr = 0.4,
+                                 .reset_start = 4};
+const acc::GreedyOptions kSmooth{.factor = 0.9,
+                                 .patience = 2,
+                                 .threshold = 1e-4,
+                                 .threshold_mode = PlateauOptions::ThresholdMode::rel,
+                                 .smooth = true,
+                                 .window_size = 7,
+                                 .reset_start = 30};
+
 std::map<std::string, acc::Schedule> schedules() {
   return {
       {"step", acc::step_lr(90, 0.5)},
@@ -101,7 +117,7 @@ void check_table(const json& points, torch::optim::Optimizer& optimizer, Step st
 }  // namespace
 
 TEST_CASE("schedulers: every rate and momentum of 1,000 steps equals Python's", "[runtime]") {
-  CHECK(recorded().size() == schedules().size() + 2);  // torch's version, and reduce_on_plateau
+  CHECK(recorded().size() == schedules().size() + 4);  // torch's version, and those with a metric
   for (const auto& [name, schedule] : schedules()) {
     INFO(name);
     auto optimizer = sgd();
@@ -119,6 +135,21 @@ TEST_CASE("schedulers: every rate of reduce_on_plateau equals Python's, also aft
     next.load_state(scheduler.state());
     scheduler = next;
   });
+}
+
+TEST_CASE("schedulers: every rate of GreedyLR equals Python's, also after a restore", "[runtime]") {
+  const std::map<std::string, acc::GreedyOptions> cases = {{"greedy", kGreedy}, {"greedy_smooth", kSmooth}};
+  for (const auto& [name, options] : cases) {
+    INFO(name);
+    auto optimizer = sgd();
+    acc::GreedyLr scheduler(optimizer, options);
+    check_table(recorded()[name], optimizer, [&, &options = options](int step) {
+      scheduler.step(metric(step));
+      acc::GreedyLr next(optimizer, options);
+      next.load_state(scheduler.state());
+      scheduler = next;
+    });
+  }
 }
 
 TEST_CASE("schedulers: reduce_on_plateau is restored from before its first step", "[runtime]") {

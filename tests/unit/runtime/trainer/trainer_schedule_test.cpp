@@ -46,7 +46,8 @@ TEST_CASE("trainer_schedule: each schedule rises in its warm-up, and then has tr
 }
 
 TEST_CASE("trainer_schedule: constant schedules have no warm-up", "[runtime]") {
-  const auto type = GENERATE(SchedulerType::constant, SchedulerType::reduce_lr_on_plateau);
+  const auto type =
+      GENERATE(SchedulerType::constant, SchedulerType::reduce_lr_on_plateau, SchedulerType::greedy);
   acc::TrainingArguments arguments = of_type(type);
   arguments.warmup_steps = 20;
   CHECK(rate_at(0, arguments) == 1);
@@ -125,8 +126,25 @@ TEST_CASE("trainer_schedule: the plateau is that of the metric", "[runtime]") {
   CHECK(options.mode == acc::PlateauOptions::Mode::max);
   CHECK(options.patience == 3);
   CHECK(options.factor == 0.5);
+  arguments.lr_scheduler_kwargs = {{"mode", "min"}, {"threshold_mode", "abs"}};
+  CHECK(plateau_options_of(arguments).mode == acc::PlateauOptions::Mode::min);
+  CHECK(plateau_options_of(arguments).threshold_mode == acc::PlateauOptions::ThresholdMode::abs);
   arguments.lr_scheduler_kwargs = {{"patients", 3}};
   CHECK(error_of([&] { plateau_options_of(arguments); }) == "lr_scheduler_kwargs: does not take 'patients'");
+}
+
+TEST_CASE("trainer_schedule: greedy has its own options beside those of the plateau", "[runtime]") {
+  acc::TrainingArguments arguments = of_type(SchedulerType::greedy);
+  arguments.lr_scheduler_kwargs = {{"factor", 0.5}, {"warmup", 4}, {"smooth", true}, {"window_size", 9}};
+  const acc::GreedyOptions options = acc::detail::greedy_options_of(arguments);
+  CHECK(options.factor == 0.5);
+  CHECK(options.warmup == 4);
+  CHECK(options.smooth);
+  CHECK(options.window_size == 9);
+  CHECK(options.max_lr == 1);
+  arguments.lr_scheduler_kwargs = {{"verbose", true}};
+  CHECK(error_of([&] { acc::detail::greedy_options_of(arguments); }) ==
+        "lr_scheduler_kwargs: does not take 'verbose'");
 }
 
 }  // namespace trainer_schedule_test
