@@ -98,4 +98,15 @@ TEST_CASE("inert_arguments: what matters only to others is taken at any value", 
   CHECK(refusal("dataloader_persistent_workers", true) == "no error");
 }
 
+TEST_CASE("inert_arguments: the guide names each of them, or those that begin alike together", "[runtime]") {
+  const std::string page = acc::read_file(ACC_SAMPLE_CONFIGS "/../apps/docs/trainer.md");
+  for (const auto& argument : acc::detail::inert_arguments()) {
+    if (argument.name.find('.') != std::string_view::npos) continue;
+    const std::string name(argument.name);
+    CAPTURE(name);
+    const std::string family = name.substr(0, name.find('_')) + "_*";
+    CHECK((page.find("`" + name + "`") != page.npos || page.find("`" + family + "`") != page.npos));
+  }
+}
+
 }  // namespace inert_arguments_test
