@@ -2,6 +2,7 @@
 // Checks for mistakes that would let the models of a job's processes diverge silently. Runs on several
 // processes, each of which runs all cases in this order.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include "acc/runtime/parallel/join.hpp"
 #include "runtime/job.hpp"
 #include "support/catch.hpp"
 
@@ -55,6 +57,21 @@ struct TiedNetImpl : torch::nn::Module {
   std::shared_ptr<torch::nn::LinearImpl> out;
 };
 TORCH_MODULE(TiedNet);
+
+enum class Use { layer, sparse_function, layer_and_weight };
+
+// Words whose weight is used by its layer, or otherwise, with gradients of another layout.
+struct WordsImpl : torch::nn::Module {
+  explicit WordsImpl(bool sparse)
+      : words(register_module("words",
+                              torch::nn::Embedding(torch::nn::EmbeddingOptions(4, 2).sparse(sparse)))) {}
+  at::Tensor forward(const at::Tensor& named, Use use) {
+    if (use == Use::layer) return words->forward(named);
+    if (use == Use::sparse_function) return at::embedding(words->weight, named, -1, false, /*sparse=*/true);
+    return words->forward(named) * words->weight.sum();
+  }
+  torch::nn::Embedding words;
+};
 
 }  // namespace
 
@@ -255,18 +272,55 @@ TEST_CASE("drift: an encoder of two prepared models says what to do", "[ranks]")
       "not averaged over the processes");
 }
 
-TEST_CASE("drift: an embedding with sparse gradients is refused when it is prepared", "[ranks]") {
+TEST_CASE("drift: gradients that are not as sparse as their embedding are refused by name", "[ranks]") {
   acc::Accelerator accelerator;
-  struct Words : torch::nn::Module {
-    Words()
-        : words(register_module("words",
-                                torch::nn::Embedding(torch::nn::EmbeddingOptions(4, 2).sparse(true)))) {}
-    at::Tensor forward(const at::Tensor& x) { return words->forward(x); }
-    torch::nn::Embedding words;
-  };
-  CHECK(std::string(caught_error([&] { accelerator.prepare(std::make_shared<Words>()); }).what()) ==
-        "parameter 'words.weight': has sparse gradients, which are not averaged over processes (make the "
-        "embedding without sparse(true))");
+  const bool is_sparse = GENERATE(true, false);
+  const auto words = std::make_shared<WordsImpl>(is_sparse);
+  auto model = accelerator.prepare(words);
+  const at::Tensor named = at::ones({2}, here().dtype(at::kLong));
+  // The weight is used outside of its layer, too: densely, or as a function with sparse gradients.
+  const acc::Error error = caught_error([&] {
+    accelerator.backward(model(named, is_sparse ? Use::layer_and_weight : Use::sparse_function).sum());
+  });
+  CHECK(error.problems().front().where == "rank " + std::to_string(rank()) + ", parameter 'words.weight'");
+  CHECK(error.problems().front().what ==
+        (is_sparse ? "got a dense gradient, and the processes average those of its embedding as sparse ones"
+                   : "got a sparse gradient, and the processes average those of layers Embedding and "
+                     "EmbeddingBag alone"));
+}
+
+TEST_CASE("drift: an embedding that is sparse on some ranks alone is refused when it is prepared",
+          "[ranks]") {
+  acc::Accelerator accelerator;
+  CHECK(
+      std::string(caught_error([&] { accelerator.prepare(std::make_shared<WordsImpl>(rank() == 0)); }).what())
+          .starts_with(
+              "parameter 'words.weight': is not the same on all processes: rank 0 has 'words.weight' "
+              "of Float [4, 2] with sparse gradient, rank 1 has 'words.weight' of Float [4, 2]"));
+}
+
+TEST_CASE("drift: sparse gradients are refused by what cannot average them", "[ranks]") {
+  const auto words = std::make_shared<WordsImpl>(true);
+  {
+    acc::Accelerator accelerator({.ddp = {.comm_hook = acc::CommHook::bf16}});
+    CHECK(what_of([&] { accelerator.prepare(words); }) ==
+          "has sparse gradients, which comm_hook cannot compress");
+  }
+  acc::Accelerator accelerator;
+  auto model = accelerator.prepare(words);
+  CHECK(what_of([&] { acc::join_uneven_inputs({model}, [] {}); }) ==
+        "has sparse gradients, which join_uneven_inputs cannot average");
+}
+
+TEST_CASE("drift: sparse gradients are clipped by the norm of their values", "[ranks]") {
+  acc::Accelerator accelerator;
+  const auto words = std::make_shared<WordsImpl>(true);
+  auto model = accelerator.prepare(words);
+  // A row that is named twice has the sum of two gradients.
+  const at::Tensor named = at::ones({2}, here().dtype(at::kLong));
+  accelerator.backward(model(named, Use::layer).sum());
+  CHECK(accelerator.clip_grad_norm_(words->parameters(), 1).item<double>() == Approx(std::sqrt(8.0)));
+  CHECK(words->parameters()[0].grad().to_dense().norm().item<double>() == Approx(1));
 }
 
 TEST_CASE("drift: an unused parameter is named correctly after others were frozen", "[ranks]") {

@@ -9,7 +9,9 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/optim/adagrad.h>
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
@@ -80,6 +82,24 @@ torch::nn::Sequential make_layers(const Setup& setup) {
   return layers;
 }
 
+// Embeddings of words that the inputs name, whose gradients are sparse.
+struct SparseNetImpl : torch::nn::Module {
+  SparseNetImpl()
+      : words(
+            register_module("words", torch::nn::Embedding(torch::nn::EmbeddingOptions(50, 16).sparse(true)))),
+        bag(register_module(
+            "bag",
+            torch::nn::EmbeddingBag(torch::nn::EmbeddingBagOptions(50, 16).sparse(true).mode(torch::kSum)))),
+        layers(register_module("layers", make_layers(Setup("sparse")))) {}
+  at::Tensor forward(const at::Tensor& x, bool /*uses_aux*/) {
+    const at::Tensor named = (x * 10).to(at::kLong).abs().remainder(50);
+    return layers->forward(words->forward(named).mean(1) + bag->forward(named));
+  }
+  torch::nn::Embedding words;
+  torch::nn::EmbeddingBag bag;
+  torch::nn::Sequential layers;
+};
+
 struct NetImpl : torch::nn::Module {
   explicit NetImpl(const Setup& setup)
       : layers(register_module("layers", make_layers(setup))), checkpoints(setup.checkpoints()) {
@@ -111,6 +131,14 @@ std::string state_lines(const torch::nn::Module& module, int rank) {
   return text;
 }
 
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Setup& setup,
+                                                        std::vector<at::Tensor> parameters) {
+  if (setup.has("adagrad"))
+    return std::make_unique<torch::optim::Adagrad>(std::move(parameters), torch::optim::AdagradOptions(0.05));
+  return std::make_unique<torch::optim::SGD>(std::move(parameters),
+                                             torch::optim::SGDOptions(0.05).momentum(0.9));
+}
+
 template <class Net>
 void train(const Setup& setup, const std::string& file, const Net& make_net) {
   acc::Accelerator accelerator(
@@ -123,9 +151,8 @@ void train(const Setup& setup, const std::string& file, const Net& make_net) {
   constexpr std::int64_t kSamples = 2 * kBatches * kBatchSize;
   const at::Tensor inputs = at::randn({kSamples, 16});
   const at::Tensor targets = at::randint(4, {kSamples}, at::TensorOptions(at::kLong));
-  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
   auto [model, optimizer, loader] =
-      accelerator.prepare(net, std::move(sgd),
+      accelerator.prepare(net, make_optimizer(setup, net->parameters()),
                           acc::DataLoader(acc::TensorDataset(inputs, targets),
                                           {.batch_size = kBatchSize, .shuffle = true, .seed = 5}));
 
@@ -163,6 +190,8 @@ void train(const std::string& name, const std::string& file) {
   if (setup.has("script")) {
     const std::filesystem::path script = std::string(std::getenv("ACC_SCRIPTS")) + "/" + name + "-net.pt";
     train(setup, file, [&] { return std::make_shared<acc::ScriptModuleImpl<>>(script); });
+  } else if (setup.has("sparse")) {
+    train(setup, file, [] { return std::make_shared<SparseNetImpl>(); });
   } else {
     train(setup, file, [&] {
       const auto net = std::make_shared<NetImpl>(setup);

@@ -46,6 +46,24 @@ class PlainNet(Net):
         return self.layers(x)
 
 
+class SparseNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(50, 16, sparse=True)
+        self.bag = torch.nn.EmbeddingBag(50, 16, sparse=True, mode="sum")
+        self.layers = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4))
+
+    def forward(self, x, uses_aux: bool):
+        named = (x * 10).long().abs().remainder(50)
+        return self.layers(self.words(named).mean(1) + self.bag(named))
+
+
+def make_net():
+    if "sparse" in words:
+        return SparseNet()
+    return Net() if "unused" in words or "static" in words else PlainNet()
+
+
 def prepare(net):
     if size == 1:
         return net
@@ -76,7 +94,7 @@ def local_sgd_of(model):
 
 
 torch.manual_seed(11)
-net = (Net() if "unused" in words or "static" in words else PlainNet()).to(device)
+net = make_net().to(device)
 if "checkpoint" in words:
     net.layers.forward = functools.partial(checkpoint, net.layers.forward, use_reentrant=False)
 if "script" in words:
@@ -87,7 +105,10 @@ torch.manual_seed(12)
 inputs, targets = torch.randn(3200, 16), torch.randint(4, (3200,))
 order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * per_batch)
 model = prepare(net)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+if "adagrad" in words:
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+else:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 batches = (60 if rank == 0 else 85) if "join" in words else 60 if "three" in words else 100
 
 lines = []

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/nn/module.h>
-#include <torch/nn/modules/embedding.h>
 
 #include <algorithm>
 #include <iterator>
@@ -36,29 +35,22 @@ std::vector<at::Tensor> values_of(const std::vector<at::Tensor*>& pointers) {
 struct Parameter {
   std::string name = {};
   at::Tensor tensor = {};
+  bool has_sparse_gradient = false;
   // Whether the reducer averages its gradients, and as what it knows the parameter.
   bool reduced = false;
   at::ScalarType type = at::kFloat;
   at::Device device = at::kCPU;
 };
 
-template <class Embedding>
-bool is_sparse(const torch::nn::Module& module) {
-  const auto* embedding = dynamic_cast<const Embedding*>(&module);
-  return embedding != nullptr && embedding->options.sparse() && embedding->weight.requires_grad();
-}
-
-// LibTorch would throw in the first backward.
-void require_dense_gradients(const torch::nn::Module& module) {
-  const auto require = [](const std::string& name, const torch::nn::Module& part) {
-    if (!is_sparse<torch::nn::EmbeddingImpl>(part) && !is_sparse<torch::nn::EmbeddingBagImpl>(part)) return;
-    throw Error({.what = "has sparse gradients, which are not averaged over processes",
-                 .where = fmt::format("parameter '{}'", name.empty() ? "weight" : name + ".weight"),
-                 .hint = "make the embedding without sparse(true)"});
-  };
-  require("", module);
-  for (const auto& part : module.named_modules("", /*include_self=*/false))
-    require(part.key(), *part.value());
+// What LibTorch's Reducer cannot do with sparse gradients, in one line before the first of them.
+void require_options_for_sparse(const std::string& name, at::Device device, const DdpOptions& options) {
+  const bool is_cpu = device.is_cpu();
+  if (is_cpu && options.comm_hook == CommHook::none) return;
+  throw Error({.what = is_cpu ? "has sparse gradients, which comm_hook cannot compress"
+                              : "has sparse gradients, which are averaged on CPUs alone",
+               .where = fmt::format("parameter '{}'", name),
+               .hint = fmt::format("make the embedding without sparse(true){}",
+                                   is_cpu ? ", or leave out comm_hook" : "")});
 }
 
 }  // namespace
@@ -98,6 +90,14 @@ struct DdpReplica::Impl {
     return reduced;
   }
 
+  std::vector<bool> reduced_sparse() const {
+    std::vector<bool> sparse;
+    for (const Parameter& parameter : parameters) {
+      if (parameter.reduced) sparse.push_back(parameter.has_sparse_gradient);
+    }
+    return sparse;
+  }
+
   std::vector<std::string> reduced_names() const {
     std::vector<std::string> names;
     for (const Parameter& parameter : parameters) {
@@ -118,10 +118,36 @@ struct DdpReplica::Impl {
       parameter.type = parameter.tensor.scalar_type();
       parameter.device = parameter.tensor.device();
     }
-    reducer = make_reducer(reduced_tensors(), native, options);
-    watch = std::make_unique<GradientWatch>(reduced_tensors(), options.static_graph);
+    // Before the reducer, whose error about another layout names no parameter.
+    watch = std::make_unique<GradientWatch>(
+        reduced_tensors(), options.static_graph,
+        [this, tensors = reduced_tensors(), sparse = reduced_sparse()](std::size_t index) {
+          if (tensors[index].grad().is_sparse() != sparse[index]) refuse_layout(index, sparse[index]);
+        });
+    reducer = make_reducer(reduced_tensors(), reduced_sparse(), native, options);
     watch->set_active(synchronizes);
     reduces_late = options.static_graph;
+  }
+
+  [[noreturn]] void refuse_layout(std::size_t index, bool expects_sparse) const {
+    throw Error(
+        {.what = expects_sparse
+                     ? "got a dense gradient, and the processes average those of its embedding as sparse ones"
+                     : "got a sparse gradient, and the processes average those of layers Embedding and "
+                       "EmbeddingBag alone",
+         .where = fmt::format("rank {}, parameter '{}'", group->rank(), reduced_names()[index]),
+         .hint = expects_sparse ? "make the embedding without sparse(true), or use its weight nowhere else"
+                                : "make it by such a layer with sparse(true), or without sparse"});
+  }
+
+  void require_no_sparse_gradients(std::string_view function) const {
+    const auto sparse = std::ranges::find_if(parameters, [](const Parameter& parameter) {
+      return parameter.reduced && parameter.has_sparse_gradient;
+    });
+    if (sparse == parameters.end()) return;
+    throw Error({.what = fmt::format("has sparse gradients, which {} cannot average", function),
+                 .where = fmt::format("parameter '{}'", sparse->name),
+                 .hint = "make the embedding without sparse(true)"});
   }
 
   // What happened to parameters since the reducer was made, by their names.
@@ -305,13 +331,16 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   }
   impl_->module = std::move(module);
   impl_->group = std::move(group);
-  require_dense_gradients(*impl_->module);
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->known_parameters.emplace(impl_->module, KnownParameters::Scope::trained);
-  for (const auto& [name, tensor] : distinct_parameters(*impl_->module))
-    impl_->parameters.push_back({.name = name, .tensor = tensor});
+  const auto sparse = sparse_parameters(*impl_->module);
+  for (const auto& [name, tensor] : distinct_parameters(*impl_->module)) {
+    const bool has_sparse_gradient = sparse.contains(tensor.unsafeGetTensorImpl());
+    if (has_sparse_gradient) require_options_for_sparse(name, tensor.device(), options);
+    impl_->parameters.push_back({.name = name, .tensor = tensor, .has_sparse_gradient = has_sparse_gradient});
+  }
   if (!impl_->is_trainable()) {
     throw Error({.what = "no parameter needs a gradient",
                  .where = impl_->module->name(),
@@ -421,7 +450,7 @@ void DdpReplica::settle_bucket_layout() {
   impl_->group->with_explained_errors("save_state", [&] { impl_->reducer->settle_layout(); });
 }
 void DdpReplica::set_bucket_layout(const BucketLayout& layout) {
-  if (!is_layout_of(layout, impl_->reduced_tensors())) return;
+  if (!is_layout_of(layout, impl_->reduced_tensors(), impl_->reduced_sparse())) return;
   impl_->make_new_reducer();
   impl_->reducer->set_layout(layout);
 }
@@ -440,6 +469,7 @@ void DdpReplica::average_parameters() {
   }
 }
 void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
+  if (step != nullptr) impl_->require_no_sparse_gradients("join_uneven_inputs");
   impl_->join = std::move(step);
 }
 void DdpReplica::shadow_step() {

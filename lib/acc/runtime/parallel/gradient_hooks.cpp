@@ -77,8 +77,9 @@ bool GradientHooks::any_is_detached() const {
   return false;
 }
 
-GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times)
-    : several_times_(several_times), received_(parameters.size(), 0) {
+GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times,
+                             std::function<void(std::size_t)> on_received)
+    : several_times_(several_times), on_received_(std::move(on_received)), received_(parameters.size(), 0) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     hooks_.add(parameters[i], [this, i] { on_gradient(i); });
 }
@@ -91,7 +92,9 @@ void GradientWatch::expect_averaged() {
 void GradientWatch::on_gradient(std::size_t parameter) {
   const bool announced = received_[parameter] < forwards_ || (several_times_ && forwards_ > 0);
   if (active_ && !local_ && !announced) unexpected_ = std::min(parameter, unexpected_.value_or(parameter));
-  if (active_) received_[parameter] = forwards_;
+  if (!active_) return;
+  received_[parameter] = forwards_;
+  if (on_received_) on_received_(parameter);
 }
 
 }  // namespace acc::detail

@@ -46,8 +46,9 @@ class GradientHooks {
 class GradientWatch {
  public:
   /// If `several_times`, as for a static graph, a parameter may receive more than one gradient after each
-  /// forward.
-  GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times);
+  /// forward. While active, it calls `on_received` with the index of each parameter that received one.
+  GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times,
+                std::function<void(std::size_t)> on_received = {});
 
   /// Announces the gradients of a forward; they are averaged.
   void expect_averaged();
@@ -69,6 +70,7 @@ class GradientWatch {
   void on_gradient(std::size_t parameter);
 
   bool several_times_;
+  std::function<void(std::size_t)> on_received_;
   bool active_ = true;
   bool local_ = false;
   std::optional<std::size_t> unexpected_ = {};

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/embedding.h>
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "acc/base/text.hpp"
 #include "acc/runtime/comm/operations.hpp"
@@ -24,9 +24,18 @@ namespace {
 constexpr char kFieldEnd = '\x1f';
 constexpr char kLineEnd = '\x1e';
 
-std::string form_of(const at::Tensor& tensor) {
+std::string form_of(const at::Tensor& tensor, bool has_sparse_gradient = false) {
+  const std::string_view gradient = !tensor.requires_grad() ? " without gradient"
+                                    : has_sparse_gradient   ? " with sparse gradient"
+                                                            : "";
   return fmt::format("{} [{}]{}", c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "),
-                     tensor.requires_grad() ? "" : " without gradient");
+                     gradient);
+}
+
+template <class Embedding>
+const at::Tensor* sparse_weight(const torch::nn::Module& module) {
+  const auto* embedding = dynamic_cast<const Embedding*>(&module);
+  return embedding != nullptr && embedding->options.sparse() ? &embedding->weight : nullptr;
 }
 
 std::string pack(const std::vector<ParameterInfo>& parameters) {
@@ -82,6 +91,18 @@ std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module)
   return parameters;
 }
 
+std::unordered_set<const c10::TensorImpl*> sparse_parameters(const torch::nn::Module& module) {
+  std::unordered_set<const c10::TensorImpl*> parameters;
+  const auto add = [&](const torch::nn::Module& layer) {
+    for (const at::Tensor* weight :
+         {sparse_weight<torch::nn::EmbeddingImpl>(layer), sparse_weight<torch::nn::EmbeddingBagImpl>(layer)})
+      if (weight != nullptr) parameters.insert(weight->unsafeGetTensorImpl());
+  };
+  add(module);
+  for (const auto& layer : module.modules(/*include_self=*/false)) add(*layer);
+  return parameters;
+}
+
 namespace {
 
 struct Access : torch::nn::Module {
@@ -131,8 +152,10 @@ void KnownParameters::require() const {
 
 std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) {
   std::vector<ParameterInfo> parameters;
+  const auto sparse = sparse_parameters(module);
   for (const auto& item : module.named_parameters())
-    parameters.push_back({item.key(), form_of(item.value())});
+    parameters.push_back(
+        {item.key(), form_of(item.value(), sparse.contains(item.value().unsafeGetTensorImpl()))});
   for (const auto& item : module.named_buffers()) parameters.push_back({item.key(), form_of(item.value())});
   return parameters;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace acc::detail {
 /// The properties of a parameter or buffer that must be the same on all processes.
 struct ParameterInfo {
   std::string name = {};
-  /// Such as `Float [64, 10]`.
+  /// Such as `Float [64, 10]` and `Float [64, 10] with sparse gradient`.
   std::string form = {};
 
   bool operator==(const ParameterInfo&) const = default;
@@ -31,6 +32,10 @@ using NamedParameter = std::pair<std::string, at::Tensor>;
 
 /// Each parameter once, even if its module is registered twice.
 std::vector<NamedParameter> distinct_parameters(const torch::nn::Module& module);
+
+/// The parameters whose gradients are sparse: the weights of its layers Embedding and EmbeddingBag with
+/// sparse(true).
+std::unordered_set<const c10::TensorImpl*> sparse_parameters(const torch::nn::Module& module);
 
 /// The parameters that a module has when this object is made, to notice that it has others in their place
 /// later, as after replace_module: optimizer and hooks have the old ones.

@@ -93,12 +93,14 @@ void GradientReducer::set_layout(const BucketLayout& layout) {
   has_rebuilt_bucket_ = true;
 }
 
-bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
+bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters,
+                  const std::vector<bool>& sparse) {
   std::vector<std::size_t> indices;
   for (const std::vector<std::size_t>& bucket : layout) {
     for (const std::size_t index : bucket) {
       if (index >= parameters.size() ||
-          parameters[index].scalar_type() != parameters[bucket[0]].scalar_type())
+          parameters[index].scalar_type() != parameters[bucket[0]].scalar_type() ||
+          (sparse[index] && bucket.size() != 1))
         return false;
       indices.push_back(index);
     }
@@ -112,9 +114,9 @@ bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& par
   return true;
 }
 
-std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& parameters, const Group& group,
+std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& parameters,
+                                              const std::vector<bool>& sparse, const Group& group,
                                               const DdpOptions& options) {
-  const std::vector<bool> sparse(parameters.size(), false);
   const BucketLimits limits = limits_of(options);
   auto reducer = construct<GradientReducer>(parameters, first_buckets(parameters, sparse, limits, options),
                                             group, sparse, limits.others, options.find_unused_parameters,

@@ -28,13 +28,15 @@ class GradientReducer : public c10d::Reducer {
   void set_layout(const BucketLayout& layout);
 };
 
-/// Whether a reducer of `parameters` can have the layout: it must contain each parameter once, and buckets of
-/// one type.
-bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters);
+/// Whether a reducer of `parameters` can have the layout: it must contain each parameter once, buckets of one
+/// type, and those with sparse gradients alone. `sparse` says for each parameter whether it has such.
+bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters,
+                  const std::vector<bool>& sparse);
 
 /// A reducer for `parameters`, which must be distinct and require gradients, set up as in Python's
-/// DistributedDataParallel.
+/// DistributedDataParallel. `sparse` says for each whether its gradients are sparse.
 std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& parameters,
+                                              const std::vector<bool>& sparse,
                                               const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                                               const DdpOptions& options);
 

@@ -39,6 +39,17 @@ bool any_is_sharded(const std::vector<at::Tensor>& parameters) {
   return std::ranges::any_of(parameters, [](const at::Tensor& one) { return unit_of(one) != nullptr; });
 }
 
+namespace {
+
+// The values of a gradient, to be changed in place: of a sparse one those that are there, each row once.
+at::Tensor values_of_gradient(const at::Tensor& parameter) {
+  if (!parameter.grad().is_sparse()) return parameter.grad();
+  parameter.mutable_grad() = parameter.grad().coalesce();
+  return parameter.grad()._values();
+}
+
+}  // namespace
+
 LocalGradients local_gradients(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> distinct = parameters;
   keep_distinct(distinct);
@@ -47,7 +58,7 @@ LocalGradients local_gradients(const std::vector<at::Tensor>& parameters) {
     if (Unit* unit = unit_of(parameter)) {
       add_gradients(*unit, unit->piece_at(parameter.storage_offset()), gradients.sharded);
     } else if (parameter.grad().defined()) {
-      gradients.whole.push_back(parameter.grad());
+      gradients.whole.push_back(values_of_gradient(parameter));
     }
   }
   return gradients;
