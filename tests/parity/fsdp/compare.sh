@@ -7,7 +7,7 @@ if [ -z "${ACC_PEER_PYTHON:-}" ]; then
   echo "skipped: ACC_PEER_PYTHON names no Python with the peers"
   exit 77
 fi
-export ACCELERATE_USE_CPU=true ACC_SCRIPTS="$python"
+export ACCELERATE_USE_CPU=true
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 "$launcher" run --standalone --no-python --nproc-per-node "$processes" "$program" "$out" "$setup"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // train FOLDER SETUP...: 50 steps of a sharded model with fixed seeds; rank 0 writes the mean losses, and the
-// norms of clipped gradients, to FOLDER/SETUP_PROCESSES. train.py does the same in Python. With the word
-// script the model is the one that Python saved to $ACC_SCRIPTS/SETUP-net.pt.
+// norms of clipped gradients, to FOLDER/SETUP_PROCESSES. train.py does the same in Python.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
@@ -15,14 +14,12 @@
 #include <torch/optim/adamw.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
-#include "acc/runtime/modules/script_module.hpp"
 #include "acc/runtime/recomputation/checkpoint_function.hpp"
 
 namespace {
@@ -100,19 +97,17 @@ torch::optim::AdamW make_optimizer(const torch::nn::Module& net) {
   return torch::optim::AdamW(groups);
 }
 
-bool has_word(const std::string& setup, const std::string& word) {
-  return ("_" + setup + "_").find("_" + word + "_") != std::string::npos;
-}
-
-template <class Net>
-void train(const std::string& folder, const std::string& setup, Net net) {
-  const auto has = [&](const std::string& word) { return has_word(setup, word); };
+void train(const std::string& folder, const std::string& setup) {
+  const auto has = [&](const std::string& word) {
+    return ("_" + setup + "_").find("_" + word + "_") != std::string::npos;
+  };
   const int batches = has("clip") ? 3 : 1;
   acc::Accelerator accelerator(
       {.mixed_precision = has("bf16") ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
        .gradient_accumulation_steps = batches,
        .fsdp =
            acc::FsdpOptions{.reshard_after_forward = !has("stage2"), .transformer_cls_to_wrap = {"Block"}}});
+  Net net(has("tied"), has("checkpoint"));
   set_values(*net, has("frozen"));
   auto [model, optimizer] = accelerator.prepare(net, make_optimizer(*net));
   std::vector<double> numbers;
@@ -129,7 +124,7 @@ void train(const std::string& folder, const std::string& setup, Net net) {
       accelerator.backward(loss);
       total += (loss.detach() / batches).item<double>();
       if (has("clip") && accelerator.sync_gradients())
-        numbers.push_back(at::Tensor(accelerator.clip_grad_norm_(model->parameters(), 0.5)).item<double>());
+        numbers.push_back(accelerator.clip_grad_norm_(model->parameters(), 0.5).item<double>());
       optimizer.step();
       optimizer.zero_grad();
     }
@@ -142,14 +137,6 @@ void train(const std::string& folder, const std::string& setup, Net net) {
     char line[32];
     std::snprintf(line, sizeof line, "%.12g\n", number);
     out << line;
-  }
-}
-
-void train(const std::string& folder, const std::string& setup) {
-  if (has_word(setup, "script")) {
-    train(folder, setup, acc::ScriptModule(std::getenv("ACC_SCRIPTS") + ("/" + setup + "-net.pt")));
-  } else {
-    train(folder, setup, Net(has_word(setup, "tied"), has_word(setup, "checkpoint")));
   }
 }
 

@@ -79,8 +79,6 @@ class AdamW(torch.optim.Optimizer):
 torch.set_num_threads(1)
 new_group(setup)
 net = Net()
-if "script" in words and rank == 0:
-    torch.jit.script(net).save(f"{sys.argv[1]}/{setup}-net.pt")
 with torch.no_grad():
     for i, (name, parameter) in enumerate(net.named_parameters()):
         torch.manual_seed(i)

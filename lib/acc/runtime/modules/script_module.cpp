@@ -30,8 +30,11 @@ std::string class_name(const torch::jit::Module& script) {
   return name ? name->name() : "ScriptModule";
 }
 
-std::string first_line(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
+// The first line of LibTorch's message that is not empty.
+std::string first_line(const std::exception& error) {
+  const auto* known = dynamic_cast<const c10::Error*>(&error);
+  std::string text = known != nullptr ? known->what_without_backtrace() : error.what();
+  text.erase(0, text.find_first_not_of('\n'));
   return text.substr(0, text.find('\n'));
 }
 
@@ -75,11 +78,26 @@ torch::jit::Module read_script(const std::filesystem::path& file, at::Device dev
     throw Error({.what = "does not exist", .where = file.string()});
   try {
     return torch::jit::load(file.string(), device);
-  } catch (const c10::Error& error) {
+  } catch (const std::exception& error) {
     throw Error({.what = fmt::format("is not a model that TorchScript can read: {}", first_line(error)),
                  .where = file.string(),
                  .hint = "write it in Python: torch.jit.script(model).save(\"net.pt\")"});
   }
+}
+
+const torch::jit::Module& require_trainable(const torch::jit::Module& script) {
+  const c10::ClassTypePtr type = script.type();
+  if (!type->getForwardHooks().empty() || !type->getForwardPreHooks().empty()) {
+    throw Error({.what = "has hooks around its forward, which would not be called",
+                 .where = class_name(script),
+                 .hint = "do in forward what they do, or script a module that contains this one"});
+  }
+  if (script.parameters().size() == 0) {
+    throw Error({.what = "has no parameters to train",
+                 .where = class_name(script),
+                 .hint = "torch.jit.freeze makes constants of them: save the script before it"});
+  }
+  return script;
 }
 
 ScriptObject::ScriptObject(const torch::jit::Module& script)
@@ -118,15 +136,24 @@ c10::IValue ScriptObject::call_method(const std::string& method, std::vector<c10
   require_result(schema, result, where);
   inputs.insert(inputs.begin(), script_->_ivalue());
   check_inputs(schema, inputs, where);
-  c10::IValue output = called.function()(std::move(inputs));
-  require_parameters();
-  take_up_buffers();
-  return output;
+  try {
+    c10::IValue output = called.function()(std::move(inputs));
+    take_up_buffers();
+    require_parameters();
+    return output;
+  } catch (...) {
+    take_up_buffers();
+    throw;
+  }
 }
 
 void ScriptObject::take_up_buffers() {
-  for (const TensorSlot& slot : buffer_slots_)
-    buffer_of(*this, slot.name) = script_->_ivalue()->getSlot(slot.index).toTensor();
+  for (const TensorSlot& slot : buffer_slots_) {
+    const c10::IValue& value = script_->_ivalue()->getSlot(slot.index);
+    at::Tensor& buffer = buffer_of(*this, slot.name);
+    if (value.isTensor() ? !buffer.is_same(value.toTensor()) : buffer.defined())
+      buffer = value.isTensor() ? value.toTensor() : at::Tensor();
+  }
   for (const std::shared_ptr<ScriptObject>& layer : layers_) layer->take_up_buffers();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Dict.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -52,7 +53,7 @@ class ScriptObject : public torch::nn::Module {
     std::size_t index;
   };
 
-  // A script may assign another tensor to a buffer: `self.count = self.count + 1`.
+  // A script may assign another tensor to a buffer: `self.count = self.count + 1`. None leaves it undefined.
   void take_up_buffers();
   void require_parameters() const;
 
@@ -64,6 +65,30 @@ class ScriptObject : public torch::nn::Module {
 
 /// Reads a file of torch.jit.save. Throws Error{usage} if it is none.
 torch::jit::Module read_script(const std::filesystem::path& file, at::Device device);
+
+/// `script`. Throws Error{usage} if it cannot be trained: it has no parameters, or hooks around its forward.
+const torch::jit::Module& require_trainable(const torch::jit::Module& script);
+
+// An argument of a method. An undefined tensor is None.
+template <class Value>
+  requires std::is_constructible_v<c10::IValue, const Value&>
+c10::IValue script_input(const Value& value) {
+  if constexpr (std::is_same_v<Value, at::Tensor>) {
+    return value.defined() ? c10::IValue(value) : c10::IValue();
+  } else {
+    return c10::IValue(value);
+  }
+}
+template <class Key, class Value>
+c10::IValue script_input(const std::map<Key, Value>& values) {
+  c10::Dict<Key, Value> dictionary;
+  for (const auto& [key, value] : values) dictionary.insert(key, value);
+  return dictionary;
+}
+
+/// A tensor, number, bool or text, or tuples, vectors, optionals and maps of them.
+template <class Value>
+concept ScriptInput = requires(const Value& value) { detail::script_input(value); };
 
 // The type in TorchScript of a C++ type, and how a value becomes one.
 template <class Value>
@@ -89,32 +114,32 @@ class ScriptModuleImpl : public detail::ScriptObject {
  public:
   /// The model in a file of torch.jit.save, on `device`. Throws Error{usage} if the file has none.
   explicit ScriptModuleImpl(const std::filesystem::path& file, at::Device device = at::kCPU)
-      : ScriptObject(detail::read_script(file, device)) {}
+      : ScriptObject(detail::require_trainable(detail::read_script(file, device))) {}
 
   /// A model that the program has. It is not copied: both train the same tensors.
-  explicit ScriptModuleImpl(const torch::jit::Module& script) : ScriptObject(script) {}
+  /// Throws Error{usage} if it has no parameters, or hooks around its forward.
+  explicit ScriptModuleImpl(const torch::jit::Module& script)
+      : ScriptObject(detail::require_trainable(script)) {}
 
   /// The script's forward. Throws Error{usage} if it does not take these inputs or returns another type.
-  template <class... Inputs>
+  template <detail::ScriptInput... Inputs>
   Output forward(const Inputs&... inputs) {
     return call<Output>("forward", inputs...);
   }
 
   /// Any method that Python exported (`@torch.jit.export`), as in `net->call<at::Tensor>("encode", images)`.
   /// As in Python, only forward takes part in what a prepared model does around it.
-  template <class Result, class... Inputs>
+  template <class Result, detail::ScriptInput... Inputs>
   Result call(const std::string& method, const Inputs&... inputs) {
-    static_assert((std::is_constructible_v<c10::IValue, const Inputs&> && ...),
-                  "TorchScript takes tensors, numbers, bools, texts, and tuples, vectors and maps of them");
     using Type = detail::ScriptType<Result>;
-    return Type::value(call_method(method, {c10::IValue(inputs)...}, Type::type()));
+    return Type::value(call_method(method, {detail::script_input(inputs)...}, Type::type()));
   }
 };
 
 /// A model that was made in Python and saved with `torch.jit.script(model).save("net.pt")`:
 /// `acc::ScriptModule net("net.pt");` is then used as any module, and a checkpoint of it is one of the Python
-/// model. `Output` is what its forward returns: a tensor, or a tuple, vector, optional or map of them, as in
-/// `acc::ScriptModule<std::tuple<at::Tensor, at::Tensor>> net("net.pt");`.
+/// model. `Output` is what its forward returns: a tensor, or a tuple, vector or optional of tensors, or a map
+/// of them, as in `acc::ScriptModule<std::tuple<at::Tensor, at::Tensor>> net("net.pt");`.
 template <class Output = at::Tensor>
 class ScriptModule : public torch::nn::ModuleHolder<ScriptModuleImpl<Output>> {
   using Holder = torch::nn::ModuleHolder<ScriptModuleImpl<Output>>;

@@ -10,6 +10,7 @@
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/var_mean.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <torch/library.h>
 #include <torch/nn/modules/batchnorm.h>
 
@@ -267,6 +268,15 @@ bool is_batch_norm(const torch::nn::Module& module) {
       module);
 }
 
+// A script's layers compute by themselves, whatever their tensors are registered for.
+void require_not_scripted(const torch::nn::Module& module, const std::string& name) {
+  const std::string& kind = module.name();
+  if (kind != "BatchNorm1d" && kind != "BatchNorm2d" && kind != "BatchNorm3d") return;
+  throw Error({.what = fmt::format("is a {} in TorchScript, which cannot be synchronized", kind),
+               .where = name.empty() ? kind : name,
+               .hint = "use torch.nn.GroupNorm in Python, or a larger batch for each process"});
+}
+
 at::Tensor key_of(const torch::nn::Module& batch_norm) {
   const auto buffers = batch_norm.named_buffers(/*recurse=*/false);
   const auto parameters = batch_norm.named_parameters(/*recurse=*/false);
@@ -288,6 +298,7 @@ void for_each_module(const torch::nn::Module& module, const std::string& name, c
 void convert_sync_batchnorm(torch::nn::Module& module) {
   watch_batch_norms();
   for_each_module(module, "", [](const torch::nn::Module& part, const std::string& name) {
+    require_not_scripted(part, name);
     if (!is_batch_norm(part)) return;
     const std::weak_ptr<torch::nn::Module> shared =
         std::const_pointer_cast<torch::nn::Module>(part.weak_from_this().lock());

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/modules/script_module.hpp"
 #include "acc/runtime/parallel/gradient_hooks.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
@@ -447,10 +448,30 @@ void require_values_of_buffers(const torch::nn::Module& module) {
 
 }  // namespace
 
+namespace {
+
+// An interpreter's operators are not all seen by the watch that gathers parameters: fused ones, and those
+// that read values, would use freed memory.
+void require_no_scripts(const torch::nn::Module& module) {
+  const auto is_script = [](const torch::nn::Module& one) {
+    return dynamic_cast<const ScriptObject*>(&one) != nullptr;
+  };
+  const auto layers = module.modules(/*include_self=*/false);
+  if (!is_script(module) &&
+      std::ranges::none_of(layers, [&](const auto& layer) { return is_script(*layer); }))
+    return;
+  throw Error({.what = "is a TorchScript model, which cannot be sharded",
+               .where = module.name(),
+               .hint = "train it without fsdp (--use_fsdp), or write it in C++ and read its weights"});
+}
+
+}  // namespace
+
 ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
                              ShardedModuleOptions options)
     : impl_(std::make_shared<Impl>()) {
   require_valid(options.fsdp);
+  require_no_scripts(*module);
   impl_->module = std::move(module);
   impl_->group = std::move(group);
   impl_->options = std::move(options);

@@ -14,9 +14,12 @@
 
 #include "acc/runtime/accelerator/accelerator.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/lone_group.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace script_module_test {
@@ -141,6 +144,63 @@ TEST_CASE("script module: a buffer to which the script assigns is the new one", 
   net->forward(at::ones({1}));
   net->forward(at::ones({1}));
   CHECK(net->named_buffers()["inner.count"].item<double>() == 2);
+}
+
+TEST_CASE("script module: buffers are followed when the script throws, and through None", "[runtime]") {
+  torch::jit::Module script("Counting");
+  script.register_parameter("weight", at::ones({1}).requires_grad_(), /*is_buffer=*/false);
+  script.register_attribute("count", c10::OptionalType::ofTensor(), at::zeros({}), /*is_param=*/false,
+                            /*is_buffer=*/true);
+  script.define(R"(
+    def forward(self, x, clear: bool):
+        self.count = x.sum()
+        if clear:
+            self.count = None
+        assert x.size(0) == 1
+        return x * self.weight
+  )");
+  ScriptModule net(script);
+  CHECK_THROWS(net->forward(at::ones({2}), false));
+  CHECK(net->named_buffers()["count"].item<double>() == 2);
+  net->forward(at::ones({1}), true);
+  CHECK(keys(net->named_buffers()).empty());
+  net->forward(at::ones({1}), false);
+  CHECK(net->named_buffers()["count"].item<double>() == 1);
+}
+
+TEST_CASE("script module: maps and missing tensors are arguments", "[runtime]") {
+  torch::jit::Module script("Choosing");
+  script.register_parameter("weight", at::ones({1}).requires_grad_(), /*is_buffer=*/false);
+  script.define(R"(
+    def forward(self, named: Dict[str, Tensor], scale: Optional[Tensor]):
+        x = named["x"] * self.weight
+        return x if scale is None else x * scale
+  )");
+  ScriptModule net(script);
+  const std::map<std::string, at::Tensor> named{{"x", at::ones({1})}};
+  CHECK(net->forward(named, at::Tensor()).item<double>() == 1);
+  CHECK(net->forward(named, at::ones({1}) * 3).item<double>() == 3);
+}
+
+TEST_CASE("script module: a script without parameters is refused", "[runtime]") {
+  torch::jit::Module script("Frozen");
+  script.define(R"(
+    def forward(self, x):
+        return x
+  )");
+  CHECK_THAT(error_of([&] { ScriptModule net(script); }), Contains("Frozen: has no parameters to train"));
+}
+
+TEST_CASE("script module: what would not see all that a script computes refuses it", "[runtime]") {
+  torch::jit::Module norm("BatchNorm2d");
+  norm.register_parameter("weight", at::ones({1}).requires_grad_(), /*is_buffer=*/false);
+  torch::jit::Module outer("Outer");
+  outer.register_module("norm", norm);
+  const ScriptModule net(outer);
+  CHECK_THAT(error_of([&] { acc::convert_sync_batchnorm(*net.ptr()); }),
+             Contains("norm: is a BatchNorm2d in TorchScript, which cannot be synchronized"));
+  CHECK_THAT(error_of([&] { acc::detail::ShardedModule(net.ptr(), acc::test::lone_group(), {}); }),
+             Contains("Outer: is a TorchScript model, which cannot be sharded"));
 }
 
 TEST_CASE("script module: a script that replaces a parameter is refused", "[runtime]") {
