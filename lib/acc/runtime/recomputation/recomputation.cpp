@@ -108,18 +108,20 @@ void Recomputation::run() {
   std::size_t count = 0;
   const SavedTensorHooks hooks([&](const at::Tensor& tensor) -> Unpack {
     const at::Tensor value = tensor.detach();  // from the graph of this pass
-    if (count < dropped_.size()) keep(count++, value);
-    if (count == dropped_.size()) throw Complete();
+    if (count < dropped_.size()) keep(count, value);
+    if (++count >= dropped_.size()) throw Complete();
     return [value] { return value; };
   });
   const RestoredForwardState state(state_);
   const at::AutoGradMode with_graph(true);
   try {
     replay_(inputs);
-  } catch (const Complete&) {
-    return;
+  } catch (...) {
+    // Complete, or what the function made of it, as TorchScript's interpreter does.
+    if (count < dropped_.size()) throw;
   }
-  refuse_difference(fmt::format("saved {} tensors for backward, not {}", count, dropped_.size()));
+  if (count < dropped_.size())
+    refuse_difference(fmt::format("saved {} tensors for backward, not {}", count, dropped_.size()));
 }
 
 void Recomputation::keep(std::size_t index, const at::Tensor& tensor) const {

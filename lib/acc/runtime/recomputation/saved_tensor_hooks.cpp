@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 #include <atomic>
 #include <memory>
@@ -13,6 +14,9 @@ namespace acc::detail {
 namespace {
 
 thread_local std::vector<const Pack*> packs;
+// Of TorchScript, without hooks. Its first calls are optimized otherwise than later ones, and save other
+// tensors.
+thread_local bool optimizes_scripts = true;
 
 class Hooks final : public torch::autograd::SavedVariableHooks {
  public:
@@ -77,11 +81,14 @@ void use_hooked_engine() {
 
 SavedTensorHooks::SavedTensorHooks(Pack pack) : pack_(std::move(pack)) {
   use_hooked_engine();
+  if (packs.empty()) optimizes_scripts = torch::jit::getGraphExecutorOptimize();
+  torch::jit::setGraphExecutorOptimize(false);
   packs.push_back(&pack_);
 }
 
 SavedTensorHooks::~SavedTensorHooks() {
   packs.pop_back();
+  if (packs.empty()) torch::jit::setGraphExecutorOptimize(optimizes_scripts);
 }
 
 }  // namespace acc::detail

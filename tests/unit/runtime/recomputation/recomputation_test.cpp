@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint refuses.
+// What a checkpoint refuses, and functions that catch what ends their second pass.
 #include "acc/runtime/recomputation/recomputation.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <stdexcept>
 
@@ -64,6 +65,32 @@ TEST_CASE("recomputation: so is one that saves others", "[runtime]") {
         "place "
         "of Float [3] on cpu" +
             kDifferent);
+}
+
+TEST_CASE("recomputation: TorchScript computes the same both times, from its first call on", "[runtime]") {
+  torch::jit::Module script("script");
+  script.define("def forward(self, x):\n  y = torch.sigmoid(x) * x\n  return torch.tanh(y) * y.exp()\n");
+  auto forward = [script](const at::Tensor& x) mutable { return script.forward({x}).toTensor(); };
+  const at::Tensor expected = leaf();
+  ((expected.sigmoid() * expected).tanh() * (expected.sigmoid() * expected).exp()).sum().backward();
+  for (int step = 0; step < 4; ++step) {
+    const at::Tensor x = leaf();
+    acc::checkpoint(forward, x).sum().backward();
+    CHECK(x.grad().allclose(expected.grad()));
+  }
+}
+
+TEST_CASE("recomputation: a function may catch what ends its second pass", "[runtime]") {
+  const auto function = [](const at::Tensor& x) {
+    try {
+      return x.exp();
+    } catch (const std::exception& exception) {
+      throw std::runtime_error(exception.what());
+    }
+  };
+  const at::Tensor x = leaf();
+  acc::checkpoint(function, x).sum().backward();
+  CHECK(x.grad().allclose(x.detach().exp()));
 }
 
 TEST_CASE("recomputation: an exception of the function is that of backward", "[runtime]") {
