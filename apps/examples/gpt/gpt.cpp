@@ -39,6 +39,7 @@ struct Options {
   double max_norm = 1;
   std::uint64_t seed = 42;
   bool fsdp = false;
+  bool activation_checkpointing = false;
   std::int64_t write = 0;
   fs::path save = {};
 };
@@ -58,6 +59,8 @@ Options parse(int argc, char** argv) {
   app.add_option("--max-norm", options.max_norm, "Largest norm of a step's gradients");
   app.add_option("--seed", options.seed, "Decides the first weights and the order of the pieces");
   app.add_flag("--fsdp", options.fsdp, "Divide parameters, gradients and AdamW's state among the processes");
+  app.add_flag("--activation-checkpointing", options.activation_checkpointing,
+               "Compute the blocks again in backward, to save memory");
   app.add_option("--write", options.write, "Bytes that the trained model writes at the end");
   app.add_option("--save", options.save, "Write the trained weights into this folder")->default_str("");
   try {
@@ -104,6 +107,7 @@ std::string generate(acc::Model<GptImpl>& model, std::int64_t count, at::Device 
 void run(const Options& options) {
   acc::AcceleratorOptions how;
   if (options.fsdp) how.fsdp = acc::FsdpOptions{.transformer_cls_to_wrap = {"Block"}};
+  if (options.activation_checkpointing) how.activation_checkpointing = true;
   acc::Accelerator accelerator(how);
   acc::set_seed(options.seed);
   const GptOptions sizes = gpt_options(options.size);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 
+#include "acc/activation_checkpointing.hpp"
 #include "acc/error.hpp"
 
 namespace {
@@ -85,7 +86,10 @@ void GptImpl::reset() {
 torch::Tensor GptImpl::forward(const torch::Tensor& bytes) {
   const torch::Tensor places = at::arange(bytes.size(1), bytes.options());
   torch::Tensor x = token_->forward(bytes) + position_->forward(places);
-  for (const auto& block : *blocks_) x = block->as<BlockImpl>()->forward(x);
+  for (const auto& module : *blocks_) {
+    auto* block = module->as<BlockImpl>();
+    x = checkpoints_ ? acc::checkpoint(block, x) : block->forward(x);
+  }
   return linear(head_, norm_->forward(x));
 }
 

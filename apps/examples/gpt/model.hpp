@@ -55,10 +55,14 @@ struct GptImpl : torch::nn::Cloneable<GptImpl> {
   /// [n, length, 256].
   torch::Tensor forward(const torch::Tensor& bytes);
 
+  /// From now on backward computes the blocks again, which saves memory.
+  void gradient_checkpointing_enable() { checkpoints_ = true; }
+
   const GptOptions& options() const { return options_; }
 
  private:
   GptOptions options_;
+  bool checkpoints_ = false;
   torch::nn::Embedding token_ = nullptr;
   torch::nn::Embedding position_ = nullptr;
   torch::nn::ModuleList blocks_ = nullptr;

@@ -80,6 +80,11 @@ struct AcceleratorOptions {
   /// Shards models over the processes instead, with gradients and optimizer states. Default: if
   /// ACCELERATE_USE_FSDP is true, as FSDP_* say; else not.
   std::optional<FsdpOptions> fsdp = {};
+  /// Whether acc::checkpoint in prepared models computes again in backward. If true, prepare also calls a
+  /// module's activation_checkpointing_enable() or gradient_checkpointing_enable(); without one, the first
+  /// forward of a training must call acc::checkpoint. Default: true if ACCELERATE_USE_FSDP and
+  /// FSDP_ACTIVATION_CHECKPOINTING are; else acc::checkpoint computes again wherever a module calls it.
+  std::optional<bool> activation_checkpointing = {};
   GradScalerOptions grad_scaler = {};      ///< How losses are scaled in fp16.
   ProcessGroupOptions process_group = {};  ///< How processes join and communicate.
 };

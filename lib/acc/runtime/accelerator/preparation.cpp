@@ -123,6 +123,8 @@ Preparation::Preparation(const PartialState& state, AcceleratorOptions options)
   }
   if (!options.fsdp) options.fsdp = fsdp_options_of(environment);
   if (options.fsdp) require_valid(*options.fsdp);
+  if (!options.activation_checkpointing && fsdp_computes_activations_again(environment))
+    options.activation_checkpointing = true;
   if (state_.process_group()) {
     impl_->checks = new_checks(options);
     if (options.fsdp && options.ddp.comm_hook != CommHook::none) {

@@ -71,9 +71,11 @@ class Preparation {
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
     static_assert(!std::same_as<Module, torch::nn::Module>,
                   "prepare a model as the class that has its forward, not as shared_ptr<torch::nn::Module>");
+    const std::optional<bool> checkpoints = this->options().activation_checkpointing;
+    if (checkpoints == true) enable_activation_checkpointing(*module);
     auto distributed = add_model(module, options);
-    return Model<Module>(std::move(module), std::move(distributed), mixed_precision(),
-                         state_.device().type());
+    return Model<Module>(std::move(module), std::move(distributed), mixed_precision(), state_.device().type(),
+                         checkpoints);
   }
 
   template <TorchOptimizer Native>

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Type.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/precision/autocast.hpp"
+#include "acc/runtime/recomputation/checkpoint_switch.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
 
 namespace acc {
@@ -53,14 +56,18 @@ template <class Module>
 class Model {
  public:
   Model(std::shared_ptr<Module> module, std::shared_ptr<detail::DistributedModule> distributed,
-        MixedPrecision precision, c10::DeviceType device = c10::DeviceType::CPU)
+        MixedPrecision precision, c10::DeviceType device = c10::DeviceType::CPU,
+        std::optional<bool> activation_checkpointing = {})
       : module_(std::move(module)),
         distributed_(std::move(distributed)),
         precision_(precision),
-        device_(device) {}
+        device_(device),
+        activation_checkpointing_(activation_checkpointing),
+        must_checkpoint_(activation_checkpointing == true) {}
 
   /// The module's forward. Throws what run_forward of DdpReplica or ShardedModule throws, and Error{usage} in
-  /// fp16 and bf16 when forward returns a type that for_each_tensor does not know.
+  /// fp16 and bf16 when forward returns a type that for_each_tensor does not know, and when activation
+  /// checkpointing is on but the first forward of the training does not call acc::checkpoint.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     constexpr bool kTakes =
@@ -68,8 +75,11 @@ class Model {
     static_assert(kTakes, "the module has no forward that takes these arguments");
     if constexpr (kTakes) {
       const ProgressSection section(is_training() ? Section::forward : Section::evaluation);
-      if (!distributed_) return compute(std::forward<Arguments>(arguments)...);
-      return distributed_->run_forward([&] { return compute(std::forward<Arguments>(arguments)...); });
+      const detail::CheckpointSwitch checkpoints(activation_checkpointing_);
+      const auto run = [&] { return compute(std::forward<Arguments>(arguments)...); };
+      auto output = distributed_ ? distributed_->run_forward(run) : run();
+      require_checkpoint(checkpoints);
+      return output;
     }
   }
 
@@ -96,6 +106,15 @@ class Model {
     return true;
   }
 
+  // A module with a switch of its own may compute again by other means.
+  void require_checkpoint(const detail::CheckpointSwitch& checkpoints) {
+    if constexpr (!detail::HasCheckpointSwitch<Module>) {
+      if (!must_checkpoint_ || !is_training() || !at::GradMode::is_enabled()) return;
+      checkpoints.require_calls(c10::demangle_type<Module>());
+      must_checkpoint_ = false;
+    }
+  }
+
   template <class... Arguments>
   auto compute(Arguments&&... arguments) {
     if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
@@ -112,6 +131,9 @@ class Model {
   std::shared_ptr<detail::DistributedModule> distributed_;
   MixedPrecision precision_;
   c10::DeviceType device_;
+  std::optional<bool> activation_checkpointing_;
+  // Until the first forward of the training.
+  bool must_checkpoint_;
 };
 
 }  // namespace acc

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 
 #include <functional>
 #include <tuple>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/recomputation/checkpoint_switch.hpp"
 #include "acc/runtime/recomputation/recomputation.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
 
@@ -59,8 +59,9 @@ void put_tensors(Structure& structure, const std::vector<at::Tensor>& tensors) {
 /// inputs are copied; of a module, the holder or pointer. The second time the function sees the same inputs,
 /// random numbers and autocast; what it captures by reference, and `this`, must live until backward. Inputs
 /// are what for_each_tensor takes, and anything else that can be copied, and the result is any value. Calls
-/// may be nested. Without gradients, as in evaluation, it is a plain call. Buffers that the function updates,
-/// as BatchNorm's, are updated in both passes, as in Python.
+/// may be nested. It is a plain call without gradients, as in evaluation, and in a prepared model if
+/// AcceleratorOptions::activation_checkpointing is false. Buffers that the function updates, as BatchNorm's,
+/// are updated in both passes, as in Python.
 ///
 /// Throws Error{usage} when the function changes an input in place, and in backward when it does not save
 /// tensors of the same shapes again.
@@ -70,7 +71,7 @@ auto checkpoint(Function&& function, Inputs&&... inputs) {
   using Result = decltype(detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
   static_assert(!std::is_void_v<Result>,
                 "the function returns what it computes: what it writes elsewhere would be written twice");
-  if (!at::GradMode::is_enabled())
+  if (!detail::computes_again())
     return std::decay_t<Result>(
         detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
   Arguments arguments(inputs...);

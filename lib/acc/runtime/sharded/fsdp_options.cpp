@@ -61,9 +61,9 @@ std::string_view strategy_of(const Environment& environment) {
 void refuse_what_is_not_there(const Environment& environment) {
   if (truth(environment, "FSDP_OFFLOAD_PARAMS"))
     refuse("FSDP_OFFLOAD_PARAMS", "parameters are not offloaded in C++", "leave fsdp_offload_params off");
-  if (truth(environment, "FSDP_ACTIVATION_CHECKPOINTING"))
-    refuse("FSDP_ACTIVATION_CHECKPOINTING", "activations are not computed again by acc",
-           "leave fsdp_activation_checkpointing off, and let the model's forward do it");
+  if (truth(environment, "FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD"))
+    refuse("FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "what is computed again is not offloaded in C++",
+           "leave fsdp_activation_checkpointing_offload off");
 }
 
 // PyTorch's numbers of the kinds are accepted, too.
@@ -122,6 +122,10 @@ std::optional<FsdpOptions> fsdp_options_of(const Environment& environment) {
   options.ignored_modules = environment.get("FSDP_IGNORED_MODULES");
   require_valid(options);
   return options;
+}
+
+bool fsdp_computes_activations_again(const Environment& environment) {
+  return truth(environment, "ACCELERATE_USE_FSDP") && truth(environment, "FSDP_ACTIVATION_CHECKPOINTING");
 }
 
 void require_valid(const FsdpOptions& options) {

@@ -49,6 +49,10 @@ namespace detail {
 /// is invalid or not there in C++, naming the variable and what to do instead.
 std::optional<FsdpOptions> fsdp_options_of(const Environment& environment);
 
+/// Whether the variables ask for activation checkpointing with FSDP, whatever the strategy. Throws
+/// Error{usage} as fsdp_options_of.
+bool fsdp_computes_activations_again(const Environment& environment);
+
 /// Throws Error{usage} for options that are invalid.
 void require_valid(const FsdpOptions& options);
 

@@ -275,18 +275,6 @@ class Trainer : public TrainerBase {
     return *model_;
   }
 
-  void enable_activation_checkpointing() final {
-    if constexpr (requires { module_->activation_checkpointing_enable(); }) {
-      module_->activation_checkpointing_enable();
-    } else if constexpr (requires { module_->gradient_checkpointing_enable(); }) {
-      module_->gradient_checkpointing_enable();
-    } else {
-      throw Error({.what = "the module has no activation_checkpointing_enable()",
-                   .where = "activation_checkpointing",
-                   .hint = "add one, which makes forward save memory"});
-    }
-  }
-
   std::shared_ptr<Module> module_;
   TrainData train_;
   std::optional<EvalData> eval_ = {};

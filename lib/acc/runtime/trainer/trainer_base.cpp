@@ -64,6 +64,7 @@ AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
   if (arguments.bf16) options.mixed_precision = MixedPrecision::bf16;
   if (arguments.fp16) options.mixed_precision = MixedPrecision::fp16;
   options.cpu = arguments.use_cpu;
+  if (arguments.activation_checkpointing) options.activation_checkpointing = true;
   options.step_scheduler_with_optimizer = false;
   options.project_dir = arguments.output_dir;
   options.project.logging_dir = arguments.logging_dir;
@@ -205,7 +206,6 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
 
 TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   accelerator_->free_memory();
-  if (arguments_.activation_checkpointing) enable_activation_checkpointing();
   prepare_training();
   const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
   if (std::exchange(native_, native) != native) initial_rates_.clear();

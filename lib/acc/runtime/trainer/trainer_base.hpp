@@ -183,7 +183,6 @@ class TrainerBase {
   virtual void end_epoch() = 0;
   virtual bool has_eval_data() const = 0;
   virtual EvaluationPass evaluation_pass() = 0;
-  virtual void enable_activation_checkpointing() = 0;
 
   bool is_training() const { return is_training_; }
 

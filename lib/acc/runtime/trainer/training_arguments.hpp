@@ -141,8 +141,7 @@ struct TrainingArguments {
   bool use_cpu = false;  ///< Uses the CPU even if there are other devices.
   /// Whether CUDA devices compute products of float tensors in TF32. Default: LibTorch's.
   std::optional<bool> tf32 = {};
-  /// Calls the module's activation_checkpointing_enable() or gradient_checkpointing_enable(), of which it
-  /// must have one.
+  /// Computes activations again in backward, as AcceleratorOptions::activation_checkpointing.
   bool activation_checkpointing = false;
   bool gradient_checkpointing = false;  ///< The former name of activation_checkpointing; either is enough.
   /// Returns unused memory of the device to the driver after the forward pass of every so many steps.

@@ -56,6 +56,25 @@ TEST_CASE("accelerator: its progress has the loss, in every form in which it has
   CHECK(code == 0);
 }
 
+TEST_CASE("accelerator: activation checkpointing, by the option or FSDP's variable, enables the module's own",
+          "[runtime]") {
+  struct Enabled : NetImpl {
+    void gradient_checkpointing_enable() { enabled = true; }
+    bool enabled = false;
+  };
+  const auto is_enabled = [](const acc::AcceleratorOptions& options) {
+    return acc::Accelerator(options).prepare(std::make_shared<Enabled>())->enabled;
+  };
+  CHECK_FALSE(is_enabled({}));
+  CHECK(is_enabled({.activation_checkpointing = true}));
+  const int code = acc::test::in_child([&] {
+    ::setenv("ACCELERATE_USE_FSDP", "true", 1);
+    ::setenv("FSDP_ACTIVATION_CHECKPOINTING", "true", 1);
+    return is_enabled({}) && !is_enabled({.activation_checkpointing = false}) ? 0 : 1;
+  });
+  CHECK(code == 0);
+}
+
 TEST_CASE("accelerator: prepare returns several objects in order, and a single one alone", "[runtime]") {
   acc::Accelerator accelerator;
   Net net;

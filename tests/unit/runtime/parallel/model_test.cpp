@@ -3,10 +3,12 @@
 
 #include <torch/nn/modules/linear.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -37,7 +39,65 @@ struct HidingNet : torch::nn::Module {
   std::tuple<at::Tensor, std::vector<Hidden>> forward(const at::Tensor& x) { return {x, {Hidden{x}}}; }
 };
 
+// Calls its layer by acc::checkpoint, or as it is.
+struct Checkpointed : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& x) {
+    return calls_checkpoint ? acc::checkpoint(layer(), x) : layer()(x);
+  }
+  std::function<at::Tensor(const at::Tensor&)> layer() {
+    return [this](const at::Tensor& x) {
+      ++calls;
+      return x.exp();
+    };
+  }
+  bool calls_checkpoint = true;
+  int calls = 0;
+};
+
+// Has means of its own.
+struct Enabled : Checkpointed {
+  void gradient_checkpointing_enable() {}
+};
+
+template <class Module>
+acc::Model<Module> model_of(std::shared_ptr<Module> module, std::optional<bool> activation_checkpointing) {
+  return {std::move(module), nullptr, acc::MixedPrecision::no, at::kCPU, activation_checkpointing};
+}
+
+at::Tensor leaf() {
+  return acc::test::numbers({1, 2}, {2}, at::kFloat).requires_grad_(true);
+}
+
 }  // namespace
+
+TEST_CASE("model: activation checkpointing is on unless it is switched off", "[runtime]") {
+  const auto calls = [](std::optional<bool> activation_checkpointing) {
+    auto model = model_of(std::make_shared<Checkpointed>(), activation_checkpointing);
+    model(leaf()).sum().backward();
+    return model->calls;
+  };
+  CHECK(calls({}) == 2);
+  CHECK(calls(true) == 2);
+  CHECK(calls(false) == 1);
+}
+
+TEST_CASE("model: what is switched on must be called by the first forward of a training", "[runtime]") {
+  const auto module = std::make_shared<Checkpointed>();
+  module->calls_checkpoint = false;
+  auto model = model_of(module, true);
+  model->eval();
+  model(leaf());
+  model->train();
+  CHECK(acc::test::error_of([&] { model(leaf()); }).find("nothing in forward calls acc::checkpoint") !=
+        std::string::npos);
+  module->calls_checkpoint = true;
+  model(leaf());
+  module->calls_checkpoint = false;
+  model(leaf());
+  const auto enabled = std::make_shared<Enabled>();
+  enabled->calls_checkpoint = false;
+  model_of(enabled, true)(leaf());
+}
 
 TEST_CASE("model: half precision refuses outputs that cannot be converted to float32", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2}, {1, 2}, at::kFloat);

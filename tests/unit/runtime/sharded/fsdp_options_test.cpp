@@ -82,12 +82,21 @@ TEST_CASE("fsdp_options: what is not there in C++ is refused with the way out", 
   CHECK(refusal_of(with({{"FSDP_STATE_DICT_TYPE", "LOCAL_STATE_DICT"}})) ==
         "FSDP_STATE_DICT_TYPE: LOCAL_STATE_DICT is not there in C++ (use SHARDED_STATE_DICT or "
         "FULL_STATE_DICT, which any number of processes can load)");
-  CHECK(refusal_of(with({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}})) ==
-        "FSDP_ACTIVATION_CHECKPOINTING: activations are not computed again by acc (leave "
-        "fsdp_activation_checkpointing off, and let the model's forward do it)");
+  CHECK(refusal_of(with({{"FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD", "true"}})) ==
+        "FSDP_ACTIVATION_CHECKPOINTING_OFFLOAD: what is computed again is not offloaded in C++ (leave "
+        "fsdp_activation_checkpointing_offload off)");
   CHECK(refusal_of(with({{"FSDP_AUTO_WRAP_POLICY", "TRANSFORMER_BASED_WRAP"}})) ==
         "FSDP_TRANSFORMER_CLS_TO_WRAP: names no class, and a C++ model has no list of its own (give "
         "--fsdp_transformer_layer_cls_to_wrap, as in Block)");
+}
+
+TEST_CASE("fsdp_options: activation checkpointing is asked for with FSDP only", "[runtime]") {
+  using acc::detail::fsdp_computes_activations_again;
+  CHECK(fsdp_computes_activations_again(with({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}})));
+  CHECK(fsdp_computes_activations_again(
+      with({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}, {"FSDP_SHARDING_STRATEGY", "NO_SHARD"}})));
+  CHECK_FALSE(fsdp_computes_activations_again(with({})));
+  CHECK_FALSE(fsdp_computes_activations_again({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}}));
 }
 
 TEST_CASE("fsdp_options: invalid values are named", "[runtime]") {
