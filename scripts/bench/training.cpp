@@ -8,8 +8,9 @@
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
 // load the number of tensors, for reduce and its like that of operations, for background the seconds until
-// the training could go on, for gpt those in which it stood still to save; for sharded the last loss, and the
-// peak of the memory that the training took. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
+// the training could go on, for gpt those in which it stood still to save; for sharded and recomputed the
+// last loss, and the peak of the memory that the training took. Everything is on the CPU unless
+// ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
@@ -123,8 +124,8 @@ Work make_sharded(Accelerator& accelerator) {
   return steps_of(accelerator, workload, std::move(model), std::move(optimizer));
 }
 
-FsdpOptions stage(const std::string& number) {
-  return {.reshard_after_forward = number == "3", .transformer_cls_to_wrap = {"Layer"}};
+FsdpOptions stage(const std::string& number, const std::string& unit) {
+  return {.reshard_after_forward = number == "3", .transformer_cls_to_wrap = {unit}};
 }
 
 // trainer NETWORK FOLDER: an epoch by a Trainer, from the same weights in each round.
@@ -286,6 +287,26 @@ Work make_gpt(Accelerator& accelerator, bool saves, const Arguments& arguments) 
   };
 }
 
+// recomputed STAGE keep|recompute: steps of a sharded GPT whose blocks backward computes again or not.
+Work make_recomputed(Accelerator& accelerator) {
+  constexpr int kSteps = 2;
+  constexpr std::int64_t kBatch = 32;
+  set_seed(1);
+  Gpt net(gpt_options("micro"));
+  const at::Tensor bytes = at::randint(GptImpl::kBytes, {kBatch, net->options().context}, at::kLong);
+  return [=, &accelerator, prepared = accelerator.prepare(net, gpt_optimizer(net, 3e-4, 0.1))]() mutable {
+    auto& [model, optimizer] = prepared;
+    at::Tensor loss;
+    for (int step = 0; step < kSteps; ++step) {
+      optimizer.zero_grad();
+      loss = at::cross_entropy_loss(model(bytes).flatten(0, 1), bytes.flatten());
+      accelerator.backward(loss);
+      optimizer.step();
+    }
+    return loss.item<double>();
+  };
+}
+
 // reduce BYTES: all-reduces as DDP's; reduce_gloo: over Gloo.
 Work make_reduces(Accelerator& accelerator, const Arguments& arguments) {
   const std::int64_t bytes = std::stol(arguments.at(0));
@@ -350,6 +371,7 @@ double kibibytes(const std::string& name) {
 
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "sharded") return make_sharded(accelerator);
+  if (mode == "recomputed") return make_recomputed(accelerator);
   if (mode.starts_with("gather") || mode.starts_with("scatter"))
     return make_flat(accelerator, mode, arguments);
   if (mode.starts_with("step")) return make_steps(accelerator, mode, arguments);
@@ -377,8 +399,11 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   AcceleratorOptions options{.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no,
                              .cpu = !on_cuda()};
   if (mode.ends_with("_gloo")) options.process_group.cpu_backend = CpuBackend::gloo;
-  if (mode == "sharded" && arguments.at(0) != "0") options.fsdp = stage(arguments.at(0));
-  if (mode == "sharded" || mode.starts_with("gather") || mode.starts_with("scatter"))
+  const bool is_sharded = mode == "sharded" || mode == "recomputed";
+  if (is_sharded && arguments.at(0) != "0")
+    options.fsdp = stage(arguments.at(0), mode == "sharded" ? "Layer" : "Block");
+  if (mode == "recomputed") options.activation_checkpointing = arguments.at(1) == "recompute";
+  if (is_sharded || mode.starts_with("gather") || mode.starts_with("scatter"))
     pin(static_cast<int>(parse_integer(Environment::of_process().get("LOCAL_RANK", "0")).value_or(0)));
   Accelerator accelerator(options);
   std::ifstream control;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's side of scripts/bench/training: the same work and the same answers as training.cpp, on the same device."""
 
+import functools
 import gzip
 import importlib
 import json
@@ -159,6 +160,65 @@ def make_sharded(stage):
         fully_shard(layer, **options)
     fully_shard(model, **options)
     return steps_of(model, torch.optim.AdamW(model.parameters(), lr=1e-3), shape, steps)
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.ln1, self.qkv, self.proj = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.ln2, self.fc1, self.fc2 = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        parts = self.qkv(self.ln1(x)).view(*x.shape[:2], 3, 8, x.shape[2] // 8).permute(2, 0, 3, 1, 4)
+        attention = functional.scaled_dot_product_attention(*parts, is_causal=True)
+        x = x + self.proj(attention.transpose(1, 2).reshape(x.shape))
+        return x + self.fc2(functional.gelu(self.fc1(self.ln2(x))))
+
+
+class Gpt(nn.Module):
+    """micro of the GPT example."""
+
+    def __init__(self):
+        super().__init__()
+        self.token, self.position = nn.Embedding(256, 256), nn.Embedding(128, 256)
+        self.blocks = nn.ModuleList(Block(256) for _ in range(6))
+        self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 256, bias=False)
+
+    def forward(self, x):
+        x = self.token(x) + self.position(torch.arange(x.shape[1], device=x.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def make_recomputed(stage, how):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.utils.checkpoint import checkpoint
+
+    options = {"mesh": init_device_mesh(device().type, (torch.distributed.get_world_size(),)),
+               "reshard_after_forward": stage == "3"}
+    torch.manual_seed(1)
+    model = Gpt().to(device())
+    for block in model.blocks:
+        if how == "recompute":
+            block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+        fully_shard(block, **options)
+    fully_shard(model, **options)
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, 3e-4, betas=(0.9, 0.95))
+    text = torch.randint(256, (32, 128)).to(device())
+
+    def work():
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(text).flatten(0, 1), text.flatten())
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return work
 
 
 def kibibytes(name):
@@ -373,8 +433,9 @@ def make_checkpoint(folder, saves):
 
 
 def serve(mode, control, *arguments):
-    distributed = mode in ("step", "sharded")
-    if mode == "sharded":
+    sharded = mode in ("sharded", "recomputed")
+    distributed = sharded or mode == "step"
+    if sharded:
         importlib.import_module("torch.distributed.fsdp")  # before the memory is measured
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"]) % len(cores)]})
@@ -385,8 +446,8 @@ def serve(mode, control, *arguments):
     before = kibibytes("VmRSS:")
     with open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")  # begins anew
-    work = {"step": make_steps, "sharded": make_sharded, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg,
-            "pets": make_pets, "save": lambda folder: make_checkpoint(folder, True),
+    work = {"step": make_steps, "sharded": make_sharded, "recomputed": make_recomputed, "trainer": make_trainer,
+            "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets, "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
         more = torch.ones(1, dtype=torch.uint8)
