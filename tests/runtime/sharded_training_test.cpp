@@ -394,6 +394,21 @@ TEST_CASE("sharded: bf16 computes in bf16 and keeps and adds float32", "[ranks]"
                    {expected.begin(), expected.begin() + 12}) < 2e-2);
 }
 
+TEST_CASE("sharded: each of two models may be prepared with its optimizer behind it", "[ranks]") {
+  const bool frees = GENERATE(true, false);
+  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = frees}});
+  torch::nn::Linear first(3, 2);
+  torch::nn::Linear second(3, 2);
+  auto [model, optimizer, other_model, other_optimizer] =
+      accelerator.prepare(first, torch::optim::SGD(first->parameters(), 0.1), second,
+                          torch::optim::SGD(second->parameters(), 0.1));
+  const at::Tensor x = at::ones({1, 3}, here());
+  const double before = other_model(x).sum().item<double>();
+  accelerator.backward(other_model(x).sum());
+  other_optimizer.step();
+  CHECK(other_model(x).sum().item<double>() == Approx(before - 0.8));  // 0.1 for each weight and bias
+}
+
 TEST_CASE("sharded: a module that is registered twice is stepped once", "[ranks]") {
   struct TwiceImpl : torch::nn::Module {
     TwiceImpl() : once(register_module("once", torch::nn::Linear(2, 1))) { register_module("again", once); }

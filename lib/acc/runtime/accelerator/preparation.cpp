@@ -192,15 +192,16 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
   if (distributed) impl_->checks->add_model(distributed);
   impl_->prepared.models.push_back(model);
   // Optimizers may be prepared before their model.
-  for (std::size_t i = 0; i < impl_->prepared.optimizers.size(); ++i) {
+  for (std::size_t i = 0; model.sharded && i < impl_->prepared.optimizers.size(); ++i) {
+    torch::optim::Optimizer& native = impl_->prepared.optimizers[i].native();
+    if (!has_parameters_of(native, *model.sharded)) continue;
     auto& slot = impl_->prepared.sharded_optimizers[i];
-    auto sharded = sharded_optimizer(impl_->prepared.optimizers[i].native());
-    if (sharded && slot) {
+    if (slot) {
       throw Error({.what = "an optimizer has parameters of several models, and was prepared before the last",
                    .where = "prepare",
                    .hint = "prepare the models first, then their optimizer"});
     }
-    if (sharded) slot = std::move(sharded);
+    slot = sharded_optimizer(native);
   }
   return distributed;
 }

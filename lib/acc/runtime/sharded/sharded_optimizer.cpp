@@ -77,12 +77,23 @@ std::vector<std::pair<std::size_t, at::Tensor>> add_optimized_parts(Unit& unit, 
   return parts;
 }
 
+template <class Predicate>
+bool any_has_unit(const Native& optimizer, const Predicate& is_wanted) {
+  return std::ranges::any_of(optimizer.param_groups(), [&](const auto& group) {
+    return std::ranges::any_of(group.params(),
+                               [&](const at::Tensor& parameter) { return is_wanted(unit_of(parameter)); });
+  });
+}
+
 }  // namespace
 
 bool has_sharded_parameters(const Native& optimizer) {
-  return std::ranges::any_of(optimizer.param_groups(), [](const auto& group) {
-    return std::ranges::any_of(group.params(),
-                               [](const at::Tensor& parameter) { return unit_of(parameter) != nullptr; });
+  return any_has_unit(optimizer, [](const Unit* unit) { return unit != nullptr; });
+}
+
+bool has_parameters_of(const Native& optimizer, const ShardedModule& module) {
+  return any_has_unit(optimizer, [&](const Unit* unit) {
+    return std::ranges::any_of(module.units(), [&](const auto& one) { return one.get() == unit; });
   });
 }
 

@@ -45,7 +45,8 @@ class ShardedOptimizer {
   std::vector<std::vector<Parameter>> groups_ = {};
 };
 
-/// Whether an optimizer has parameters that belong to a sharded module.
+/// Whether an optimizer has parameters that belong to a sharded module, or to this one.
 bool has_sharded_parameters(const torch::optim::Optimizer& optimizer);
+bool has_parameters_of(const torch::optim::Optimizer& optimizer, const ShardedModule& module);
 
 }  // namespace acc::detail
