@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ class Hooks final : public torch::autograd::SavedVariableHooks {
   Unpack unpack_ = {};
 };
 
+// A shared_ptr, and an intrusive_ptr from LibTorch 2.15 on.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
 // LibTorch asks its engine for the hooks of each tensor that is saved. This one has them and leaves all else
 // to the engine before it, LibTorch's or Python's: LibTorch starts the threads of one engine only.
 class HookedEngine final : public torch::autograd::Engine {
@@ -48,9 +52,15 @@ class HookedEngine final : public torch::autograd::Engine {
     return engine_.load()->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   }
   c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
-      const std::shared_ptr<torch::autograd::GraphTask>& task, std::shared_ptr<torch::autograd::Node> root,
+      const std::shared_ptr<torch::autograd::GraphTask>& task, NodePointer root,
       torch::autograd::InputBuffer&& buffer) override {
     return engine_.load()->execute_with_graph_task(task, std::move(root), std::move(buffer));
+  }
+  // Not called. Inherited, it would be a function that another LibTorch lacks, and the dynamic linker would
+  // end the program before require_compiled_torch can report that.
+  void thread_on_exception(const std::shared_ptr<torch::autograd::GraphTask>& task, const NodePointer& node,
+                           std::exception& error) override {
+    engine_.load()->thread_on_exception(task, node, error);
   }
   std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
     return engine_.load()->make_anomaly_metadata();
@@ -78,6 +88,10 @@ void use_hooked_engine() {
 }
 
 }  // namespace
+
+bool has_saved_tensor_hooks() {
+  return !packs.empty();
+}
 
 SavedTensorHooks::SavedTensorHooks(Pack pack) : pack_(std::move(pack)) {
   use_hooked_engine();

@@ -26,4 +26,7 @@ class SavedTensorHooks {
   Pack pack_;
 };
 
+/// Whether this thread has hooks, as within acc::checkpoint.
+bool has_saved_tensor_hooks();
+
 }  // namespace acc::detail
