@@ -19,6 +19,7 @@
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/reducer.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/recomputation/saved_tensor_hooks.hpp"
 
 namespace acc::detail {
 namespace {
@@ -477,6 +478,13 @@ void DdpReplica::shadow_step() {
 }
 void DdpReplica::finish_join(bool was_last) {
   impl_->broadcast_state(impl_->agree_on_rank(was_last));
+}
+
+void DistributedModule::require_outside_checkpoint() {
+  if (!has_saved_tensor_hooks()) return;
+  throw Error({.what = "was called within acc::checkpoint, whose second pass would average gradients again",
+               .where = "a prepared model",
+               .hint = "call acc::checkpoint inside the model, for each of its blocks"});
 }
 
 std::shared_ptr<DdpReplica> require_replica(const std::shared_ptr<DistributedModule>& module,

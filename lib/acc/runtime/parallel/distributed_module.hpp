@@ -23,10 +23,12 @@ class DistributedModule {
   DistributedModule(const DistributedModule&) = delete;
   DistributedModule& operator=(const DistributedModule&) = delete;
 
-  /// Calls `forward`, one pass through the module, and returns its output. Throws what before_forward and
-  /// after_forward of the class throw.
+  /// Calls `forward`, one pass through the module, and returns its output. Throws Error{usage} within
+  /// acc::checkpoint, whose second pass would average again, and what before_forward and after_forward of the
+  /// class throw.
   template <class Forward>
   auto run_forward(Forward forward) {
+    require_outside_checkpoint();
     before_forward();
     auto output = [&] {
       try {
@@ -74,6 +76,7 @@ class DistributedModule {
   virtual at::ScalarType compute_type() const = 0;
 
  private:
+  static void require_outside_checkpoint();
   virtual void before_forward() = 0;
   // `outputs` points to the tensors in the output of forward, which may be replaced.
   virtual void after_forward(const std::vector<at::Tensor*>& outputs) = 0;

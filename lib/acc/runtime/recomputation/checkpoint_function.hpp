@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -57,31 +58,35 @@ void put_tensors(Structure& structure, const std::vector<at::Tensor>& tensors) {
 ///
 /// The function is anything that can be called, or a module, by its holder, shared_ptr or pointer. It and the
 /// inputs are copied; of a module, the holder or pointer. The second time the function sees the same inputs,
-/// random numbers and autocast; what it captures by reference, and `this`, must live until backward. Inputs
-/// are what for_each_tensor takes, and anything else that can be copied, and the result is any value. Calls
-/// may be nested. It is a plain call without gradients, as in evaluation, and in a prepared model if
-/// AcceleratorOptions::activation_checkpointing is false. Buffers that the function updates, as BatchNorm's,
-/// are updated in both passes, as in Python.
+/// random numbers of the default generators, and autocast; what it captures by reference, and `this`, must
+/// live until backward. Inputs are what for_each_tensor takes, and anything else that can be copied, and the
+/// result is any value. Calls may be nested. It is a plain call without gradients, as in evaluation, and in a
+/// prepared model if AcceleratorOptions::activation_checkpointing is false. Buffers that the function
+/// updates, as BatchNorm's, are updated in both passes, as in Python.
 ///
 /// Throws Error{usage} when the function changes an input in place, and in backward when it does not save
-/// tensors of the same shapes again.
+/// tensors of the same shapes again, or has changed one of them in place after an operator saved it.
 template <class Function, class... Inputs>
 auto checkpoint(Function&& function, Inputs&&... inputs) {
   using Arguments = std::tuple<std::decay_t<Inputs>...>;
   using Result = decltype(detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
   static_assert(!std::is_void_v<Result>,
                 "the function returns what it computes: what it writes elsewhere would be written twice");
+  static_assert(!std::is_nothrow_invocable_v<Function, Inputs...>,
+                "the second call ends by an exception, as soon as it has computed what is needed");
+  static_assert(!(std::ranges::view<std::decay_t<Inputs>> || ...),
+                "inputs are kept: pass what has the tensors, not a view of it");
   if (!detail::computes_again())
     return std::decay_t<Result>(
         detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));
   Arguments arguments(inputs...);
   std::vector<at::Tensor> tensors = detail::take_tensors(arguments);
-  auto replay = [copy = std::decay_t<Function>(function),
-                 arguments](const std::vector<at::Tensor>& saved) mutable {
+  auto replay = [copy = std::decay_t<Function>(function), arguments](const std::vector<at::Tensor>& saved) {
     Arguments again = arguments;
     detail::put_tensors(again, saved);
+    std::decay_t<Function> once = copy;  // which may change as it is called
     std::apply(
-        [&](auto&... parts) { (void)detail::call(copy, static_cast<detail::CopyOf<Inputs>>(parts)...); },
+        [&](auto&... parts) { (void)detail::call(once, static_cast<detail::CopyOf<Inputs>>(parts)...); },
         again);
   };
   const detail::FirstPass pass(std::move(tensors), std::move(replay));

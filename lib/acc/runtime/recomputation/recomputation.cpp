@@ -24,8 +24,9 @@ struct DroppedTensor {
   };
 
   Description description = {};
-  // From the second pass until backward takes it.
+  // From the second pass until backward takes it, and its version when it was saved.
   at::Tensor value = {};
+  std::int64_t version = 0;
 };
 
 namespace {
@@ -56,12 +57,13 @@ DroppedTensor::Description describe(const at::Tensor& tensor) {
   return {.shape = tensor.sizes().vec(), .type = tensor.scalar_type(), .device = tensor.device()};
 }
 
+std::int64_t version_of(const at::Tensor& tensor) {
+  return tensor.defined() && !tensor.is_inference() ? tensor._version() : 0;
+}
+
 std::vector<std::int64_t> versions_of(const std::vector<at::Tensor>& tensors) {
   std::vector<std::int64_t> versions;
-  for (const at::Tensor& tensor : tensors) {
-    const bool has_version = tensor.defined() && !tensor.is_inference();
-    versions.push_back(has_version ? tensor._version() : 0);
-  }
+  for (const at::Tensor& tensor : tensors) versions.push_back(version_of(tensor));
   return versions;
 }
 
@@ -94,6 +96,10 @@ Pack Recomputation::pack() {
 at::Tensor Recomputation::take(DroppedTensor& tensor) {
   const std::scoped_lock lock(mutex_);
   if (!tensor.value.defined()) run();
+  // Python does not notice this, and computes with the changed values.
+  if (version_of(tensor.value) != tensor.version)
+    refuse("a tensor that backward needs was changed in place by the function",
+           "change a copy: y = y + x instead of y += x");
   return std::exchange(tensor.value, {});
 }
 
@@ -132,6 +138,7 @@ void Recomputation::keep(std::size_t index, const at::Tensor& tensor) const {
     refuse_difference(
         fmt::format("saved {} in place of {}", text_of(present), text_of(dropped->description)));
   dropped->value = tensor;
+  dropped->version = version_of(tensor);
 }
 
 FirstPass::FirstPass(std::vector<at::Tensor> inputs, Replay replay)

@@ -67,6 +67,29 @@ TEST_CASE("recomputation: so is one that saves others", "[runtime]") {
             kDifferent);
 }
 
+TEST_CASE("recomputation: a tensor that is changed in place after it was saved is refused", "[runtime]") {
+  const at::Tensor y = acc::checkpoint(
+      [](const at::Tensor& x) {
+        at::Tensor h = x.exp();
+        h += x;
+        return h.tanh();
+      },
+      leaf());
+  CHECK(error_of([&] { y.sum().backward(); }) ==
+        "acc::checkpoint: a tensor that backward needs was changed in place by the function (change a copy: "
+        "y = y + x instead of y += x)");
+}
+
+TEST_CASE("recomputation: a function that changes itself is the same in each pass", "[runtime]") {
+  const at::Tensor x = leaf();
+  const at::Tensor y =
+      acc::checkpoint([factor = 1.0](const at::Tensor& one) mutable { return (one * factor++).exp(); }, x);
+  y.sum().backward({}, /*retain_graph=*/true);
+  const at::Tensor first = x.grad().clone();
+  y.sum().backward();
+  CHECK(x.grad().equal(first * 2));
+}
+
 TEST_CASE("recomputation: TorchScript computes the same both times, from its first call on", "[runtime]") {
   torch::jit::Module script("script");
   script.define("def forward(self, x):\n  y = torch.sigmoid(x) * x\n  return torch.tanh(y) * y.exp()\n");
