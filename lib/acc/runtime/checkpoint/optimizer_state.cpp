@@ -45,7 +45,8 @@ struct WriteFields {
     dict.push_back({name, steps_tensor(static_cast<double>(steps))});
   }
   void operator()(const char* name, const at::Tensor& field) const {
-    if (field.defined()) dict.push_back({name, field});
+    // A momentum of sparse gradients as a dense one, with which the training goes on as well.
+    if (field.defined()) dict.push_back({name, field.is_sparse() ? field.to_dense() : field});
   }
   void operator()(const char* name, const std::optional<std::string>& field) const {
     dict.push_back({name, field ? PtValue(*field) : PtValue()});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -187,6 +189,26 @@ TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty be
   }
   CHECK(error_of(optimizer, damaged) ==
         "f: parameter 0 has a history that is longer than history_size, or incomplete");
+}
+
+TEST_CASE("optimizer state: a momentum of sparse gradients goes on as a dense one", "[runtime]") {
+  at::Tensor weight = at::ones({3, 2}).requires_grad_();
+  torch::optim::SGD sgd({weight}, torch::optim::SGDOptions(0.1).momentum(0.9));
+  const auto step = [](torch::optim::Optimizer& optimizer, at::Tensor& parameter) {
+    at::Tensor gradient = at::zeros({3, 2});
+    gradient[1].fill_(1);
+    parameter.mutable_grad() = gradient.to_sparse(1);
+    optimizer.step();
+  };
+  step(sgd, weight);
+  const PtValue state = acc::detail::optimizer_state(sgd);
+  at::Tensor loaded = weight.detach().clone().requires_grad_();
+  torch::optim::SGD other({loaded}, torch::optim::SGDOptions(0.1).momentum(0.9));
+  acc::detail::plan_optimizer_load(other, state, "f")();
+  step(sgd, weight);
+  step(other, loaded);
+  CHECK(weight[1][0].item<double>() == Approx(1 - 0.1 - 0.19));
+  CHECK(loaded.equal(weight));
 }
 
 }  // namespace optimizer_state_test
