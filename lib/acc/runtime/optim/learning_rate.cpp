@@ -191,13 +191,18 @@ Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_trai
 Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps, double lr_end,
                                 double power) {
   const double length = to_double(num_training_steps - num_warmup_steps);
-  return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
-    require(point.base > lr_end, fmt::format("must be below the optimizer's rate, which is {}", point.base),
-            "polynomial_with_warmup: lr_end");
+  Schedule schedule = after_warmup(num_warmup_steps, [=](const RatePoint& point) {
     if (point.step > num_training_steps) return lr_end;
     const double left = 1 - to_double(point.step - num_warmup_steps) / length;
     return (point.base - lr_end) * std::pow(left, power) + lr_end;
   });
+  // From the first step on, also while it warms up.
+  schedule.rate = [=, rate = std::move(schedule.rate)](const RatePoint& point) {
+    require(point.base > lr_end, fmt::format("must be below the optimizer's rate, which is {}", point.base),
+            "polynomial_with_warmup: lr_end");
+    return rate(point);
+  };
+  return schedule;
 }
 
 }  // namespace acc

@@ -139,6 +139,13 @@ std::shared_ptr<torch::optim::Optimizer> TrainerBase::create_optimizer() {
 }
 
 Schedule TrainerBase::create_schedule(std::int64_t num_training_steps) {
+  if (options_.optimizer && arguments_.lr_scheduler_kwargs.contains("min_lr") &&
+      arguments_.lr_scheduler_type != SchedulerType::reduce_lr_on_plateau &&
+      arguments_.lr_scheduler_type != SchedulerType::greedy) {
+    throw Error({.what = "min_lr is a part of learning_rate, which the program's own optimizer does not have",
+                 .where = "lr_scheduler_kwargs",
+                 .hint = "give min_lr_rate, a part of the optimizer's rate"});
+  }
   return detail::schedule_of(arguments_, num_training_steps);
 }
 
@@ -391,7 +398,18 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
 }
 
 void TrainerBase::evaluate_in_training() {
-  const Metrics metrics = evaluate();
+  const Metrics metrics = [this] {
+    try {
+      return evaluate();
+    } catch (const std::exception& error) {
+      if (!arguments_.auto_find_batch_size || !is_out_of_memory(error)) throw;
+      // In words that begin no new search.
+      throw Error({.kind = ErrorKind::system,
+                   .what = "the memory does not suffice for an evaluation",
+                   .where = "per_device_eval_batch_size",
+                   .hint = "make it smaller: auto_find_batch_size finds that of the training alone"});
+    }
+  }();
   if (!arguments_.metric_for_best_model.empty()) {
     const double value = detail::metric_for_best_model(arguments_, metrics);
     const bool is_best = detail::is_better(arguments_, value, state_.best_metric);

@@ -415,9 +415,12 @@ std::string spellings_of(const std::string& name) {
   return dashed == name ? "--" + name : "--" + name + ",--" + dashed;
 }
 
-// A flag without a value is true.
-std::string text_of_flag(const std::vector<std::string>& texts) {
-  return texts.empty() || texts.front().empty() ? "true" : texts.front();
+// Of a flag without a value this is the value. It is set after the flags' help was written.
+constexpr const char* kTrue = "true";
+
+void complete_truth_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options({}))
+    if (option->get_items_expected_min() == 0) option->default_str(kTrue);
 }
 
 void add_inert_flag(CLI::App& app, const detail::InertArgument& argument) {
@@ -425,9 +428,10 @@ void add_inert_flag(CLI::App& app, const detail::InertArgument& argument) {
   app.add_option_function<std::vector<std::string>>(
          spellings_of(name),
          [&argument, flag = "--" + name](const std::vector<std::string>& texts) {
-           detail::require_inert_text(argument, text_of_flag(texts), flag);
+           detail::require_inert_text(argument, texts.front(), flag);
          })
       ->expected(0, 1)
+      ->allow_extra_args(false)
       ->take_last()
       ->trigger_on_parse()
       ->group("");  // not in the help
@@ -439,17 +443,19 @@ void add_flag(CLI::App& app, const std::string& name, Field& field, const char* 
   CLI::Option* option = app.add_option_function<std::vector<std::string>>(
       spellings_of(name),
       [&field, flag = "--" + name](const std::vector<std::string>& texts) {
-        from_value(value_of_flag(field, text_of_flag(texts)), field, flag);
+        from_value(value_of_flag(field, texts.front()), field, flag);
       },
       help);
-  option->expected(kIsTruth ? 0 : 1, 1)->take_last()->trigger_on_parse();
+  // Words behind the value are not the flag's.
+  option->expected(kIsTruth ? 0 : 1, 1)->allow_extra_args(false)->take_last()->trigger_on_parse();
   const Json value = to_value(std::as_const(field));
   // For flags without a value CLI11 would use the default string as value.
   if (!kIsTruth) option->default_str(value.is_string() ? value.get<std::string>() : value.dump());
   option->run_callback_for_default(false);
 }
 
-void add_flags(CLI::App& app, TrainingArguments& arguments) {
+// With `inert` also those of arguments without a field.
+void add_flags(CLI::App& app, TrainingArguments& arguments, bool inert) {
   app.set_help_flag();
   app.allow_extras();
   for_each_argument(arguments, [&](const char* name, auto& field, const char* help) {
@@ -458,6 +464,7 @@ void add_flags(CLI::App& app, TrainingArguments& arguments) {
       if (present == name)
         add_flag(app, std::string(former), field, "the name of the previous argument in transformers 4");
   });
+  if (!inert) return;
   for (const detail::InertArgument& argument : detail::inert_arguments())
     if (argument.name.find('.') == std::string_view::npos) add_inert_flag(app, argument);
 }
@@ -550,7 +557,9 @@ TrainingArguments parse_training_arguments(int argc, const char* const* argv,
     return read_training_arguments(argv[1], defaults);
   TrainingArguments arguments = defaults;
   CLI::App app;
-  add_flags(app, arguments);
+  // A program that takes the rest may have flags of its own under these names.
+  add_flags(app, arguments, /*inert=*/rest == nullptr);
+  complete_truth_flags(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -571,7 +580,7 @@ TrainingArguments parse_training_arguments(int argc, const char* const* argv,
 std::string training_arguments_help(const TrainingArguments& defaults) {
   TrainingArguments arguments = defaults;
   CLI::App app;
-  add_flags(app, arguments);
+  add_flags(app, arguments, /*inert=*/false);
   return app.help();
 }
 

@@ -70,10 +70,21 @@ TEST_CASE("training_arguments: the program's own arguments are returned, in orde
   std::vector<std::string> rest;
   CHECK(parse({"data", "--seed", "7", "--model", "small"}, &rest).seed == 7);
   CHECK(rest == std::vector<std::string>{"data", "--model", "small"});
+  // A flag takes one word, and names of arguments without a field are the program's.
+  CHECK(parse({"--learning_rate", "0.5", "1", "--project", "mine", "--max_steps=3", "4"}, &rest).max_steps ==
+        3);
+  CHECK(rest == std::vector<std::string>{"1", "--project", "mine", "4"});
   CHECK(error_of([] { parse({"--max_stpes", "3"}); }) ==
         "--max_stpes: is not a training argument (did you mean --max_steps?)");
   CHECK(acc::training_arguments_help().find("--learning_rate,--learning-rate TEXT=5e-05") !=
         std::string::npos);
+}
+
+TEST_CASE("training arguments: an empty value is not a flag without one", "[runtime]") {
+  CHECK(parse({"--bf16"}).bf16);
+  CHECK_THAT(error_of([] { parse({"--bf16", ""}); }), Catch::Matchers::Contains("--bf16"));
+  CHECK(parse({"--run_name", ""}).run_name.empty());
+  CHECK(parse({"--resume_from_checkpoint", ""}).resume_from_checkpoint.empty());
 }
 
 TEST_CASE("training_arguments: a value that does not fit is named with its flag", "[runtime]") {
