@@ -415,12 +415,10 @@ std::string spellings_of(const std::string& name) {
   return dashed == name ? "--" + name : "--" + name + ",--" + dashed;
 }
 
-// Of a flag without a value this is the value. It is set after the flags' help was written.
-constexpr const char* kTrue = "true";
-
-void complete_truth_flags(CLI::App& app) {
+// A flag that needs no value is true without one. In the help this would be shown as its default.
+void make_true_without_value(CLI::App& app) {
   for (CLI::Option* option : app.get_options({}))
-    if (option->get_items_expected_min() == 0) option->default_str(kTrue);
+    if (option->get_items_expected_min() == 0) option->default_str("true");
 }
 
 void add_inert_flag(CLI::App& app, const detail::InertArgument& argument) {
@@ -433,8 +431,7 @@ void add_inert_flag(CLI::App& app, const detail::InertArgument& argument) {
       ->expected(0, 1)
       ->allow_extra_args(false)
       ->take_last()
-      ->trigger_on_parse()
-      ->group("");  // not in the help
+      ->trigger_on_parse();
 }
 
 template <class Field>
@@ -454,8 +451,7 @@ void add_flag(CLI::App& app, const std::string& name, Field& field, const char* 
   option->run_callback_for_default(false);
 }
 
-// With `inert` also those of arguments without a field.
-void add_flags(CLI::App& app, TrainingArguments& arguments, bool inert) {
+void add_flags(CLI::App& app, TrainingArguments& arguments) {
   app.set_help_flag();
   app.allow_extras();
   for_each_argument(arguments, [&](const char* name, auto& field, const char* help) {
@@ -464,7 +460,10 @@ void add_flags(CLI::App& app, TrainingArguments& arguments, bool inert) {
       if (present == name)
         add_flag(app, std::string(former), field, "the name of the previous argument in transformers 4");
   });
-  if (!inert) return;
+}
+
+// Those of arguments without a field.
+void add_inert_flags(CLI::App& app) {
   for (const detail::InertArgument& argument : detail::inert_arguments())
     if (argument.name.find('.') == std::string_view::npos) add_inert_flag(app, argument);
 }
@@ -557,9 +556,10 @@ TrainingArguments parse_training_arguments(int argc, const char* const* argv,
     return read_training_arguments(argv[1], defaults);
   TrainingArguments arguments = defaults;
   CLI::App app;
+  add_flags(app, arguments);
   // A program that takes the rest may have flags of its own under these names.
-  add_flags(app, arguments, /*inert=*/rest == nullptr);
-  complete_truth_flags(app);
+  if (rest == nullptr) add_inert_flags(app);
+  make_true_without_value(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -580,7 +580,7 @@ TrainingArguments parse_training_arguments(int argc, const char* const* argv,
 std::string training_arguments_help(const TrainingArguments& defaults) {
   TrainingArguments arguments = defaults;
   CLI::App app;
-  add_flags(app, arguments, /*inert=*/false);
+  add_flags(app, arguments);
   return app.help();
 }
 
