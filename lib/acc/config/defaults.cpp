@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/defaults.hpp"
 
-#include <pwd.h>
-#include <unistd.h>
-
-#include <array>
 #include <string>
 
+#include "acc/base/home.hpp"
+
 namespace acc::launcher {
+
+namespace fs = std::filesystem;
 
 ConfigKind kind_of(const ConfigValues& values) {
   const auto environment = value_in(values, key::compute_environment);
@@ -35,28 +35,6 @@ ConfigValues default_config(int gpus, std::string_view mixed_precision) {
        {"mixed_precision", mixed_precision},
        {"num_processes", gpus > 1 ? gpus : 1},
        {"use_cpu", gpus == 0}});
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-fs::path home_folder(const Environment& environment) {
-  if (const auto home = environment.find("HOME")) return *home;
-  // Batch systems may start jobs without HOME.
-  std::array<char, 4096> buffer = {};
-  passwd entry = {};
-  passwd* found = nullptr;
-  ::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &found);
-  return found == nullptr ? fs::path("/") : fs::path(found->pw_dir);
-}
-
-}  // namespace
-
-fs::path expand_home(std::string_view text, const Environment& environment) {
-  if (text == "~") return home_folder(environment);
-  if (text.starts_with("~/")) return home_folder(environment) / text.substr(2);
-  return text;
 }
 
 fs::path default_config_path(const Environment& environment) {

@@ -21,9 +21,6 @@ ConfigValues with_defaults(ConfigValues values);
 /// or one on the CPU. It equals that of accelerate's write_basic_config.
 ConfigValues default_config(int gpus, std::string_view mixed_precision);
 
-/// Replaces a leading `~` by the home folder: HOME, or else the entry of the user database.
-std::filesystem::path expand_home(std::string_view text, const Environment& environment);
-
 /// The path of the default config file: accelerate/default_config.yaml below HF_HOME, else below
 /// XDG_CACHE_HOME/huggingface, else below ~/.cache/huggingface, as in accelerate 1.15.
 std::filesystem::path default_config_path(const Environment& environment);

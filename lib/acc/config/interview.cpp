@@ -8,6 +8,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/home.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
 #include "acc/config/defaults.hpp"

@@ -79,17 +79,6 @@ TEST_CASE("paths: an empty HF_HOME means the current folder, as in accelerate", 
   CHECK(default_config_path({{"HOME", "/home/u"}, {"HF_HOME", ""}}) == "accelerate/default_config.yaml");
 }
 
-TEST_CASE("paths: without HOME the user database is used", "[config]") {
-  CHECK(acc::launcher::expand_home("~/x", {}).is_absolute());
-}
-
-TEST_CASE("paths: only a ~ at the beginning is expanded", "[config]") {
-  const Environment environment{{"HOME", "/home/u"}};
-  CHECK(acc::launcher::expand_home("~", environment) == "/home/u");
-  CHECK(acc::launcher::expand_home("a/~/b", environment) == "a/~/b");
-  CHECK(acc::launcher::expand_home("~other/b", environment) == "~other/b");
-}
-
 TEST_CASE("paths: an old JSON default is found where there is no YAML one", "[config]") {
   const acc::test::TemporaryFolder folder;
   const Environment environment{{"HF_HOME", folder.path().string()}};

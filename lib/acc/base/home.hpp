@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "acc/base/environment.hpp"
+
+namespace acc {
+
+/// Replaces a leading `~` by the home folder: HOME, or else the entry of the user database.
+std::filesystem::path expand_home(std::string_view text, const Environment& environment);
+
+}  // namespace acc
