@@ -62,11 +62,20 @@ void read_state(std::string_view text, std::size_t groups, Read read) {
            .where = "scheduler state"});
     }
     read(state, rates);
-  } catch (const json::exception& error) {
+  } catch (const json::out_of_range&) {
     throw Error({.kind = ErrorKind::config,
-                 .what = fmt::format("is not the state of a scheduler: {}", error.what()),
-                 .where = "scheduler state"});
+                 .what = "is that of another kind of schedule",
+                 .where = "scheduler state",
+                 .hint = "resume with the schedule of the checkpoint"});
+  } catch (const json::exception&) {
+    throw Error(
+        {.kind = ErrorKind::config, .what = "is not the state of a scheduler", .where = "scheduler state"});
   }
+}
+
+// Null stands for a number that was not finite.
+double number_of(const json& number) {
+  return number.is_null() ? std::numeric_limits<double>::quiet_NaN() : number.get<double>();
 }
 
 // The metric before the first one.
@@ -316,8 +325,9 @@ void GreedyLr::load_state(std::string_view state) {
     progress.warmup_counter = fields.at("warmup_counter").get<std::int64_t>();
     progress.reset_start = fields.at("reset_start").get<std::int64_t>();
     if (options_.smooth) {
-      progress.window = fields.at("_streaming_avg").at("values").get<std::vector<double>>();
-      progress.window_sum = fields.at("_streaming_avg").at("sum").get<double>();
+      const json& average = fields.at("_streaming_avg");
+      for (const json& metric : average.at("values")) progress.window.push_back(number_of(metric));
+      progress.window_sum = number_of(average.at("sum"));
     }
     loaded.initial_lrs_ = fields.at("_init_lrs").get<std::vector<double>>();
     loaded.last_epoch_ = fields.at("last_epoch").get<std::int64_t>();

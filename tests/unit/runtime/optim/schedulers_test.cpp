@@ -7,6 +7,7 @@
 #include <torch/optim/sgd.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -149,6 +150,31 @@ TEST_CASE("schedulers: every rate of GreedyLR equals Python's, also after a rest
       next.load_state(scheduler.state());
       scheduler = next;
     });
+  }
+}
+
+TEST_CASE("schedulers: the state of another kind of schedule is refused", "[runtime]") {
+  auto optimizer = sgd();
+  acc::Scheduler steps(optimizer, acc::step_lr(3));
+  acc::GreedyLr greedy(optimizer, kGreedy);
+  const std::string refusal =
+      "scheduler state: is that of another kind of schedule (resume with the schedule of the checkpoint)";
+  CHECK_THROWS_WITH(steps.load_state(greedy.state()), refusal);
+  CHECK_THROWS_WITH(greedy.load_state(steps.state()), refusal);
+}
+
+TEST_CASE("schedulers: GreedyLR goes on after a metric that was not finite", "[runtime]") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  auto optimizer = sgd();
+  auto other = sgd();
+  acc::GreedyLr scheduler(optimizer, kSmooth);
+  for (int step = 0; step < 20; ++step) scheduler.step(step == 5 ? infinity : metric(step));
+  acc::GreedyLr restored(other, kSmooth);
+  restored.load_state(scheduler.state());
+  for (int step = 20; step < 60; ++step) {
+    scheduler.step(metric(step));
+    restored.step(metric(step));
+    CHECK(restored.last_lr() == scheduler.last_lr());
   }
 }
 
