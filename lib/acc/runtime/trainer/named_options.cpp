@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/named_options.hpp"
 
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -16,14 +15,9 @@ NamedOptions NamedOptions::parse(const std::string& text, const char* argument) 
   std::map<std::string, NumberOrWord> options;
   for (const std::string& pair : pairs) {
     const std::size_t equals = pair.find('=');
-    double value = 0;
-    const char* last = pair.data() + pair.size();
-    const auto parsed = equals == std::string::npos
-                            ? std::from_chars_result{last, std::errc::invalid_argument}
-                            : std::from_chars(pair.data() + equals + 1, last, value);
-    if (parsed.ec != std::errc() || parsed.ptr != last)
-      throw Error({.what = "'" + pair + "' is not name=number", .where = argument});
-    options[pair.substr(0, equals)] = value;
+    const auto value = equals == std::string::npos ? std::nullopt : parse_number(pair.substr(equals + 1));
+    if (!value) throw Error({.what = "'" + pair + "' is not name=number", .where = argument});
+    options[pair.substr(0, equals)] = *value;
   }
   return {std::move(options), argument};
 }
@@ -34,6 +28,12 @@ std::optional<double> NamedOptions::take(const std::string& name) {
   const auto* number = std::get_if<double>(&node.mapped().value);
   if (!number) refuse(name, "'" + std::get<std::string>(node.mapped().value) + "' is not a number", {});
   return *number;
+}
+
+double NamedOptions::take(const std::string& name, double default_value, Range range) {
+  const double number = take(name, default_value);
+  require_in(range, number, std::string(argument_) + ": " + name);
+  return number;
 }
 
 double NamedOptions::take_required(const std::string& name) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/trainer/argument_range.hpp"
 #include "acc/runtime/trainer/training_arguments.hpp"
 
 namespace acc::detail {
@@ -26,6 +27,8 @@ class NamedOptions {
   std::optional<double> take(const std::string& name);
   /// Likewise, with a default.
   double take(const std::string& name, double default_value) { return take(name).value_or(default_value); }
+  /// Likewise; throws Error{usage} for a number outside of the range.
+  double take(const std::string& name, double default_value, Range range);
   /// Likewise; throws Error{usage} if there is none.
   double take_required(const std::string& name);
 

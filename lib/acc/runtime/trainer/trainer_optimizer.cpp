@@ -35,6 +35,13 @@ std::unordered_set<const at::TensorImpl*> parameters_without_decay(const torch::
   return parameters;
 }
 
+torch::optim::SGDOptions sgd_options(double rate, NamedOptions& numbers) {
+  const double momentum = numbers.take("momentum", 0, Range::not_negative);
+  const bool nesterov = numbers.take("nesterov", 0) != 0;
+  if (nesterov && momentum == 0) throw Error({.what = "needs a momentum", .where = "optim_args: nesterov"});
+  return torch::optim::SGDOptions(rate).momentum(momentum).nesterov(nesterov);
+}
+
 }  // namespace
 
 std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& arguments,
@@ -68,15 +75,14 @@ std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& a
                         .betas({arguments.adam_beta1, arguments.adam_beta2})
                         .eps(arguments.adam_epsilon));
     case OptimizerName::sgd:
-      return create(std::type_identity<torch::optim::SGD>(), torch::optim::SGDOptions(rate)
-                                                                 .momentum(numbers.take("momentum", 0))
-                                                                 .nesterov(numbers.take("nesterov", 0) != 0));
+      return create(std::type_identity<torch::optim::SGD>(), sgd_options(rate, numbers));
     case OptimizerName::adagrad:
       return create(std::type_identity<torch::optim::Adagrad>(), torch::optim::AdagradOptions(rate));
     case OptimizerName::rmsprop:
-      return create(std::type_identity<torch::optim::RMSprop>(), torch::optim::RMSpropOptions(rate)
-                                                                     .momentum(numbers.take("momentum", 0))
-                                                                     .alpha(numbers.take("alpha", 0.99)));
+      return create(std::type_identity<torch::optim::RMSprop>(),
+                    torch::optim::RMSpropOptions(rate)
+                        .momentum(numbers.take("momentum", 0, Range::not_negative))
+                        .alpha(numbers.take("alpha", 0.99, Range::not_negative)));
   }
   throw Error({.what = "is not an optimizer", .where = "optim"});
 }

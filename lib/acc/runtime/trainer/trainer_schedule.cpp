@@ -149,7 +149,7 @@ std::int64_t take_steps(NamedOptions& options, const char* name, std::int64_t de
 template <class Options>
 void take_metric_options(NamedOptions& named, const TrainingArguments& arguments, Options& options) {
   options.mode = take_mode(named, arguments);
-  options.factor = named.take("factor", options.factor);
+  options.factor = named.take("factor", options.factor, Range::below_one);
   options.patience = take_steps(named, "patience", options.patience);
   options.threshold = named.take("threshold", options.threshold);
   options.threshold_mode = take_threshold_mode(named, options.threshold_mode);
@@ -178,7 +178,8 @@ Schedule schedule_of(const TrainingArguments& arguments, std::int64_t num_traini
       case SchedulerType::constant_with_warmup:
         return constant_after_warmup(warmup);
       case SchedulerType::inverse_sqrt:
-        return inverse_sqrt(warmup, options.take("timescale", warmup > 0 ? double(warmup) : 10'000));
+        return inverse_sqrt(warmup,
+                            options.take("timescale", warmup > 0 ? double(warmup) : 10'000, Range::positive));
       case SchedulerType::cosine_with_min_lr:
         return cosine_with_min_lr(double(warmup), double(num_training_steps), options,
                                   arguments.learning_rate);
@@ -214,7 +215,7 @@ GreedyOptions greedy_options_of(const TrainingArguments& arguments) {
   options.max_lr = named.take("max_lr", options.max_lr);
   options.smooth = named.take("smooth", 0) != 0;
   options.window_size =
-      static_cast<std::size_t>(take_steps(named, "window_size", std::int64_t(options.window_size)));
+      static_cast<std::size_t>(named.take("window_size", double(options.window_size), Range::positive));
   options.reset_start = take_steps(named, "reset_start", options.reset_start);
   named.require_empty();
   return options;

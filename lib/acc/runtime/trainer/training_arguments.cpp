@@ -16,6 +16,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/trainer/argument_range.hpp"
 #include "acc/runtime/trainer/inert_arguments.hpp"
 
 namespace acc {
@@ -480,36 +481,58 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 }
 
 void require_positive(const char* name, double value) {
-  if (!(value > 0)) refuse_argument(name, "must be greater than 0");
+  detail::require_in(detail::Range::positive, value, name);
+}
+
+// The ranges that hold whatever other arguments say. An absent value has none.
+void require_ranges(const TrainingArguments& a) {
+  using detail::Range;
+  struct Ranged {
+    const char* name;
+    std::optional<double> value;
+    Range range;
+  };
+  for (const auto& [name, value, range] : std::initializer_list<Ranged>{
+           {"per_device_train_batch_size", a.per_device_train_batch_size, Range::positive},
+           {"per_device_eval_batch_size", a.per_device_eval_batch_size, Range::positive},
+           {"gradient_accumulation_steps", a.gradient_accumulation_steps, Range::positive},
+           {"learning_rate", a.learning_rate, Range::not_negative},
+           {"weight_decay", a.weight_decay, Range::not_negative},
+           {"adam_beta1", a.adam_beta1, Range::below_one},
+           {"adam_beta2", a.adam_beta2, Range::below_one},
+           {"adam_epsilon", a.adam_epsilon, Range::not_negative},
+           {"warmup_steps", a.warmup_steps, Range::not_negative},
+           {"label_smoothing_factor", a.label_smoothing_factor, Range::below_one},
+           {"torch_empty_cache_steps", a.torch_empty_cache_steps, Range::positive},
+           {"dataloader_num_workers", a.dataloader_num_workers, Range::not_negative},
+           {"dataloader_prefetch_factor", a.dataloader_prefetch_factor, Range::positive},
+           {"save_total_limit", a.save_total_limit, Range::positive},
+           {"fsdp_config: min_num_params", a.fsdp_config.min_num_params, Range::not_negative},
+           {"ddp_bucket_cap_mb", a.ddp_bucket_cap_mb, Range::positive},
+           {"ddp_timeout", a.ddp_timeout, Range::positive},
+       }) {
+    if (value) detail::require_in(range, *value, name);
+  }
 }
 
 }  // namespace
 
 TrainingArguments completed(TrainingArguments arguments) {
   TrainingArguments& a = arguments;
-  require_positive("per_device_train_batch_size", a.per_device_train_batch_size);
-  require_positive("per_device_eval_batch_size", a.per_device_eval_batch_size);
   if (const auto& num_steps = a.accelerator_config.gradient_accumulation_kwargs.num_steps) {
     if (a.gradient_accumulation_steps != 1 && a.gradient_accumulation_steps != *num_steps)
       refuse_argument("gradient_accumulation_steps, accelerator_config: num_steps", "exclude each other",
                       "set one of them");
     a.gradient_accumulation_steps = *num_steps;
   }
-  require_positive("gradient_accumulation_steps", a.gradient_accumulation_steps);
-  if (a.torch_empty_cache_steps) require_positive("torch_empty_cache_steps", *a.torch_empty_cache_steps);
+  require_ranges(a);
   if (a.max_steps < 0) require_positive("num_train_epochs", a.num_train_epochs);
   if (a.max_steps == 0)
     refuse_argument("max_steps", "is 0", "give a number of steps, or -1 to train by epochs");
-  if (a.warmup_steps < 0) refuse_argument("warmup_steps", "is negative");
-  if (a.label_smoothing_factor < 0 || a.label_smoothing_factor >= 1)
-    refuse_argument("label_smoothing_factor", "must be at least 0 and less than 1");
-  if (a.dataloader_num_workers < 0) refuse_argument("dataloader_num_workers", "is negative");
   for (const std::string& kind : a.include_for_metrics)
     if (kind != "inputs" && kind != "loss")
       refuse_argument("include_for_metrics", "'" + kind + "' is not one of its values",
                       "use inputs, loss or both");
-  if (a.save_total_limit && *a.save_total_limit < 1)
-    refuse_argument("save_total_limit", "must be at least 1");
   if (a.save_in_background && a.save_only_model)
     refuse_argument("save_in_background, save_only_model", "exclude each other", "choose one");
   if (a.bf16 && a.fp16) refuse_argument("bf16, fp16", "exclude each other", "choose one");

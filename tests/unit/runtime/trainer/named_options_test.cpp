@@ -18,6 +18,12 @@ TEST_CASE("named_options: an option that nobody takes is named", "[runtime]") {
   options.require_empty();
 }
 
+TEST_CASE("named_options: a number outside of its range is named", "[runtime]") {
+  NamedOptions options({{"power", -2}}, "kwargs");
+  CHECK(error_of([&] { options.take("power", 1, acc::detail::Range::positive); }) ==
+        "kwargs: power: must be greater than 0");
+}
+
 TEST_CASE("named_options: a word is one of those that are known", "[runtime]") {
   NamedOptions options({{"shape", "line"}, {"other", "circle"}, {"third", "square"}, {"power", 2}}, "kwargs");
   const auto take = [&](const char* name) {
@@ -36,6 +42,7 @@ TEST_CASE("named_options: they are parsed from a text, and what is none is named
   const auto parsed = [](const char* text) { return NamedOptions::parse(text, "args"); };
   CHECK(parsed("momentum=0.9,nesterov=1").take("nesterov", 0) == 1);
   CHECK(parsed("momentum=0.9,").take("momentum", 0) == 0.9);
+  CHECK(parsed("momentum=+.9").take("momentum", 0) == 0.9);
   parsed("").require_empty();
   CHECK(error_of([&] { parsed("momentum"); }) == "args: 'momentum' is not name=number");
   CHECK(error_of([&] { parsed("momentum=much"); }) == "args: 'momentum=much' is not name=number");

@@ -79,4 +79,17 @@ TEST_CASE("trainer_optimizer: the arguments choose the optimizer and its options
   CHECK(options_of<torch::optim::AdagradOptions>(arguments).lr() == 0.5);
 }
 
+TEST_CASE("trainer_optimizer: options that LibTorch would refuse are named", "[runtime]") {
+  acc::TrainingArguments arguments;
+  arguments.optim = acc::OptimizerName::sgd;
+  const auto refusal = [&](const char* options) {
+    arguments.optim_args = options;
+    return error_of([&] { optimizer_of(arguments, *std::make_shared<Net>()); });
+  };
+  CHECK(refusal("momentum=-1") == "optim_args: momentum: must not be negative");
+  CHECK(refusal("nesterov=1") == "optim_args: nesterov: needs a momentum");
+  arguments.optim = acc::OptimizerName::rmsprop;
+  CHECK(refusal("alpha=-1") == "optim_args: alpha: must not be negative");
+}
+
 }  // namespace trainer_optimizer_test

@@ -142,6 +142,9 @@ TEST_CASE("trainer_schedule: greedy has its own options beside those of the plat
   CHECK(options.smooth);
   CHECK(options.window_size == 9);
   CHECK(options.max_lr == 1);
+  arguments.lr_scheduler_kwargs = {{"window_size", 0}};
+  CHECK(error_of([&] { acc::detail::greedy_options_of(arguments); }) ==
+        "lr_scheduler_kwargs: window_size: must be greater than 0");
   arguments.lr_scheduler_kwargs = {{"verbose", true}};
   CHECK(error_of([&] { acc::detail::greedy_options_of(arguments); }) ==
         "lr_scheduler_kwargs: does not take 'verbose'");
