@@ -204,6 +204,9 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
                  .where = "auto_find_batch_size",
                  .hint = "find the size on one process"});
   const auto train_with = [&](std::size_t batch_size) {
+    if (static_cast<int>(batch_size) < arguments_.per_device_train_batch_size && shows_progress())
+      std::fprintf(stderr, "  Out of memory: beginning again with per_device_train_batch_size %zu\n",
+                   batch_size);
     arguments_.per_device_train_batch_size = static_cast<int>(batch_size);
     return train_once(resume_from_checkpoint);
   };

@@ -13,6 +13,7 @@
 #include "acc/runtime/trainer/trainer_state.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/printed.hpp"
 #include "support/temporary_folder.hpp"
 #include "unit/runtime/trainer/small_training.hpp"
 
@@ -256,9 +257,13 @@ TEST_CASE("trainer: a smaller batch is taken when memory runs out, on request", 
   arguments.num_train_epochs = 1;
   CHECK_THROWS_AS(acc::Trainer(std::make_shared<Hungry>(), arguments, points(6)).train(), std::bad_alloc);
   arguments.auto_find_batch_size = true;
+  arguments.disable_tqdm = false;
   acc::Trainer trainer(std::make_shared<Hungry>(), arguments, points(6));
-  CHECK(trainer.train().global_step == 2);
+  const std::string notes = acc::test::printed_to(stderr, [&] { trainer.train(); });
+  CHECK(trainer.state().global_step == 2);
   CHECK(trainer.state().train_batch_size == 3);
+  CHECK_THAT(notes, Catch::Matchers::Contains(
+                        "Out of memory: beginning again with per_device_train_batch_size 3\n"));
 }
 
 TEST_CASE("trainer: what needs a CUDA device is refused without one", "[runtime]") {
