@@ -13,8 +13,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/home.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/trainer/argument_range.hpp"
 #include "acc/runtime/trainer/inert_arguments.hpp"
@@ -297,6 +299,12 @@ NumberOrWord option_of(const Json& value, const std::string& where) {
   return value.get<double>();
 }
 
+std::string string_of(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_boolean()) refuse(where, value.dump() + " is not a string");
+  return value.dump();  // resume_from_checkpoint: true
+}
+
 template <class T>
 void from_value(const Json& value, T& field, const std::string& where) {
   if constexpr (kIsGroup<T>) {
@@ -338,16 +346,11 @@ void from_value(const Json& value, T& field, const std::string& where) {
     field.clear();
     if (value.is_null()) return;
     if (!value.is_object()) refuse(where, value.dump() + " is not an object");
-    for (const auto& [name, option] : value.items()) field[name] = option_of(option, where + ": " + name);
+    // As in Python, null is the default of an option.
+    for (const auto& [name, option] : value.items())
+      if (!option.is_null()) field[name] = option_of(option, where + ": " + name);
   } else {
-    if (value.is_null()) {
-      field = T();
-    } else if (value.is_string()) {
-      field = value.get<std::string>();
-    } else {
-      // resume_from_checkpoint: true
-      field = value.dump();
-    }
+    field = value.is_null() ? std::string() : string_of(value, where);
   }
 }
 
@@ -367,6 +370,14 @@ std::string_view name_of(std::string_view key) {
   return present_name(key);
 }
 
+// Transformers 4 had words for fsdp, and for none an empty list or text.
+Json without_former_words(std::string_view name, const Json& value, const std::string& where) {
+  if (name != "fsdp" || !(value.is_string() || value.is_array())) return value;
+  if (value == "" || value == Json::array()) return {};
+  refuse(where, value.dump() + " is not true or false",
+         "full_shard is true; shard_grad_op is true with reshard_after_forward false in fsdp_config");
+}
+
 template <class Group>
 void read_field(const std::string& key, const Json& value, Group& group, const std::string& where) {
   const std::string_view name = name_of<Group>(key);
@@ -376,15 +387,45 @@ void read_field(const std::string& key, const Json& value, Group& group, const s
   for_each_argument(group, [&](const char* argument, auto& field, const char* /*help*/) {
     if (name != argument) return;
     is_known = true;
-    from_value(value, field, where);
+    from_value(without_former_words(name, value, where), field, where);
   });
   if (!is_known) refuse(where, "is not a training argument", did_you_mean(key, names_of_fields(group)));
+}
+
+// Whether the object has a value for this name that is not null and not the default.
+bool changes(const Json& object, std::string_view name) {
+  static const Json defaults = Json::parse(to_json(TrainingArguments()));
+  const auto entry = object.find(name);
+  return entry != object.end() && !entry->is_null() && *entry != defaults.value(name, Json());
+}
+
+// Transformers 4 writes both names of an argument, such as warmup_steps 0 beside warmup_ratio: the default
+// gives way, and a former name to the present one.
+bool gives_way(const Json& object, std::string_view key) {
+  if (const std::string_view present = present_name(key); present != key)
+    return object[key].is_null() || changes(object, present);
+  return !changes(object, key) && std::ranges::any_of(former_names(), [&](const auto& names) {
+    return names.second == key && object.contains(names.first) && !object[names.first].is_null();
+  });
 }
 
 template <class Group>
 void read_fields(const Json& object, Group& group, const std::string& where) {
   if (!object.is_object()) refuse(where, "is not a JSON object");
-  for (const auto& [key, value] : object.items()) read_field(key, value, group, where + ": " + key);
+  for (const auto& [key, value] : object.items())
+    if (!gives_way(object, key)) read_field(key, value, group, where + ": " + key);
+}
+
+// Takes what Python takes, such as .5 and +1e-3, which are not JSON.
+template <class Number>
+Json number_of_flag(const std::string& text) {
+  if constexpr (std::integral<Number>) {
+    if (const auto number = parse_integer(text)) return *number;
+  } else {
+    if (const auto number = parse_number(text)) return *number;
+  }
+  Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? Json(text) : value;
 }
 
 // Converts a flag's text to the JSON value that a file would have. Text that is not JSON is a string.
@@ -397,7 +438,9 @@ Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
                                                        {"false", false}, {"0", false}, {"no", false}};
     const auto found = truths.find(to_lower(text));
     return found == truths.end() ? Json(text) : Json(found->second);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, OptionValues> || kIsGroup<T>) {
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return number_of_flag<T>(text);
+  } else if constexpr (std::is_same_v<T, OptionValues> || kIsGroup<T>) {
     Json value = Json::parse(text, nullptr, false);
     return value.is_discarded() ? Json(text) : value;
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
@@ -440,8 +483,9 @@ void add_flag(CLI::App& app, const std::string& name, Field& field, const char* 
   constexpr bool kIsTruth = std::is_same_v<Field, bool> || std::is_same_v<Field, std::optional<bool>>;
   CLI::Option* option = app.add_option_function<std::vector<std::string>>(
       spellings_of(name),
-      [&field, flag = "--" + name](const std::vector<std::string>& texts) {
-        from_value(value_of_flag(field, texts.front()), field, flag);
+      [&field, name, flag = "--" + name](const std::vector<std::string>& texts) {
+        const Json value = value_of_flag(field, texts.front());
+        from_value(without_former_words(name, value, flag), field, flag);
       },
       help);
   // Words behind the value are not the flag's.
@@ -515,6 +559,15 @@ void require_ranges(const TrainingArguments& a) {
   }
 }
 
+// An absent output_dir is the default.
+void complete_folders(TrainingArguments& a) {
+  if (a.output_dir.empty()) a.output_dir = TrainingArguments().output_dir;
+  if (a.logging_dir.empty()) a.logging_dir = a.output_dir / "runs";
+  const Environment environment = Environment::of_process();
+  for (std::filesystem::path* folder : {&a.output_dir, &a.logging_dir})
+    *folder = expand_home(folder->native(), environment);
+}
+
 }  // namespace
 
 TrainingArguments completed(TrainingArguments arguments) {
@@ -543,7 +596,7 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.eval_steps) require_positive("eval_steps", *a.eval_steps);
   a.activation_checkpointing = a.gradient_checkpointing =
       a.activation_checkpointing || a.gradient_checkpointing;
-  if (a.logging_dir.empty()) a.logging_dir = a.output_dir / "runs";
+  complete_folders(a);
 
   if (a.load_best_model_at_end) {
     if (a.save_strategy != SaveStrategy::best) {

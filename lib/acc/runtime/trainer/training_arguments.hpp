@@ -218,7 +218,7 @@ struct TrainingArguments {
   bool ignore_data_skip = false;
 
   AcceleratorConfig accelerator_config = {};  ///< More options of the Trainer's Accelerator.
-  /// Shards the model. Default: as the launcher says.
+  /// Shards the model. So does a launcher's --use_fsdp, whatever this says, as in transformers.
   std::optional<bool> fsdp = {};
   FsdpConfig fsdp_config = {};  ///< How, if fsdp is true.
   /// The backend for tensors on CUDA devices. Default: nccl.

@@ -66,6 +66,50 @@ TEST_CASE("training_arguments: names of transformers 4 are accepted", "[runtime]
   CHECK(parse({"--optim", "adamw_torch_fused"}).optim == acc::OptimizerName::adamw_torch);
 }
 
+TEST_CASE("training_arguments: of both names of an argument in a file that one counts which changes it",
+          "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto read = [&](const char* text) {
+    return acc::read_training_arguments(folder.write("arguments.json", text));
+  };
+  CHECK(read(R"({"warmup_ratio": 0.1, "warmup_steps": 0})").warmup_steps == 0.1);
+  CHECK(read(R"({"warmup_ratio": 0.0, "warmup_steps": 100})").warmup_steps == 100);
+  CHECK(read(R"({"warmup_ratio": 0.1, "warmup_steps": 100})").warmup_steps == 100);
+  CHECK(read(R"({"eval_strategy": "epoch", "evaluation_strategy": null})").eval_strategy ==
+        acc::IntervalStrategy::epoch);
+  CHECK(read(R"({"eval_strategy": "no", "evaluation_strategy": "steps"})").eval_strategy ==
+        acc::IntervalStrategy::steps);
+  CHECK(read(R"({"no_cuda": false, "use_cpu": true})").use_cpu);
+}
+
+TEST_CASE("training_arguments: fsdp is a truth value, and the words of transformers 4 are explained",
+          "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  CHECK_FALSE(acc::read_training_arguments(folder.write("none.json", R"({"fsdp": []})")).fsdp);
+  CHECK(error_of([] { parse({"--fsdp", "full_shard auto_wrap"}); }) ==
+        "--fsdp: \"full_shard auto_wrap\" is not true or false (full_shard is true; shard_grad_op is true "
+        "with reshard_after_forward false in fsdp_config)");
+}
+
+TEST_CASE("training_arguments: folders may begin with ~, and none is the default", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto read = [&](const char* text) {
+    return acc::completed(acc::read_training_arguments(folder.write("arguments.json", text)));
+  };
+  CHECK(read(R"({"output_dir": null})").output_dir == "trainer_output");
+  CHECK(read(R"({"output_dir": "~/run"})").output_dir.is_absolute());
+  CHECK(read(R"({"output_dir": "~/run"})").logging_dir.is_absolute());
+  CHECK_THAT(error_of([&] { read(R"({"output_dir": ["run"]})"); }),
+             Catch::Matchers::Contains("output_dir: [\"run\"] is not a string"));
+}
+
+TEST_CASE("training_arguments: an option of the schedule that is null has its default", "[runtime]") {
+  const auto kwargs =
+      parse({"--lr_scheduler_kwargs", R"({"min_lr": null, "min_lr_rate": 0.1})"}).lr_scheduler_kwargs;
+  CHECK_FALSE(kwargs.contains("min_lr"));
+  CHECK(kwargs.at("min_lr_rate") == 0.1);
+}
+
 TEST_CASE("training_arguments: the program's own arguments are returned, in order", "[runtime]") {
   std::vector<std::string> rest;
   CHECK(parse({"data", "--seed", "7", "--model", "small"}, &rest).seed == 7);
@@ -93,6 +137,14 @@ TEST_CASE("training_arguments: a value that does not fit is named with its flag"
   CHECK(error_of([] { parse({"--bf16", "perhaps"}); }) == "--bf16: \"perhaps\" is not true or false");
   CHECK(error_of([] { parse({"--save_strategy", "often"}); }) ==
         "--save_strategy: \"often\" is not one of its values (use one of no, steps, epoch, best)");
+}
+
+TEST_CASE("training_arguments: a number may be written as in Python", "[runtime]") {
+  CHECK(parse({"--learning_rate", ".01"}).learning_rate == 0.01);
+  CHECK(parse({"--learning_rate=+1e-3"}).learning_rate == 1e-3);
+  CHECK(parse({"--eval_steps", "5."}).eval_steps == 5);
+  CHECK(parse({"--max_steps", "+5"}).max_steps == 5);
+  CHECK(error_of([] { parse({"--learning_rate", "inf"}); }) == "--learning_rate: \"inf\" is not a number");
 }
 
 TEST_CASE("training_arguments: a file is read, and what is wrong in it is named", "[runtime]") {
@@ -193,6 +245,22 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   TrainingArguments empty;
   empty.per_device_train_batch_size = 0;
   CHECK(refusal(empty) == "per_device_train_batch_size: must be greater than 0");
+}
+
+TEST_CASE("training_arguments: a number outside of its range is refused before anything starts",
+          "[runtime]") {
+  CHECK(refusal(parse({"--learning_rate=-1"})) == "learning_rate: must not be negative");
+  CHECK(refusal(parse({"--weight_decay=-1"})) == "weight_decay: must not be negative");
+  CHECK(refusal(parse({"--adam_beta1=-0.5"})) == "adam_beta1: must be at least 0 and less than 1");
+  CHECK(refusal(parse({"--adam_beta2=1"})) == "adam_beta2: must be at least 0 and less than 1");
+  CHECK(refusal(parse({"--adam_epsilon=-1e-8"})) == "adam_epsilon: must not be negative");
+  CHECK(refusal(parse({"--warmup_steps=-1"})) == "warmup_steps: must not be negative");
+  CHECK(refusal(parse({"--dataloader_prefetch_factor=-1"})) ==
+        "dataloader_prefetch_factor: must be greater than 0");
+  CHECK(refusal(parse({"--ddp_timeout=-5"})) == "ddp_timeout: must be greater than 0");
+  CHECK(refusal(parse({"--ddp_bucket_cap_mb=0"})) == "ddp_bucket_cap_mb: must be greater than 0");
+  CHECK(refusal(parse({"--fsdp_config", R"({"min_num_params": -1})"})) ==
+        "fsdp_config: min_num_params: must not be negative");
 }
 
 TEST_CASE("training_arguments: the name of the metric determines whether greater is better", "[runtime]") {
