@@ -251,25 +251,90 @@ TEST_CASE("drift: parameters that are added to an optimizer later are checked, t
   CHECK(what_of([&, &optimizer = optimizer] { optimizer.step(); }).starts_with("4 of its 8 parameters"));
 }
 
-TEST_CASE("drift: an encoder of two prepared models says what to do", "[ranks]") {
+namespace {
+
+// A second model over the first layer of a net.
+struct HeadImpl : torch::nn::Module {
+  explicit HeadImpl(const Net& net) : encoder(register_module("encoder", net->first.ptr())) {}
+  at::Tensor forward(const at::Tensor& x) { return encoder->forward(x).square(); }
+  std::shared_ptr<torch::nn::LinearImpl> encoder;
+};
+
+bool same_gradient_everywhere(const at::Tensor& parameter) {
+  const at::Tensor all = job().gather(parameter.grad().unsqueeze(0));
+  return all.eq(all[0]).all().item<bool>();
+}
+
+}  // namespace
+
+TEST_CASE("drift: an encoder of two prepared models is averaged whichever of them is trained", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
-  struct Both : torch::nn::Module {
-    explicit Both(const Net& net) : encoder(register_module("encoder", net->first.ptr())) {}
-    at::Tensor forward(const at::Tensor& x) { return encoder->forward(x).square(); }
-    std::shared_ptr<torch::nn::LinearImpl> encoder;
-  };
   auto first = accelerator.prepare(net);
-  auto second = accelerator.prepare(std::make_shared<Both>(net));
-  // One backward for both is averaged.
-  accelerator.backward(first(own_input()).sum() + second(own_input()).sum());
-  const at::Tensor all = job().gather(net->first->weight.grad().unsqueeze(0));
-  CHECK(all.eq(all[0]).all().item<bool>());
-  const acc::Error error = caught_error([&] { accelerator.backward(first(own_input()).sum()); });
-  CHECK(
-      error.problems().front().what ==
-      "'encoder.weight' belongs to two prepared models and got a gradient by the other one alone, which was "
-      "not averaged over the processes");
+  auto second = accelerator.prepare(std::make_shared<HeadImpl>(net));
+  const auto first_loss = [&] { return first(own_input()).sum(); };
+  const auto second_loss = [&] { return second(own_input()).sum(); };
+  SECTION("both in one backward") {
+    accelerator.backward(first_loss() + second_loss());
+  }
+  SECTION("one after the other") {
+    accelerator.backward(first_loss());
+    accelerator.backward(second_loss());
+  }
+  SECTION("one alone") {
+    accelerator.backward(second_loss());
+  }
+  SECTION("after batches on this process alone") {
+    {
+      const acc::NoSync first_alone = first.no_sync();
+      const acc::NoSync second_alone = second.no_sync();
+      accelerator.backward(first_loss());
+      accelerator.backward(second_loss());
+    }
+    accelerator.backward(first_loss() + second_loss());
+  }
+  CHECK(same_gradient_everywhere(net->first->weight));
+}
+
+TEST_CASE("drift: an encoder that gets a gradient by each of two forwards is refused", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto first = accelerator.prepare(net);
+  auto second = accelerator.prepare(std::make_shared<HeadImpl>(net));
+  const at::Tensor first_loss = first(own_input()).sum();
+  const at::Tensor second_loss = second(own_input()).sum();
+  accelerator.backward(second_loss);
+  const acc::Error error = caught_error([&] { accelerator.backward(first_loss); });
+  CHECK(error.problems().front().what.starts_with("got a second gradient while other parameters"));
+  CHECK(error.problems().front().where.ends_with("parameter 'first.bias'"));
+}
+
+TEST_CASE("drift: what cannot average an encoder of two prepared models refuses it by name", "[ranks]") {
+  Net net;
+  const auto head = std::make_shared<HeadImpl>(net);
+  const auto refusal = [&](const std::string& by) {
+    return "parameter 'encoder.weight': belongs to two prepared models, and " + by +
+           " would average it wrongly";
+  };
+  const auto caught = [](const std::function<void()>& function) {
+    return std::string(caught_error(function).what());
+  };
+  {
+    acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = true}});
+    auto model = accelerator.prepare(net);
+    CHECK(caught([&] { accelerator.prepare(head); }).starts_with(refusal("gradient_as_bucket_view")));
+  }
+  {
+    acc::Accelerator accelerator({.ddp = {.static_graph = true}});
+    auto model = accelerator.prepare(net);
+    CHECK(caught([&] { accelerator.prepare(head); }).starts_with(refusal("static_graph")));
+  }
+  acc::Accelerator accelerator;
+  auto first = accelerator.prepare(net);
+  auto second = accelerator.prepare(head);
+  CHECK(caught([&] {
+          acc::join_uneven_inputs({first, second}, [] {});
+        }).starts_with(refusal("join_uneven_inputs")));
 }
 
 TEST_CASE("drift: gradients that are not as sparse as their embedding are refused by name", "[ranks]") {

@@ -274,7 +274,10 @@ TEST_CASE("sharded: what is not there is refused in a line that says what to do"
   auto model = accelerator.prepare(net);
   CHECK(hint_of([&] { accelerator.prepare(torch::optim::LBFGS(net->parameters())); }) ==
         "SGD, Adam, AdamW, RMSprop and Adagrad can");
-  CHECK(hint_of([&] { accelerator.prepare(net); }) == "prepare it once, and pass the prepared model");
+  CHECK(
+      hint_of([&] { accelerator.prepare(net); }) ==
+      "prepare it once, and pass the prepared model; of two models that share parameters, prepare one module "
+      "that contains both");
   CHECK(hint_of([&] { acc::local_sgd(model, 2, [](acc::LocalSGD&) {}); }) ==
         "train without fsdp (--use_fsdp) to use it");
   CHECK(hint_of([&] { acc::join_uneven_inputs({model}, [] {}); }) ==

@@ -18,8 +18,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
@@ -100,9 +102,21 @@ struct SparseNetImpl : torch::nn::Module {
   torch::nn::Sequential layers;
 };
 
+// The layers, but with the first one of `others`.
+torch::nn::Sequential with_first_of(const torch::nn::Sequential& others,
+                                    const torch::nn::Sequential& layers) {
+  torch::nn::Sequential shared;
+  shared->push_back(torch::nn::Linear(others->ptr<torch::nn::LinearImpl>(0)));
+  for (std::size_t i = 1; i < layers->size(); ++i)
+    shared->push_back(*(layers->begin() + static_cast<std::ptrdiff_t>(i)));
+  return shared;
+}
+
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(const Setup& setup)
-      : layers(register_module("layers", make_layers(setup))), checkpoints(setup.checkpoints()) {
+  explicit NetImpl(const Setup& setup, const NetImpl* shares_encoder = nullptr)
+      : layers(make_layers(setup)), checkpoints(setup.checkpoints()) {
+    if (shares_encoder != nullptr) layers = with_first_of(shares_encoder->layers, layers);
+    register_module("layers", layers);
     if (setup.aux()) aux = register_module("aux", torch::nn::Linear(16, 4));
   }
   at::Tensor forward(const at::Tensor& x, bool uses_aux) {
@@ -114,9 +128,13 @@ struct NetImpl : torch::nn::Module {
   bool checkpoints;
 };
 
-std::string state_lines(const torch::nn::Module& module, int rank) {
+std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
   std::vector<at::Tensor> state = module.parameters();
   for (const at::Tensor& buffer : module.buffers()) state.push_back(buffer);
+  return state;
+}
+
+std::string state_lines(const std::vector<at::Tensor>& state, int rank) {
   std::string text;
   for (std::size_t i = 0; i < state.size(); ++i) {
     const at::Tensor values = state[i].detach().to(at::kCPU, at::kDouble).reshape({-1});
@@ -139,6 +157,21 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Setup& setup,
                                              torch::optim::SGDOptions(0.05).momentum(0.9));
 }
 
+std::string loss_line(int rank, int batch, const at::Tensor& loss) {
+  char line[64];
+  std::snprintf(line, sizeof line, "loss %d %d %.12g\n", rank, batch, loss.item<double>());
+  return line;
+}
+
+auto make_loader() {
+  acc::set_seed(12);
+  constexpr std::int64_t kSamples = 2 * kBatches * kBatchSize;
+  const at::Tensor inputs = at::randn({kSamples, 16});
+  const at::Tensor targets = at::randint(4, {kSamples}, at::TensorOptions(at::kLong));
+  return acc::DataLoader(acc::TensorDataset(inputs, targets),
+                         {.batch_size = kBatchSize, .shuffle = true, .seed = 5});
+}
+
 template <class Net>
 void train(const Setup& setup, const std::string& file, const Net& make_net) {
   acc::Accelerator accelerator(
@@ -147,14 +180,8 @@ void train(const Setup& setup, const std::string& file, const Net& make_net) {
   const int rank = accelerator.process_index();
   acc::set_seed(11);
   const auto net = make_net();
-  acc::set_seed(12);
-  constexpr std::int64_t kSamples = 2 * kBatches * kBatchSize;
-  const at::Tensor inputs = at::randn({kSamples, 16});
-  const at::Tensor targets = at::randint(4, {kSamples}, at::TensorOptions(at::kLong));
   auto [model, optimizer, loader] =
-      accelerator.prepare(net, make_optimizer(setup, net->parameters()),
-                          acc::DataLoader(acc::TensorDataset(inputs, targets),
-                                          {.batch_size = kBatchSize, .shuffle = true, .seed = 5}));
+      accelerator.prepare(net, make_optimizer(setup, net->parameters()), make_loader());
 
   std::string lines;
   const auto steps = [&](acc::LocalSGD& local_sgd) {
@@ -171,9 +198,7 @@ void train(const Setup& setup, const std::string& file, const Net& make_net) {
         optimizer.zero_grad();
         local_sgd.step();
       }
-      char line[64];
-      std::snprintf(line, sizeof line, "loss %d %d %.12g\n", rank, batch++, loss.item<double>());
-      lines += line;
+      lines += loss_line(rank, batch++, loss);
     }
   };
   const auto run = [&] { acc::local_sgd(model, 8, setup.has("localsgd"), steps); };
@@ -182,12 +207,48 @@ void train(const Setup& setup, const std::string& file, const Net& make_net) {
   } else {
     run();
   }
-  std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(*net, rank);
+  std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(tensors_of(*net), rank);
+}
+
+// Two models over one encoder: one backward for both losses, or, with the word turns, one for each.
+void train_two(const Setup& setup, const std::string& file) {
+  acc::Accelerator accelerator({.ddp = setup.ddp()});
+  const int rank = accelerator.process_index();
+  acc::set_seed(11);
+  const auto net = std::make_shared<NetImpl>(setup);
+  const auto other = std::make_shared<NetImpl>(setup, net.get());
+  std::vector<at::Tensor> parameters = net->parameters();
+  for (const at::Tensor& parameter : other->parameters()) parameters.push_back(parameter);
+  auto [first, second, optimizer, loader] =
+      accelerator.prepare(net, other, make_optimizer(setup, parameters), make_loader());
+  std::string lines;
+  int batch = 0;
+  for (auto& [x, y] : loader) {
+    if (batch == setup.batches(rank)) break;
+    const bool accumulates = setup.has("nosync") && batch % 2 == 0;
+    std::list<acc::NoSync> alone;
+    if (accumulates) alone.emplace_back(first.ddp()), alone.emplace_back(second.ddp());
+    at::Tensor loss = at::cross_entropy_loss(first(x, setup.uses_aux(batch, rank)), y);
+    if (setup.has("turns")) accelerator.backward(loss);
+    const at::Tensor other_loss =
+        at::cross_entropy_loss(second(x, setup.uses_aux(batch + 1, rank)), y).square();
+    accelerator.backward(setup.has("turns") ? other_loss : loss + other_loss);
+    if (!accumulates) {
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    lines += loss_line(rank, batch++, loss + other_loss);
+  }
+  std::vector<at::Tensor> state = tensors_of(*net);
+  for (const at::Tensor& tensor : tensors_of(*other)) state.push_back(tensor);
+  std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(state, rank);
 }
 
 void train(const std::string& name, const std::string& file) {
   const Setup setup(name);
-  if (setup.has("script")) {
+  if (setup.has("shared")) {
+    train_two(setup, file);
+  } else if (setup.has("script")) {
     const std::filesystem::path script = std::string(std::getenv("ACC_SCRIPTS")) + "/" + name + "-net.pt";
     train(setup, file, [&] { return std::make_shared<acc::ScriptModuleImpl<>>(script); });
   } else if (setup.has("sparse")) {

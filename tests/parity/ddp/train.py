@@ -67,7 +67,6 @@ def make_net():
 def prepare(net):
     if size == 1:
         return net
-    new_group(setup)
     options = {"bucket_cap_mb": 0.001} if "buckets" in words else {}
     model = DistributedDataParallel(net, gradient_as_bucket_view="views" in words,
                                     find_unused_parameters="unused" in words, static_graph="static" in words, **options)
@@ -84,6 +83,29 @@ def join_of(model):
     return Join([model], divide_by_initial_world_size="effective" not in words)
 
 
+def uses_aux(batch):
+    return "unused" in words and (batch % 3 == 0 or (batch % 3 == 1 and rank == 0))
+
+
+def loss_of(model, batch, x, y):
+    with torch.autocast(device, torch.bfloat16, enabled="bf16" in words):
+        out = model(x, uses_aux(batch))
+    return torch.nn.functional.cross_entropy(out.float(), y)
+
+
+def backward(batch, x, y):
+    """The loss: one backward for those of both models, or, with the word turns, one for each."""
+    loss = loss_of(model, batch, x, y)
+    if second is None:
+        loss.backward()
+        return loss
+    if "turns" in words:
+        loss.backward()
+    other_loss = loss_of(second, batch + 1, x, y).square()
+    (other_loss if "turns" in words else loss + other_loss).backward()
+    return loss + other_loss
+
+
 def local_sgd_of(model):
     if "localsgd" not in words:
         return contextlib.nullcontext()
@@ -95,6 +117,9 @@ def local_sgd_of(model):
 
 torch.manual_seed(11)
 net = make_net().to(device)
+if "shared" in words:
+    other = make_net().to(device)
+    other.layers[0] = net.layers[0]
 if "checkpoint" in words:
     net.layers.forward = functools.partial(checkpoint, net.layers.forward, use_reentrant=False)
 if "script" in words:
@@ -104,11 +129,16 @@ if "script" in words:
 torch.manual_seed(12)
 inputs, targets = torch.randn(3200, 16), torch.randint(4, (3200,))
 order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * per_batch)
+if size > 1:
+    new_group(setup)
 model = prepare(net)
+second = prepare(other) if "shared" in words else None
+models = [model] if second is None else [model, second]
+parameters = dict.fromkeys(parameter for one in models for parameter in one.parameters())
 if "adagrad" in words:
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+    optimizer = torch.optim.Adagrad(parameters, lr=0.05)
 else:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    optimizer = torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
 batches = (60 if rank == 0 else 85) if "join" in words else 60 if "three" in words else 100
 
 lines = []
@@ -116,20 +146,19 @@ with join_of(model), local_sgd_of(model) as local_sgd:
     for batch in range(batches):
         indices = order[size * batch + rank]
         x, y = inputs[indices].to(device), targets[indices].to(device)
-        uses_aux = "unused" in words and (batch % 3 == 0 or (batch % 3 == 1 and rank == 0))
         accumulates = "nosync" in words and batch % 2 == 0
-        with model.no_sync() if accumulates else contextlib.nullcontext():
-            with torch.autocast(device, torch.bfloat16, enabled="bf16" in words):
-                out = model(x, uses_aux)
-            loss = torch.nn.functional.cross_entropy(out.float(), y)
-            loss.backward()
+        with contextlib.ExitStack() as alone:
+            for one in models if accumulates else []:
+                alone.enter_context(one.no_sync())
+            loss = backward(batch, x, y)
         if not accumulates:
             optimizer.step()
             optimizer.zero_grad()
             if local_sgd is not None:
                 local_sgd.step()
         lines.append(f"loss {rank} {batch} {loss.item():.12g}\n")
-for index, tensor in enumerate([*net.parameters(), *net.buffers()]):
+nets = [net] if second is None else [net, other]
+for index, tensor in enumerate([tensor for one in nets for tensor in [*one.parameters(), *one.buffers()]]):
     values = " ".join(f"{value:.12g}" for value in tensor.double().flatten().tolist())
     lines.append(f"state {rank} {index} {values}\n")
 with open(f"{sys.argv[1]}/{setup}.{rank}", "w") as file:

@@ -78,6 +78,18 @@ bool remove_repeated_parameters(torch::optim::Optimizer& optimizer) {
   return removed;
 }
 
+// LibTorch's Reducer takes a gradient that is a view of another's bucket for an error of the program, and in
+// a static graph it counts the gradients that the other model averages.
+void require_options_for_shared_parameters(const DdpReplica& replica,
+                                           const std::vector<PreparedModel>& others,
+                                           const DdpOptions& options) {
+  if (!options.static_graph && !options.gradient_as_bucket_view) return;
+  const std::string_view option = options.static_graph ? "static_graph" : "gradient_as_bucket_view";
+  for (const PreparedModel& other : others) {
+    if (other.ddp) replica.require_apart_from(*other.ddp, option);
+  }
+}
+
 std::shared_ptr<StepChecks> new_checks(const AcceleratorOptions& options) {
   if (options.check_parameters_every < 0) {
     throw Error({.what = fmt::format("must be at least 0, not {}", options.check_parameters_every),
@@ -174,9 +186,10 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
                                                           const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
   if (any_is_sharded(model.module->parameters())) {
-    throw Error({.what = "is sharded already",
+    throw Error({.what = "is sharded already, or has parameters of a model that is",
                  .where = model.module->name(),
-                 .hint = "prepare it once, and pass the prepared model"});
+                 .hint = "prepare it once, and pass the prepared model; of two models that share parameters, "
+                         "prepare one module that contains both"});
   }
   const bool trains_together = state_.process_group() && !options.evaluation_mode;
   std::shared_ptr<DistributedModule> distributed;
@@ -187,6 +200,8 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
     if (impl_->options.device_placement) model.module->to(state_.device());
     if (trains_together)
       model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
+    if (model.ddp)
+      require_options_for_shared_parameters(*model.ddp, impl_->prepared.models, impl_->options.ddp);
     distributed = model.ddp;
   }
   if (distributed) impl_->checks->add_model(distributed);
@@ -224,8 +239,8 @@ Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> na
                                      const torch::optim::Optimizer* from) {
   if (remove_repeated_parameters(*native) && state_.is_main_process()) {
     TORCH_WARN_ONCE(
-        "an optimizer was given some parameters twice, as those of a module that is registered twice; "
-        "it updates each of them once");
+        "an optimizer was given some parameters twice, as those of a module that is registered twice or is "
+        "part of two models; it updates each of them once");
   }
   if (impl_->options.device_placement) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());

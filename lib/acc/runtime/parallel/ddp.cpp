@@ -121,13 +121,39 @@ struct DdpReplica::Impl {
     }
     // Before the reducer, whose error about another layout names no parameter.
     watch = std::make_unique<GradientWatch>(
-        reduced_tensors(), options.static_graph,
-        [this, tensors = reduced_tensors(), sparse = reduced_sparse()](std::size_t index) {
+        reduced_tensors(), [this] { return reducer->averages(); },
+        [this, tensors = reduced_tensors(), sparse = reduced_sparse()](std::size_t index, bool again) {
+          if (again && !options.static_graph) refuse_second_gradient(index);
           if (tensors[index].grad().is_sparse() != sparse[index]) refuse_layout(index, sparse[index]);
         });
     reducer = make_reducer(reduced_tensors(), reduced_sparse(), native, options);
     watch->set_active(synchronizes);
     reduces_late = options.static_graph;
+  }
+
+  // Where the parameter stands in errors of this process.
+  std::string where(std::size_t index) const {
+    return fmt::format("rank {}, parameter '{}'", group->rank(), reduced_names()[index]);
+  }
+
+  [[noreturn]] void refuse_second_gradient(std::size_t index) const {
+    throw Error({.what =
+                     "got a second gradient while other parameters of the model wait for their first, so it "
+                     "cannot be averaged with them",
+                 .where = where(index),
+                 .hint = "call backward once, of the sum of the losses; or forward and backward of one loss "
+                         "before the forward of the next"});
+  }
+
+  // The number of a parameter among those whose gradients are averaged.
+  std::optional<std::size_t> reduced_index(const at::Tensor& tensor) const {
+    std::size_t index = 0;
+    for (const Parameter& parameter : parameters) {
+      if (!parameter.reduced) continue;
+      if (parameter.tensor.is_same(tensor)) return index;
+      ++index;
+    }
+    return std::nullopt;
   }
 
   [[noreturn]] void refuse_layout(std::size_t index, bool expects_sparse) const {
@@ -136,7 +162,7 @@ struct DdpReplica::Impl {
                      ? "got a dense gradient, and the processes average those of its embedding as sparse ones"
                      : "got a sparse gradient, and the processes average those of layers Embedding and "
                        "EmbeddingBag alone",
-         .where = fmt::format("rank {}, parameter '{}'", group->rank(), reduced_names()[index]),
+         .where = where(index),
          .hint = expects_sparse ? "make the embedding without sparse(true), or use its weight nowhere else"
                                 : "make it by such a layer with sparse(true), or without sparse"});
   }
@@ -410,27 +436,24 @@ void DdpReplica::synchronize_next_backward() {
   impl_->watch->expect_averaged();
 }
 void DdpReplica::after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) {
-  const std::optional<std::size_t> unexpected = impl_->watch->take_unexpected();
-  if (!unexpected) return;
-  const at::Tensor parameter = impl_->reduced_tensors()[*unexpected];
-  const bool is_shared = std::ranges::any_of(models, [&](const std::shared_ptr<DistributedModule>& model) {
-    return model.get() != this && model->has_parameter(parameter);
-  });
-  if (is_shared) {
-    throw Error(
-        {.what = fmt::format("'{}' belongs to two prepared models and got a gradient by the other one "
-                             "alone, which was not averaged over the processes",
-                             impl_->reduced_names()[*unexpected]),
-         .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
-         .hint = "prepare one module that contains both models; or call backward once, of the sum of "
-                 "their losses"});
-  }
+  const std::vector<std::size_t> unexpected = impl_->watch->take_unexpected();
+  if (unexpected.empty()) return;
+  const auto is_averaged_by_another = [&, parameters = impl_->reduced_tensors()](std::size_t index) {
+    return std::ranges::any_of(models, [&](const std::shared_ptr<DistributedModule>& model) {
+      return model->expected_gradient(parameters[index]);
+    });
+  };
+  if (std::ranges::all_of(unexpected, is_averaged_by_another)) return;
   throw Error({.what =
                    "gradients reached the prepared model outside of a forward of its own, so they were not "
                    "averaged over the processes",
                .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
                .hint = "call the prepared model, as model(x), not model->forward(x) or the module itself; "
                        "and backward once for each forward, of the sum of the losses"});
+}
+bool DdpReplica::expected_gradient(const at::Tensor& parameter) const {
+  const std::optional<std::size_t> index = impl_->reduced_index(parameter);
+  return index && impl_->watch->expected(*index);
 }
 bool DdpReplica::has_parameter(const at::Tensor& parameter) const {
   return std::ranges::any_of(impl_->parameters,
@@ -468,6 +491,16 @@ void DdpReplica::average_parameters() {
     impl_->group->all_reduce(mean, ReduceOp::mean);
     parameter.copy_(mean);
   }
+}
+void DdpReplica::require_apart_from(const DdpReplica& other, std::string_view function) const {
+  const auto shared = std::ranges::find_if(impl_->parameters, [&](const Parameter& one) {
+    return one.reduced && other.has_parameter(one.tensor);
+  });
+  if (shared == impl_->parameters.end()) return;
+  throw Error(
+      {.what = fmt::format("belongs to two prepared models, and {} would average it wrongly", function),
+       .where = fmt::format("parameter '{}'", shared->name),
+       .hint = fmt::format("prepare one module that contains both models, or train without {}", function)});
 }
 void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
   if (step != nullptr) impl_->require_no_sparse_gradients("join_uneven_inputs");

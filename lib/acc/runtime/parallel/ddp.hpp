@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,7 @@ class DdpReplica final : public DistributedModule {
   /// Throws Error{usage} when, since the last call, the module received gradients that no run_forward had
   /// announced, and which were not averaged.
   void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
+  bool expected_gradient(const at::Tensor& parameter) const override;
   void after_step() override {}
 
   /// Whether `parameter` was one of the module's parameters when this replica was constructed.
@@ -102,6 +104,10 @@ class DdpReplica final : public DistributedModule {
 
   /// For local_sgd: replaces the parameters by their mean over all processes.
   void average_parameters();
+
+  /// Throws Error{usage} naming a trained parameter that also belongs to `other`, which `function` cannot
+  /// average.
+  void require_apart_from(const DdpReplica& other, std::string_view function) const;
 
   /// For join_uneven_inputs: from now on each forward notifies the processes that have run out of data that a
   /// step begins. With several modules, the first one notifies them, through the JoinedStep that all share.

@@ -56,8 +56,12 @@ class DistributedModule {
   virtual bool averages_every_batch() const = 0;
 
   /// To be called after each backward, and before gradients are used: all of them are averaged when it
-  /// returns. Throws Error{usage} when some were not; `models` are those that are trained together.
+  /// returns. Throws Error{usage} when some were not, neither by this module nor by another of `models`,
+  /// those that are trained together, to which the parameter also belongs.
   virtual void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) = 0;
+
+  /// Whether the last gradient of `parameter` was averaged by this module, or was to stay on this process.
+  virtual bool expected_gradient(const at::Tensor& parameter) const = 0;
 
   /// To be called after each step of an optimizer.
   virtual void after_step() = 0;

@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "acc/runtime/parallel/autograd_function.hpp"
 
@@ -77,9 +77,12 @@ bool GradientHooks::any_is_detached() const {
   return false;
 }
 
-GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times,
-                             std::function<void(std::size_t)> on_received)
-    : several_times_(several_times), on_received_(std::move(on_received)), received_(parameters.size(), 0) {
+GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, Averages averages,
+                             OnAveraged on_averaged)
+    : averages_(std::move(averages)),
+      on_averaged_(std::move(on_averaged)),
+      received_(parameters.size(), Gradient::none),
+      averaged_(parameters.size(), 0) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     hooks_.add(parameters[i], [this, i] { on_gradient(i); });
 }
@@ -90,11 +93,22 @@ void GradientWatch::expect_averaged() {
 }
 
 void GradientWatch::on_gradient(std::size_t parameter) {
-  const bool announced = received_[parameter] < forwards_ || (several_times_ && forwards_ > 0);
-  if (active_ && !local_ && !announced) unexpected_ = std::min(parameter, unexpected_.value_or(parameter));
-  if (!active_) return;
-  received_[parameter] = forwards_;
-  if (on_received_) on_received_(parameter);
+  const bool averages = averages_();
+  const bool expected = averages || local_ || !active_;
+  received_[parameter] = expected ? Gradient::expected : Gradient::unexpected;
+  any_is_unexpected_ = any_is_unexpected_ || !expected;
+  if (averages) on_averaged_(parameter, std::exchange(averaged_[parameter], forwards_) == forwards_);
+}
+
+std::vector<std::size_t> GradientWatch::take_unexpected() {
+  std::vector<std::size_t> unexpected;
+  if (!std::exchange(any_is_unexpected_, false)) return unexpected;
+  for (std::size_t i = 0; i < received_.size(); ++i) {
+    if (received_[i] != Gradient::unexpected) continue;
+    received_[i] = Gradient::none;
+    unexpected.push_back(i);
+  }
+  return unexpected;
 }
 
 }  // namespace acc::detail

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <utility>
 #include <vector>
 
 namespace acc::detail {
@@ -40,15 +38,18 @@ class GradientHooks {
   std::vector<Hook> hooks_;
 };
 
-/// Detects gradients that should be averaged but are not: those that a model's parameters receive without a
-/// forward that announced them, or a second time after it. LibTorch's Reducer would accumulate them on this
-/// process without an error.
+/// Detects gradients that should be averaged but are not: those that a model's parameters receive when its
+/// Reducer expects none, as without a forward or a second time after it. LibTorch's Reducer would accumulate
+/// them on this process without an error.
 class GradientWatch {
  public:
-  /// If `several_times`, as for a static graph, a parameter may receive more than one gradient after each
-  /// forward. While active, it calls `on_received` with the index of each parameter that received one.
-  GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times,
-                std::function<void(std::size_t)> on_received = {});
+  /// Whether the Reducer averages the gradients that arrive now.
+  using Averages = std::function<bool()>;
+  /// Called before the Reducer takes the gradient of a parameter; `again`, if it took one since the last
+  /// forward.
+  using OnAveraged = std::function<void(std::size_t parameter, bool again)>;
+
+  GradientWatch(const std::vector<at::Tensor>& parameters, Averages averages, OnAveraged on_averaged);
 
   /// Announces the gradients of a forward; they are averaged.
   void expect_averaged();
@@ -63,20 +64,26 @@ class GradientWatch {
   bool is_detached(std::size_t parameter) const { return hooks_.is_detached(parameter); }
   bool any_is_detached() const { return hooks_.any_is_detached(); }
 
-  /// A parameter that got an unexpected gradient since the last call.
-  std::optional<std::size_t> take_unexpected() { return std::exchange(unexpected_, std::nullopt); }
+  /// Whether the last gradient of `parameter` was averaged, or was meant to stay on this process.
+  bool expected(std::size_t parameter) const { return received_[parameter] == Gradient::expected; }
+
+  /// The parameters whose last gradients since the call before were not expected.
+  std::vector<std::size_t> take_unexpected();
 
  private:
+  enum class Gradient : std::uint8_t { none, expected, unexpected };
+
   void on_gradient(std::size_t parameter);
 
-  bool several_times_;
-  std::function<void(std::size_t)> on_received_;
+  Averages averages_;
+  OnAveraged on_averaged_;
   bool active_ = true;
   bool local_ = false;
-  std::optional<std::size_t> unexpected_ = {};
-  /// The number of announced forwards, and for each parameter up to which of them it has received gradients.
+  bool any_is_unexpected_ = false;
+  std::vector<Gradient> received_;
+  /// The number of announced forwards, and for each parameter up to which of them its gradients are averaged.
   std::uint64_t forwards_ = 0;
-  std::vector<std::uint64_t> received_;
+  std::vector<std::uint64_t> averaged_;
   GradientHooks hooks_ = {};
 };
 

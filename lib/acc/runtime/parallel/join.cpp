@@ -21,6 +21,14 @@ Replicas replicas_of(const std::vector<Joinable>& models) {
   return replicas;
 }
 
+// A process without data does not know the mean that the first model of a step left in such a gradient.
+void require_apart(const Replicas& models) {
+  for (auto model = models.begin(); model != models.end(); ++model) {
+    for (auto other = models.begin(); other != model; ++other)
+      (*model)->require_apart_from(**other, "join_uneven_inputs");
+  }
+}
+
 // While it exists, each forward of the models notifies the processes without data that a step begins.
 class JoinedForwards {
  public:
@@ -61,6 +69,7 @@ void join_uneven_inputs(const std::vector<Joinable>& models, const std::function
                         bool divide_by_initial_world_size) {
   const Replicas replicas = replicas_of(models);
   if (replicas.empty()) return train();
+  require_apart(replicas);
   const JoinedForwards joined(replicas, divide_by_initial_world_size);
   train();
   wait_for_others(replicas);

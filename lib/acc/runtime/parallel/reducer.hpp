@@ -18,6 +18,9 @@ class GradientReducer : public c10d::Reducer {
  public:
   using Reducer::Reducer;
 
+  /// Whether it averages the gradients that arrive now: after a forward, until all have arrived.
+  bool averages() const { return expect_autograd_hooks_; }
+
   /// Together: rebuilds the buckets at once if the next forward would do so, unless a backward is pending.
   void settle_layout();
 

@@ -58,6 +58,8 @@ class ShardedModule final : public DistributedModule {
   /// True: otherwise each process would need memory for the gradients of the whole model.
   bool averages_every_batch() const override { return true; }
   void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
+  /// False: no other module may have its parameters.
+  bool expected_gradient(const at::Tensor& /*parameter*/) const override { return false; }
   void after_step() override;
   /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
   bool has_parameter(const at::Tensor& parameter) const override;

@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 
+#include <vector>
+
 #include "support/catch.hpp"
 
 namespace gradient_hooks_test {
@@ -27,6 +29,31 @@ TEST_CASE("gradient_sink: an output that the loss does not use passes on no zero
   outputs[0].sum().backward();
   CHECK(used.grad().defined());
   CHECK_FALSE(unused.grad().defined());
+}
+
+TEST_CASE("gradient_watch: gradients that are not averaged are told once, unless they are meant to stay",
+          "[runtime]") {
+  const at::Tensor parameter = at::ones({1}).requires_grad_();
+  bool averages = true;
+  std::vector<bool> again;
+  acc::detail::GradientWatch watch(
+      {parameter}, [&] { return averages; },
+      [&](std::size_t, bool is_second) { again.push_back(is_second); });
+  const auto backward = [&] { (parameter * 2).sum().backward(); };
+  watch.expect_averaged();
+  backward();
+  backward();
+  CHECK(again == std::vector{false, true});
+  CHECK(watch.expected(0));
+  averages = false;
+  backward();
+  CHECK_FALSE(watch.expected(0));
+  CHECK(watch.take_unexpected() == std::vector<std::size_t>{0});
+  CHECK(watch.take_unexpected().empty());
+  watch.expect_local();
+  backward();
+  CHECK(watch.expected(0));
+  CHECK(watch.take_unexpected().empty());
 }
 
 }  // namespace gradient_hooks_test
