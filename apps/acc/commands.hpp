@@ -25,6 +25,11 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
 /// `acc test`: launches acc-selftest with the user's config and any flags of `acc launch`.
 int test_command(const std::vector<std::string>& words);
 
+/// `acc notebook-job CALLER PYTHON SOCKET ANNOUNCE WORDS...`: the job of one call of Python's
+/// acc.notebook_launcher, of whose fork server this process is a child. CALLER is a pidfd of the notebook,
+/// PYTHON a WarmPython with its SOCKET, ANNOUNCE 1 or 0, and WORDS those of `acc launch`. Not for people.
+int notebook_job_command(const std::vector<std::string>& words);
+
 /// Adds `acc test` with its own flags, for help, man page and completion; test_command() parses them.
 void describe_test_command(CLI::App& app);
 

@@ -112,6 +112,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
     if (words[0] == "run")
       return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run",
                                            std::move(environment));
+    if (words[0] == "notebook-job") return acc::launcher::notebook_job_command(rest);
     if (words[0] == "test") return acc::launcher::test_command(rest);
   }
   if (words == std::vector<std::string>{"--version", "--json"}) {

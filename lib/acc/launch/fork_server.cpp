@@ -71,6 +71,12 @@ SocketPair make_sockets() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+std::string with_nuls(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined.append(text.c_str(), text.size() + 1);
+  return joined;
+}
+
 // The format that Request of fork_server.py reads.
 std::string request_text(const ProcessLauncher& launcher, const WorkerStart& worker) {
   const CpuBinding binding = worker.binding.value_or(CpuBinding{});
@@ -80,9 +86,19 @@ std::string request_text(const ProcessLauncher& launcher, const WorkerStart& wor
   texts.insert(texts.end(), worker.arguments.begin(), worker.arguments.end());
   const std::vector<std::string> variables = launcher.environment.to_strings();
   texts.insert(texts.end(), variables.begin(), variables.end());
-  std::string request;
-  for (const std::string& text : texts) request.append(text.c_str(), text.size() + 1);
-  return request;
+  return with_nuls(texts);
+}
+
+std::vector<std::string> server_command(const LaunchPlan& plan, const PreloadEnvironment& environment) {
+  std::vector<std::string> command = {plan.worker_command.front(),
+                                      "-c",
+                                      kRunProgram,
+                                      join(plan.preload, ","),
+                                      join(environment.per_worker, ","),
+                                      fmt::to_string(SYS_set_mempolicy)};
+  command.insert(command.end(), plan.worker_command.begin() + 1, plan.worker_command.end());
+  if (plan.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
+  return command;
 }
 
 enum class Answer { pid, none, late };
@@ -109,8 +125,13 @@ bool is_child(pid_t pid) {
 
 }  // namespace
 
-ForkServer::ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan)
-    : loop_(loop), plan_(plan), control_(loop), clock_(plan.hang.timeout, plan.hang.watch), timer_(loop) {}
+ForkServer::ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan, std::optional<WarmPython> warm)
+    : loop_(loop),
+      plan_(plan),
+      warm_(warm),
+      control_(loop),
+      clock_(plan.hang.timeout, plan.hang.watch),
+      timer_(loop) {}
 
 bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
   if (ready_ || refused_) return false;
@@ -129,14 +150,7 @@ bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
 
 void ForkServer::start(const rlimit& open_files) {
   const PreloadEnvironment environment = preload_environment(plan_);
-  std::vector<std::string> command = {plan_.worker_command.front(),
-                                      "-c",
-                                      kRunProgram,
-                                      join(plan_.preload, ","),
-                                      join(environment.per_worker, ","),
-                                      fmt::to_string(SYS_set_mempolicy)};
-  command.insert(command.end(), plan_.worker_command.begin() + 1, plan_.worker_command.end());
-  if (plan_.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
+  const std::vector<std::string> command = server_command(plan_, environment);
   const Descriptor text = make_file(kProgram);
   SocketPair control = make_sockets();
   const ProcessLauncher launcher = {
@@ -147,7 +161,8 @@ void ForkServer::start(const rlimit& open_files) {
       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
       .open_files = open_files};
   begin_module("");
-  process_ = launcher(loop_.get_executor(), plan_.program, command);
+  process_ = wake(command, environment.shared, control.child, text);
+  if (!process_) process_ = launcher(loop_.get_executor(), plan_.program, command);
   log::debug("process {} imports {} for the workers", process_->id(), join(plan_.preload, ", "));
   control_.assign(control.parent.release());
   wait_for_message();
@@ -156,6 +171,26 @@ void ForkServer::start(const rlimit& open_files) {
   process_->async_wait([this](error_code error, int /*exit_code*/) {
     if (!error) on_end();
   });
+}
+
+// Gives the warm Python what a new one would have been started with. Returns nullopt when there is none, or
+// it has ended.
+std::optional<Process> ForkServer::wake(const std::vector<std::string>& command,
+                                        const Environment& environment, const Descriptor& control,
+                                        const Descriptor& program) {
+  if (!warm_) return std::nullopt;
+  const WarmPython python = *std::exchange(warm_, std::nullopt);
+  std::vector<std::string> texts = {fmt::to_string(command.size())};
+  texts.insert(texts.end(), command.begin(), command.end());
+  const std::vector<std::string> variables = environment.to_strings();
+  texts.insert(texts.end(), variables.begin(), variables.end());
+  const Descriptor request = make_file(with_nuls(texts));
+  const std::array descriptors = {request.get(), control.get(), program.get()};
+  if (!send_message(python.socket, "w", descriptors, MSG_DONTWAIT) || !is_child(python.pid))
+    return std::nullopt;
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, python.pid, 0)));
+  if (!pidfd) throw_preload_error("no descriptor for the fork server");
+  return Process(loop_.get_executor(), python.pid, pidfd.release());
 }
 
 void ForkServer::wait_for_message() {

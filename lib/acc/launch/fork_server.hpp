@@ -11,7 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "acc/base/environment.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/control/job_view.hpp"
@@ -20,6 +23,13 @@
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
+
+/// A child of this process that is a Python with imports done: it becomes the fork server when asked on
+/// `socket` (SOCK_SEQPACKET), by scripts/package/acc/notebook_server.py.
+struct WarmPython {
+  pid_t pid = 0;
+  int socket = -1;
+};
 
 /// A Python that imports modules once, and from which workers are forked (`--preload`). A worker is forked
 /// twice, so that it becomes a child of this process, the nearest subreaper: it is waited for and signalled
@@ -32,7 +42,8 @@ class ForkServer {
   /// why it will not, and is empty otherwise.
   using OnPrepared = std::function<void(const std::string& refusal)>;
 
-  ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan);
+  /// The first server is the `warm` Python, if there is one.
+  ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan, std::optional<WarmPython> warm = {});
 
   /// Starts the server if there is none and none has refused; it runs with the limit `open_files`. Returns
   /// whether `on_prepared` will be called: not while the server can fork, and not after it has refused.
@@ -50,6 +61,8 @@ class ForkServer {
 
  private:
   void start(const rlimit& open_files);
+  std::optional<Process> wake(const std::vector<std::string>& command, const Environment& environment,
+                              const Descriptor& control, const Descriptor& program);
   void wait_for_message();
   bool read_messages();
   void on_message(std::string_view text);
@@ -61,6 +74,7 @@ class ForkServer {
 
   boost::asio::io_context& loop_;
   const LaunchPlan& plan_;
+  std::optional<WarmPython> warm_;
   boost::asio::posix::stream_descriptor control_;
   std::optional<Process> process_ = {};
   OnPrepared on_prepared_ = {};

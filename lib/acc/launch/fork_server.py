@@ -4,11 +4,12 @@
     python [-u] -c "exec(this file)" MODULES VARIABLES SET_MEMPOLICY [-u] [-m] PROGRAM [ARGUMENT...]
 
 MODULES and VARIABLES, those that each worker has for itself, are separated by commas; SET_MEMPOLICY is the number of that
-system call. Descriptor 0 is a SOCK_SEQPACKET to acc, on which this program says `import MODULE` and at last `ready`, or
-`refused` and why workers cannot be forked. Then each request is one byte with five descriptors: a file (see Request), the
-standard streams of the worker, and a channel. On the channel the worker says its process id when it is acc's own child and
-leads its own session, and it begins when acc has answered. One that cannot run closes the channel without a word: acc then
-starts it without this program, and that shows the reason.
+system call. A process that was not executed for this has the variables that it would have had as GIVEN_VARIABLES. Descriptor 0
+is a SOCK_SEQPACKET to acc, on which this program says `import MODULE` and at last `ready`, or `refused` and why workers cannot
+be forked. Then each request is one byte with five descriptors: a file (see Request), the standard streams of the worker, and a
+channel. On the channel the worker says its process id when it is acc's own child and leads its own session, and it begins when
+acc has answered. One that cannot run closes the channel without a word: acc then starts it without this program, and that
+shows the reason.
 """
 
 import atexit
@@ -416,6 +417,12 @@ def parse_variables(texts):
     return dict(text.split(b"=", 1) for text in texts if b"=" in text)
 
 
+def own_variables():
+    """Those that this process was executed with."""
+    with open("/proc/self/environ", "rb") as file:
+        return parse_variables(file.read().split(b"\0"))
+
+
 def find_changes(before):
     """What the interpreter and the imports have made of these variables; None: they have removed one."""
     now = dict(os.environb)
@@ -609,8 +616,7 @@ def main():
         os.dup2(descriptor, stream)
     os.close(nothing)
 
-    with open("/proc/self/environ", "rb") as file:
-        given = parse_variables(file.read().split(b"\0"))
+    given = globals().get("GIVEN_VARIABLES") or own_variables()
     command = [sys.executable, *options]
     program = Program(command)
     program.set_search_path()

@@ -317,7 +317,8 @@ LaunchReport run_agent(const Job& job) {
   begun.id = job.leftovers.file.id();
   JobStatus status(std::move(begun), [&](int rank) { return output.destinations(rank); });
   std::optional<ForkServer> fork_server;
-  if (!plan.preload.empty()) fork_server.emplace(job.loop, plan);
+  if (!plan.preload.empty())
+    fork_server.emplace(job.loop, plan, job.program != nullptr ? job.program->python : std::nullopt);
   LocalProcesses processes(job.loop, output,
                            {.supervisor = job.supervisor.exit_event,
                             .additional_signals = plan.stop_signals,

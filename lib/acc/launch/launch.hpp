@@ -3,6 +3,9 @@
 
 #include <sys/types.h>
 
+#include <optional>
+
+#include "acc/launch/fork_server.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -24,6 +27,8 @@ struct HostProgram {
   int exit_event = -1;
   /// Starts a worker.
   StartProcess start = execute;
+  /// For the workers of a plan with `preload`.
+  std::optional<WarmPython> python = {};
 };
 
 /// Runs the job in this process, as the agent of `program`. Which worker failed is in the report, not on
