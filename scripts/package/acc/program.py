@@ -6,15 +6,27 @@ import sys
 import sysconfig
 
 
+def folders():
+    """Where pip puts programs: in the environment, of the user, or below the folder of `pip install --target`."""
+    return [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user"),
+            os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")]
+
+
+def find():
+    """Its path. None: it is gone."""
+    paths = (os.path.join(folder, "acc") for folder in folders())
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
+
+
+def missing_text():
+    return "the program is in none of " + ", ".join(folders()) + " (pip install --force-reinstall acc-launcher)"
+
+
 def become(words):
     """Runs `acc WORDS` in place of this process."""
-    # Where pip puts programs: in the environment, of the user, or below the folder of `pip install --target`.
-    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user"),
-               os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")]
-    for folder in folders:
-        path = os.path.join(folder, "acc")
-        if os.access(path, os.X_OK):
-            os.execv(path, [path] + words)
-    sys.stderr.write("acc: the program is in none of " + ", ".join(folders) + " (pip install --force-reinstall acc-launcher)\n")
+    path = find()
+    if path is not None:
+        os.execv(path, [path] + words)
+    sys.stderr.write("acc: " + missing_text() + "\n")
     sys.stderr.flush()
     os._exit(1)  # no exception, which a Python that is just starting would report as its own fault

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""acc.notebook_launcher in an environment laid out as pip does it, without PyTorch and cloudpickle: its workers call functions of
+a module.
+
+    notebook_launcher_test.py ACC SCRIPTS_PACKAGE_FOLDER [CASE ... | --same CASE ...]
+"""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+from replace_torchrun_test import Environment
+
+TIMEOUT = 100  # seconds; only a failing test waits so long
+WORK = """\
+import os, signal, sys, time
+RANK = int(os.environ.get("RANK", -1))
+def tell(word):
+    print(word, "of rank", os.environ["RANK"])
+    print("error of rank", os.environ["RANK"], file=sys.stderr)
+    return word, int(os.environ["RANK"])
+def variable(name):
+    return os.environ.get(name)
+def fail(ranks):
+    if int(os.environ["RANK"]) in ranks:
+        raise KeyError("no data")
+    time.sleep(1000)
+class Odd(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+def fail_oddly():
+    raise Odd(1, 2)
+def end(how):
+    how() if os.environ["RANK"] == "1" else time.sleep(1000)
+def kill(): os.kill(os.getpid(), signal.SIGSEGV)
+def leave(): sys.exit(7)
+def end_well(): sys.exit(0)
+def restart():
+    if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        raise ValueError("the first attempt")
+    return int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+def wait(file):
+    with open(file, "a") as pids:
+        pids.write(f"{os.getpid()} ")
+    os.write(1, b"waits\\n")
+    time.sleep(1000)
+def used_cuda():
+    import torch
+    return torch.cuda.initialized
+"""
+PREFACE = "import os, sys, time, acc, work\nfrom acc import notebook_launcher as launch\n"
+
+
+def run(place, code, stdin=None, **variables):
+    done = place.run("-c", PREFACE + textwrap.dedent(code), **variables)
+    assert done.returncode == 0, done
+    return done
+
+
+def said(place, code, **variables):
+    return run(place, code, **variables).stdout.splitlines()
+
+
+def make(folder, acc, package, python=sys.executable):
+    place = Environment(folder, acc, package, python)
+    (place.folder / "work.py").write_text(WORK)
+    return place
+
+
+def results_and_output(place):
+    done = run(place, """
+        print(launch(work.tell, ("word",), 2))
+        print(launch(work.tell, ("both",), 2, local_ranks_filter="0,1"))
+        print(acc.debug_launcher(work.tell, ("quiet",)))
+        """)
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["Launching training on 2 CPUs.", "word of rank 0", "[('word', 0), ('word', 1)]"], lines
+    assert sorted(lines[4:6]) == ["both of rank 0", "both of rank 1"], lines
+    assert lines[-2:] == ["quiet of rank 0", "[('quiet', 0), ('quiet', 1)]"], lines
+    assert sorted(done.stderr.splitlines()) == ["error of rank 0"] * 3 + ["error of rank 1"], done.stderr
+
+
+def output_reaches_streams_of_python(place):
+    assert said(place, """
+        import contextlib, io
+        out, error = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            launch(work.tell, ("word",), 2)
+        print([out.getvalue(), error.getvalue()])
+        """) == [str(["Launching training on 2 CPUs.\nword of rank 0\n", "error of rank 0\n"])]
+
+
+def variables_of_workers(place):
+    lines = said(place, """
+        os.environ["OF_NOTEBOOK"] = "yes"
+        for name in "OF_NOTEBOOK", "WORLD_SIZE", "LOCAL_RANK", "ACCELERATE_MIXED_PRECISION", "MASTER_PORT":
+            print(launch(work.variable, (name,), 2, mixed_precision="BF16"))
+        print(launch(work.variable, ("MASTER_PORT",), 2, use_port="23456"))
+        """)[1::2]
+    assert lines[:4] == ["['yes', 'yes']", "['2', '2']", "['0', '1']", "['bf16', 'bf16']"], lines
+    assert "29500" not in lines[4] and lines[5] == "['23456', '23456']", lines
+
+
+def a_failure_is_raised_again(place):
+    lines = said(place, """
+        import traceback
+        for ranks in (1,), (0,):
+            try:
+                launch(work.fail, (ranks,), 2)
+            except KeyError as error:
+                print(repr(error), error.rank, *str(error.__cause__).splitlines()[1:3], sep="|")
+                assert 'in fail\\n    raise KeyError("no data")' in traceback.format_exc()
+        """)[1::2]
+    assert lines == [f"KeyError('no data')|{rank}|rank {rank}:|Traceback (most recent call last):" for rank in (1, 0)], lines
+
+
+def failures_without_an_exception(place):
+    lines = said(place, """
+        for function, arguments in (work.fail_oddly, ()), (work.end, (work.kill,)), (work.end, (work.leave,)):
+            try:
+                launch(function, arguments, 2)
+            except acc.notebook.WorkerError as error:
+                print(error, isinstance(error, RuntimeError))
+        print(launch(work.end_well, (), 2))
+        """)[1::2]
+    assert lines[0][6:] == " work.Odd: 1 and 2 True", lines
+    assert lines[1:] == ["rank 1 was ended by SIGSEGV True", "rank 1 ended with exit code 7 True", "[None, None]"], lines
+
+
+def restarts(place):
+    assert said(place, "print(launch(work.restart, (), 2, max_restarts=2))")[-1] == "[1, 1]"
+
+
+def one_process_is_the_notebook_itself(place):
+    lines = said(place, """
+        seen = []
+        print(launch(seen.append, (7,), 1, mixed_precision="fp16"), seen)
+        print(launch(work.variable, ("ACCELERATE_MIXED_PRECISION",), 0, mixed_precision="fp16"), os.environ.get("RANK"))
+        """)
+    assert lines[::2] == ["Launching training on CPU."] * 2 and lines[1::2] == ["[None] [7]", "['fp16'] None"], lines
+
+
+def errors_name_what_is_wrong(place):
+    lines = said(place, """
+        import threading
+        def refused(function, *arguments, **options):
+            try:
+                launch(function, *arguments, **options)
+            except Exception as error:
+                print(type(error).__name__, error, sep=": ")
+        def mine(): pass
+        refused(mine, (), 2)
+        refused(work.tell, ("a", threading.Lock()), 2)
+        refused(work.tell, ("a",))
+        refused(work.tell, ("a",), 2, "fp7")
+        refused(work.tell, ("a",), 2, node_rank=2, num_nodes=2)
+        os.environ["RANK"] = "0"
+        refused(work.tell, ("a",), 2)
+        del os.environ["RANK"]
+        os.environ.update(KAGGLE_URL="x", TPU_NAME="y")
+        refused(work.tell, ("a",))
+        """)
+    assert lines == [
+        "SendingError: mine is not a function of a module, and only cloudpickle sends such ones: pip install cloudpickle, or "
+        "move it to a module",
+        "SendingError: argument 2 cannot be sent to the workers (lock; TypeError: cannot pickle '_thread.lock' object): make it "
+        "in the function",
+        "ValueError: num_processes is missing: how many workers are to be started, as in num_processes=2?",
+        "ValueError: mixed_precision is one of no, fp16, bf16, fp8, not 'fp7'",
+        "ValueError: node_rank is 2, and must be below num_nodes, 2",
+        "RuntimeError: this process is a worker of a job already (RANK is set): call it in the program that starts the job",
+        "RuntimeError: workers on a TPU are started by accelerate: pip install accelerate"], lines
+    done = run(place, "try: launch(work.tell, ('a',), 2, max_restart=1)\nexcept acc.notebook.WorkerError as error: print(error)")
+    assert done.stderr.startswith("acc: unrecognized arguments: --max_restart (did you mean '--max"), done.stderr
+    assert done.stdout == "acc ended with exit code 2, and says above why\n", done.stdout
+
+
+def modules_may_change(place):
+    """Modules of the user are imported anew for each call; installed ones once, in the fork server."""
+    (place.packages / "heavy.py").write_text("print('imported', file=open('imports', 'a'))\nclass Thing: pass\n")
+    (place.folder / "mine.py").write_text("def work(): return 'before'\n")
+    assert said(place, """
+        import heavy, mine
+        def call(): print(launch(mine.work, (), 2), open("imports").read().count("imported"))
+        call()
+        open("mine.py", "w").write("from heavy import Thing\\ndef work(): return 'changed, after'\\n")
+        call()
+        """)[1::2] == ["['before', 'before'] 2", "['changed, after', 'changed, after'] 2"]
+
+
+def a_module_that_starts_threads(place):
+    """Is left to the workers: a fork has no threads."""
+    (place.packages / "threaded.py").write_text(
+        "import threading\nthread = threading.Thread(target=threading.Event().wait, daemon=True)\nthread.start()\n")
+    (place.folder / "uses.py").write_text("import threaded\ndef alive(): return threaded.thread.is_alive()\n")
+    assert said(place, """
+        import uses, threaded
+        print(launch(uses.alive, (), 2))
+        """)[-1] == "[True, True]"
+
+
+def cuda_of_the_notebook_does_not_matter(place):
+    (place.packages / "torch").mkdir()
+    (place.packages / "torch/__init__.py").write_text(
+        "class cuda:\n    initialized = False\n    is_available = staticmethod(lambda: False)\n"
+        "    is_initialized = staticmethod(lambda: cuda.initialized)\ndef set_num_threads(count): pass\n")
+    assert said(place, """
+        import torch
+        torch.cuda.initialized = True  # as after torch.ones(1).cuda()
+        print(launch(work.used_cuda, (), 2), launch(work.used_cuda, (), 2))
+        """)[-1] == "[False, False] [False, False]"
+
+
+def basic_config(place):
+    lines = said(place, """
+        path = acc.write_basic_config("bf16")
+        print(path, "mixed_precision: bf16" in path.read_text())
+        print(acc.write_basic_config(save_location=path))
+        print(acc.write_basic_config(save_location="folder/config.yaml"))
+        try: acc.write_basic_config("fp7")
+        except ValueError as error: print(error)
+        """)
+    default = place.folder / ".cache/huggingface/accelerate/default_config.yaml"
+    assert lines == [f"{default} True", f"there is a config file already: {default} (acc config writes it anew)", "False",
+                     "folder/config.yaml", "mixed_precision is one of no, fp16, bf16, fp8, not 'fp7'"], lines
+
+
+def children(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def twenty_calls_leave_nothing(place):
+    temporary = place.folder / "temporary"
+    temporary.mkdir()
+    lines = said(place, """
+        import tempfile
+        server = lambda: int(open(f"/proc/self/task/{os.getpid()}/children").read())
+        def state():
+            folder = f"/proc/{server()}"
+            memory = [int(line.split()[1]) for line in open(folder + "/status") if line.startswith("RssAnon")]
+            return (len(os.listdir("/proc/self/fd")), os.listdir(tempfile.gettempdir()),
+                    open(f"{folder}/task/{server()}/children").read(), server()), len(os.listdir(folder + "/fd")), memory[0]
+        launch(work.tell, ("word",), 2)
+        first, files, memory = state()
+        for call in range(19):
+            if call % 5 == 4:
+                try: launch(work.fail, ((1,),), 2)
+                except KeyError: pass
+            else: launch(work.tell, ("word",), 2)
+        last, files_now, memory_now = state()
+        # The server closes its answer when it is here already.
+        print(first == last, files_now - files <= 1 and memory_now - memory < 2000, first, last, files, files_now, memory, memory_now)
+        """, TMPDIR=str(temporary))
+    assert lines[-1].startswith("True True"), lines[-1]
+
+
+def start_waiting(place):
+    """A notebook whose two workers wait, and pidfds of its fork server and of these workers."""
+    pids = place.folder / "pids"
+    code = PREFACE + textwrap.dedent(f"""
+        try:
+            launch(work.wait, ({str(pids)!r},), 2, local_ranks_filter="0,1")
+        except KeyboardInterrupt:
+            print("interrupted")
+        print(launch(work.tell, ("after",), 2))
+        """)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place.folder)}
+    notebook = subprocess.Popen([place.python, "-u", "-c", code], text=True, stdout=subprocess.PIPE, cwd=place.folder, env=environment,
+                                start_new_session=True)
+    for expected in "Launching training on 2 CPUs.\n", "waits\n", "waits\n":
+        line = notebook.stdout.readline()
+        assert line == expected, line
+    processes = [*map(int, pids.read_text().split()), *children(notebook.pid)]
+    return notebook, [os.pidfd_open(process) for process in processes]
+
+
+def has_ended(pidfd):
+    return bool(select.select([pidfd], [], [], TIMEOUT)[0])
+
+
+def an_interrupt_of_an_import(place):
+    """The next call does not take the answer to the first for its own."""
+    (place.packages / "torch.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
+    os.mkfifo(place.folder / "hang")
+    assert said(place, """
+        import signal, threading
+        def interrupt():
+            while not os.path.exists("importing"): time.sleep(0.01)
+            os.unlink("hang")
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try: launch(work.tell, ("never",), 2)
+        except KeyboardInterrupt: print("interrupted")
+        print(launch(work.tell, ("after",), 2))
+        """)[::3] == ["interrupted", "[('after', 0), ('after', 1)]"]
+
+
+def an_interrupt_stops_all(place):
+    notebook, (*workers, server) = start_waiting(place)
+    os.killpg(notebook.pid, signal.SIGINT)  # as Jupyter does
+    assert all(map(has_ended, workers))
+    out, _ = notebook.communicate(timeout=TIMEOUT)
+    assert out.splitlines() == ["interrupted", "Launching training on 2 CPUs.", "after of rank 0", "[('after', 0), ('after', 1)]"], out
+    assert notebook.returncode == 0 and has_ended(server)
+
+
+def the_end_of_the_notebook_ends_all(place):
+    notebook, processes = start_waiting(place)
+    notebook.kill()
+    assert all(map(has_ended, processes))
+    notebook.communicate(timeout=TIMEOUT)
+
+
+def the_end_of_the_fork_server_ends_all(place):
+    notebook, (*workers, server) = start_waiting(place)
+    signal.pidfd_send_signal(server, signal.SIGKILL)
+    assert all(map(has_ended, workers))
+    assert notebook.wait(TIMEOUT) == 1 and notebook.stdout.read() == ""
+
+
+CASES = {function.__name__.replace("_", " "): function for function in (
+    results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
+    failures_without_an_exception, restarts, one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change,
+    a_module_that_starts_threads, cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing,
+    an_interrupt_of_an_import, an_interrupt_stops_all, the_end_of_the_notebook_ends_all, the_end_of_the_fork_server_ends_all)}  # fmt: skip
+
+
+def main(acc, package, names):
+    for name in names or CASES:
+        with tempfile.TemporaryDirectory(prefix="acc-notebook-") as folder:
+            CASES[name](make(folder, acc, package))
+
+
+if __name__ == "__main__":
+    if sys.argv[3:4] == ["--same"]:
+        assert sys.argv[4:] == list(CASES), json.dumps(list(CASES))
+    else:
+        main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:])
