@@ -13,6 +13,7 @@
 #include "acc/runtime/data/images/image_transforms.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/data/sample.hpp"
+#include "acc/runtime/data/sample_lengths.hpp"
 #include "acc/runtime/data/samplers.hpp"
 #include "acc/runtime/data/stream_reader.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"

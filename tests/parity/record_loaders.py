@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/data/runtime/loaders.json: orders of torch's samplers, and what accelerate gives each process of a
+"""Writes tests/data/runtime/loaders.json: orders of torch's and transformers' samplers, and what accelerate gives each process of a
 batch sampler without a batch size, of an iterable data set, and when the main process reads for all."""
 import itertools
 import json
@@ -12,6 +12,7 @@ import torch
 from accelerate.data_loader import BatchSamplerShard, IterableDatasetShard, SeedableRandomSampler
 from torch.utils.data import (DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler,
                               SubsetRandomSampler, WeightedRandomSampler)
+from transformers.trainer_pt_utils import LengthGroupedSampler
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from ports import free_port  # noqa: E402
@@ -78,6 +79,10 @@ def samplers():
             yield {"kind": "weighted", "seed": seed, "weights": weights, "replacement": replacement,
                    "num_samples": count,
                    "order": list(WeightedRandomSampler(weights, count, replacement, generator=seeded(seed)))}
+        for size, batch in ((0, 4), (3, 4), (50, 4), (70, 1), (430, 2)):
+            lengths = torch.randint(1, 20, (size,), generator=seeded(size)).tolist()
+            order = list(LengthGroupedSampler(batch, lengths=lengths, generator=seeded(seed))) if size else []
+            yield {"kind": "length_grouped", "seed": seed, "lengths": lengths, "batch_size": batch, "order": order}
     for size, count, shuffle, drop_last, epoch in itertools.product(
         (0, 1, 2, 10, 12), (1, 2, 3, 5), (False, True), (False, True), (0, 4)
     ):

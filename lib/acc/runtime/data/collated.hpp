@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/data/sample_lengths.hpp"
+
 namespace acc {
 
 /// A data set with a collation function: the result of `collated`.
@@ -23,6 +25,13 @@ class CollatedDataset {
       : dataset_(std::move(dataset)), collator_(std::move(collator)) {}
 
   std::optional<std::size_t> size() const { return dataset_.size(); }  ///< The data set's.
+
+  /// The lengths of the data set's samples.
+  std::vector<std::size_t> lengths()
+    requires SizedSamples<Dataset>
+  {
+    return sample_lengths(dataset_);
+  }
 
   // const only if `get` and the collator can be called while const: the workers of a loader then share the
   // data set.

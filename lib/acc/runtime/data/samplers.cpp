@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
@@ -87,6 +89,29 @@ std::vector<std::size_t> WeightedRandomSampler::order(const SamplerPass& pass) c
          at::multinomial(weights, static_cast<std::int64_t>(num_samples_), replacement_,
                          at::detail::createCPUGenerator(pass.seed)),
          num_samples_);
+  return order;
+}
+
+LengthGroupedSampler::LengthGroupedSampler(std::vector<std::size_t> lengths, std::size_t batch_size)
+    : lengths_(std::move(lengths)), batch_size_(batch_size) {
+  if (batch_size_ == 0) throw Error({.what = "the batch size is 0", .where = "LengthGroupedSampler"});
+}
+
+std::vector<std::size_t> LengthGroupedSampler::order(const SamplerPass& pass) const {
+  // As transformers, on which the order depends: groups of 50 batches, or at least four groups.
+  constexpr std::size_t kMaxBatches = 50;
+  constexpr std::size_t kMinGroups = 4;
+  const std::size_t batches = lengths_.size() / (batch_size_ * kMinGroups);
+  const std::size_t group = std::clamp<std::size_t>(batches, 1, kMaxBatches) * batch_size_;
+  const auto longer = [&](std::size_t one, std::size_t other) { return lengths_[one] > lengths_[other]; };
+  std::vector<std::size_t> order = detail::shuffled_order(lengths_.size(), pass.seed);
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < order.size(); begin += group) {
+    const std::span part = std::span(order).subspan(begin, std::min(group, order.size() - begin));
+    std::ranges::stable_sort(part, longer);
+    if (longer(part.front(), order[longest])) longest = begin;
+  }
+  if (longest > 0) std::swap(order.front(), order[longest]);
   return order;
 }
 

@@ -91,6 +91,19 @@ class WeightedRandomSampler : public Sampler {
   bool replacement_;
 };
 
+/// All samples in a random order in which those of a batch are of similar lengths: transformers'
+/// LengthGroupedSampler. The longest sample is the first, so that memory runs out at once or never.
+class LengthGroupedSampler : public Sampler {
+ public:
+  /// `batch_size` is the number of samples that are read together. Throws Error{usage} if it is 0.
+  LengthGroupedSampler(std::vector<std::size_t> lengths, std::size_t batch_size);
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< See Sampler.
+
+ private:
+  std::vector<std::size_t> lengths_;
+  std::size_t batch_size_;
+};
+
 /// The process for which a distributed sampler chooses samples. Default: this process in its job.
 struct SamplerShare {
   std::optional<std::size_t> process_index = {};  ///< The process whose part it is.

@@ -32,6 +32,8 @@ std::unique_ptr<acc::Sampler> sampler_of(const json& one) {
                                                .num_samples = one["num_samples"].get<std::size_t>()});
   }
   if (one["kind"] == "subset") return std::make_unique<acc::SubsetRandomSampler>(one["indices"].get<Order>());
+  if (one["kind"] == "length_grouped")
+    return std::make_unique<acc::LengthGroupedSampler>(one["lengths"].get<Order>(), one["batch_size"]);
   return std::make_unique<acc::WeightedRandomSampler>(one["weights"].get<std::vector<double>>(),
                                                       one["num_samples"], one["replacement"]);
 }
@@ -68,7 +70,7 @@ class Job {
 
 }  // namespace
 
-TEST_CASE("samplers: orders equal every recorded order of torch's samplers", "[runtime]") {
+TEST_CASE("samplers: orders equal every recorded order of torch's and transformers' samplers", "[runtime]") {
   const json recorded = json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
   std::map<std::string, int> seen;
   for (const json& one : recorded["samplers"]) {
@@ -83,7 +85,7 @@ TEST_CASE("samplers: orders equal every recorded order of torch's samplers", "[r
       CHECK(distributed_orders(one, expected.size()) == expected);
     }
   }
-  CHECK(seen.size() == 4);
+  CHECK(seen.size() == 5);
   CHECK(seen["distributed"] > 100);
 }
 
@@ -122,6 +124,11 @@ TEST_CASE("samplers: weights that cannot be drawn from are errors", "[runtime]")
   CHECK_THROWS_AS(acc::WeightedRandomSampler({}, 1), acc::Error);
   CHECK_THROWS_AS(acc::WeightedRandomSampler({1, 0, 1}, 3, /*replacement=*/false), acc::Error);
   CHECK_THROWS_AS(acc::RandomSampler(0, {.num_samples = 3}), acc::Error);
+}
+
+TEST_CASE("samplers: samples cannot be grouped in batches of none", "[runtime]") {
+  CHECK(acc::test::error_of([] { acc::LengthGroupedSampler({1, 2}, 0); }) ==
+        "LengthGroupedSampler: the batch size is 0");
 }
 
 }  // namespace samplers_test
