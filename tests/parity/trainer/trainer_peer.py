@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 from transformers import Trainer, TrainingArguments
+from transformers.trainer_pt_utils import LengthGroupedSampler
 
 
 class Mlp(nn.Module):
@@ -109,11 +110,55 @@ def prepare(folder):
         save_file(model().state_dict(), folder / f"{name}.safetensors")
 
 
+class Padding:
+    """What the Trainer asks of a tokenizer."""
+
+    pad_token_id = 0
+    model_input_names = ["inputs"]
+
+    def save_pretrained(self, *args, **kwargs):
+        pass
+
+
+class SeededLengths(LengthGroupedSampler):
+    """With the generator of transformers' DistributedLengthGroupedSampler. That of the training is torch's global one,
+    which models and evaluations use, too."""
+
+    def __init__(self, args, lengths):
+        super().__init__(args.train_batch_size * args.gradient_accumulation_steps, lengths=lengths)
+        self.seed = args.seed
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch):
+        self.generator = torch.Generator().manual_seed(self.seed + epoch)
+
+
+class GroupingTrainer(Trainer):
+    def _get_train_sampler(self, train_dataset=None):
+        if self.args.train_sampling_strategy != "group_by_length":
+            return super()._get_train_sampler(train_dataset)
+        return SeededLengths(self.args, [int(label) for label in self.train_dataset.labels])
+
+    def _get_eval_sampler(self, eval_dataset):
+        if self.args.train_sampling_strategy != "group_by_length":
+            return super()._get_eval_sampler(eval_dataset)
+        return torch.utils.data.SequentialSampler(eval_dataset)
+
+
+class BatchAccuracy:
+    def __init__(self):
+        self.right = []
+
+    def __call__(self, prediction, compute_result):
+        self.right.append(float((prediction.predictions.argmax(-1) == prediction.label_ids).double().mean()))
+        return {"accuracy": sum(self.right[-3:]) / 3} if compute_result else {}
+
+
 def train(name, data, weights, arguments):
     class Rows(torch.utils.data.Dataset):
-        def __init__(self, tensors, part):
-            self.inputs = tensors[f"{part}_inputs"]
-            self.labels = tensors[f"{part}_labels"]
+        def __init__(self, tensors, part, rows=slice(None)):
+            self.inputs = tensors[f"{part}_inputs"][rows]
+            self.labels = tensors[f"{part}_labels"][rows]
 
         def __len__(self):
             return len(self.labels)
@@ -122,6 +167,9 @@ def train(name, data, weights, arguments):
             return {"inputs": self.inputs[index], "labels": self.labels[index]}
 
     def metrics(prediction):
+        if isinstance(prediction.predictions, list):
+            rights = [p.argmax(-1) == l for p, l in zip(prediction.predictions, prediction.label_ids, strict=True)]
+            return {"accuracy": sum(float(right.mean()) for right in rights) / len(rights)}
         if prediction.losses is None:
             return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
         right = prediction.predictions == prediction.label_ids
@@ -132,12 +180,16 @@ def train(name, data, weights, arguments):
     model.load_state_dict(load_file(weights))
     tensors = torch.load(data)
     args = TrainingArguments(**json.loads(pathlib.Path(arguments).read_text()), use_cpu=True)
-    trainer = Trainer(
+    sets = Rows(tensors, "eval")
+    if args.run_name == "sets":
+        sets = {"first": Rows(tensors, "eval", slice(40)), "second": Rows(tensors, "eval", slice(40, None))}
+    trainer = GroupingTrainer(
         model=model,
         args=args,
         train_dataset=Rows(tensors, "train"),
-        eval_dataset=Rows(tensors, "eval"),
-        compute_metrics=metrics,
+        eval_dataset=sets,
+        compute_metrics=BatchAccuracy() if args.batch_eval_metrics else metrics,
+        processing_class=Padding() if args.include_num_input_tokens_seen == "non_padding" else None,
         preprocess_logits_for_metrics=(lambda logits, labels: logits.argmax(-1)) if args.include_for_metrics else None,
     )
     trainer.train()

@@ -2,8 +2,12 @@
 // Trains one of trainer_models.hpp on recorded data from recorded weights, by training arguments in a file:
 //
 //   acc-trainer-worker mlp|hungry|cnn|transformer DATA.pt WEIGHTS.safetensors ARGUMENTS.json
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "acc/checkpoint.hpp"
 #include "acc/data.hpp"
@@ -17,12 +21,41 @@ double mean_of(const at::Tensor& numbers) {
   return numbers.to(at::kDouble).mean().item<double>();
 }
 
+double accuracy(const acc::EvalPrediction& rows) {
+  return mean_of(rows.predictions.argmax(-1).eq(rows.label_ids));
+}
+
 acc::Metrics metrics(const acc::EvalPrediction& all) {
-  if (!all.losses.defined()) return {{"accuracy", mean_of(all.predictions.argmax(-1).eq(all.label_ids))}};
+  if (!all.batches.empty()) {
+    double sum = 0;
+    for (const acc::EvalPrediction& batch : all.batches) sum += accuracy(batch);
+    return {{"accuracy", sum / double(all.batches.size())}};
+  }
+  if (!all.losses.defined()) return {{"accuracy", accuracy(all)}};
   return {{"accuracy", mean_of(all.predictions.eq(all.label_ids))},
           {"losses", mean_of(all.losses)},
           {"inputs", mean_of(all.inputs)}};
 }
+
+// Of the three batches of an evaluation.
+acc::ComputeBatchMetrics batch_accuracy() {
+  return [sum = 0.0](const acc::EvalPrediction& batch, bool compute_result) mutable {
+    sum += accuracy(batch);
+    if (!compute_result) return acc::Metrics();
+    return acc::Metrics{{"accuracy", std::exchange(sum, 0) / 3}};
+  };
+}
+
+// Images whose lengths, to group them, are their labels.
+struct Rows : acc::TensorDataset<2> {
+  using TensorDataset::TensorDataset;
+  std::vector<std::size_t> lengths() const {
+    const at::Tensor& labels = (*this)[1];
+    std::vector<std::size_t> lengths;
+    for (std::int64_t i = 0; i < labels.size(0); ++i) lengths.push_back(labels[i].item<std::int64_t>());
+    return lengths;
+  }
+};
 
 at::Tensor highest(const at::Tensor& logits, const at::Tensor& /*labels*/) {
   return logits.argmax(-1);
@@ -32,11 +65,25 @@ template <class Net>
 void train(Net net, const acc::PtValue& data, const char* weights, const acc::TrainingArguments& arguments) {
   acc::load_state(*net, acc::read_weights(weights), weights);
   const auto tensor = [&](const char* name) { return *data.find(name)->template get_if<at::Tensor>(); };
-  const bool preprocesses = !arguments.include_for_metrics.empty();
-  acc::Trainer trainer(net, arguments, acc::TensorDataset(tensor("train_inputs"), tensor("train_labels")),
-                       acc::TensorDataset(tensor("eval_inputs"), tensor("eval_labels")),
-                       {.compute_metrics = metrics,
-                        .preprocess_logits_for_metrics = preprocesses ? highest : acc::PreprocessLogits()});
+  const auto eval = [&](std::int64_t begin, std::int64_t end) {
+    return Rows(tensor("eval_inputs").slice(0, begin, end), tensor("eval_labels").slice(0, begin, end));
+  };
+  const std::int64_t rows = tensor("eval_labels").size(0);
+  std::map<std::string, Rows> sets;
+  if (arguments.run_name == "sets") {
+    sets.emplace("first", eval(0, 40));
+    sets.emplace("second", eval(40, rows));
+  } else {
+    sets.emplace("", eval(0, rows));
+  }
+  acc::TrainerOptions options;
+  if (arguments.batch_eval_metrics)
+    options.compute_batch_metrics = batch_accuracy();
+  else
+    options.compute_metrics = metrics;
+  if (!arguments.include_for_metrics.empty()) options.preprocess_logits_for_metrics = highest;
+  options.pad_token_id = 0;
+  acc::Trainer trainer(net, arguments, Rows(tensor("train_inputs"), tensor("train_labels")), sets, options);
   trainer.train();
   trainer.save_model();
   trainer.save_state();

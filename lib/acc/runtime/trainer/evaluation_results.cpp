@@ -31,17 +31,22 @@ at::Tensor concatenate_padded(std::vector<at::Tensor> parts) {
 
 }  // namespace
 
-void EvaluationResults::add(const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
-  if (output.loss.defined())
-    gather(losses_, output.loss.detach().mean().to(at::kFloat).reshape({1}).repeat({rows}));
+EvalPrediction EvaluationResults::add(const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
+  EvalPrediction batch;
+  if (output.loss.defined()) {
+    losses_.push_back(gathered(output.loss.detach().mean().to(at::kFloat).reshape({1}).repeat({rows})));
+    if (kept_.losses) batch.losses = losses_.back();
+  }
   if (kept_.predictions) {
     const at::Tensor labels = padded(output.labels);
     at::Tensor logits = padded(output.logits);
     if (kept_.preprocess_logits && logits.defined()) logits = kept_.preprocess_logits(logits, labels);
-    gather(predictions_, logits);
-    gather(labels_, labels);
+    batch.predictions = gathered(logits);
+    batch.label_ids = gathered(labels);
   }
-  if (kept_.inputs) gather(inputs_, padded(inputs));
+  if (kept_.inputs) batch.inputs = gathered(padded(inputs));
+  if (kept_.after_batch) batches_.push_back(batch);
+  return batch;
 }
 
 at::Tensor EvaluationResults::padded(const at::Tensor& part) const {
@@ -49,26 +54,30 @@ at::Tensor EvaluationResults::padded(const at::Tensor& part) const {
   return accelerator_.pad_across_processes(part, {.dim = 1, .pad_index = kPadding});
 }
 
-void EvaluationResults::gather(std::vector<at::Tensor>& parts, const at::Tensor& part) const {
-  if (part.defined()) parts.push_back(accelerator_.gather_for_metrics(part.contiguous()).cpu());
-}
-
-at::Tensor EvaluationResults::losses() const {
-  return losses_.empty() ? at::Tensor() : at::cat(losses_);
+at::Tensor EvaluationResults::gathered(const at::Tensor& part) const {
+  return part.defined() ? accelerator_.gather_for_metrics(part.contiguous()).cpu() : part;
 }
 
 std::optional<double> EvaluationResults::mean_loss(bool only_finite) const {
   if (losses_.empty()) return std::nullopt;
-  at::Tensor all = losses();
+  at::Tensor all = at::cat(losses_);
   const at::Tensor finite = at::isfinite(all);
   if (only_finite && finite.any().item<bool>()) all = all.masked_select(finite);
   return all.to(at::kDouble).mean().item<double>();
 }
 
-EvalPrediction EvaluationResults::take_predictions() {
-  return {.predictions = concatenate_padded(std::move(predictions_)),
-          .label_ids = concatenate_padded(std::move(labels_)),
-          .inputs = concatenate_padded(std::move(inputs_))};
+EvalPrediction EvaluationResults::concatenated() const {
+  return {.predictions = concatenate_padded(parts(&EvalPrediction::predictions)),
+          .label_ids = concatenate_padded(parts(&EvalPrediction::label_ids)),
+          .inputs = concatenate_padded(parts(&EvalPrediction::inputs)),
+          .losses = concatenate_padded(parts(&EvalPrediction::losses))};
+}
+
+std::vector<at::Tensor> EvaluationResults::parts(at::Tensor EvalPrediction::* part) const {
+  std::vector<at::Tensor> tensors;
+  for (const EvalPrediction& batch : batches_)
+    if ((batch.*part).defined()) tensors.push_back(batch.*part);
+  return tensors;
 }
 
 }  // namespace acc::detail

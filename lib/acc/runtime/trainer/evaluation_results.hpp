@@ -13,10 +13,12 @@
 
 namespace acc::detail {
 
-/// What an evaluation keeps beside losses.
+/// What an evaluation has beside its mean loss.
 struct KeptResults {
   bool predictions = false;                 ///< Logits and labels.
   bool inputs = false;                      ///< What the model was given.
+  bool losses = false;                      ///< The mean loss of its batch for each sample.
+  bool after_batch = true;                  ///< Whether it is kept when the batch is over.
   PreprocessLogits preprocess_logits = {};  ///< Called with the logits and labels of each batch, if set.
 };
 
@@ -28,30 +30,29 @@ class EvaluationResults {
   EvaluationResults(const Accelerator& accelerator, KeptResults kept)
       : accelerator_(accelerator), kept_(std::move(kept)) {}
 
-  /// Together: adds the result for a batch of `rows` samples of this process.
-  void add(const LossOutput& output, std::int64_t rows, const at::Tensor& inputs = {});
+  /// Together: adds the result for a batch of `rows` samples of this process, and returns that of all.
+  EvalPrediction add(const LossOutput& output, std::int64_t rows, const at::Tensor& inputs = {});
 
   /// The mean loss of all samples; absent if there are no losses. If `only_finite`, of those that are finite,
   /// unless none is.
   std::optional<double> mean_loss(bool only_finite) const;
 
-  /// Moves the predictions, labels and inputs out; undefined if there are none. Rows of different widths,
-  /// such as predictions of sentences, are padded on the right.
-  EvalPrediction take_predictions();
+  /// All rows, each part in one tensor; undefined if there are none. Rows of different widths, such as
+  /// predictions of sentences, are padded on the right.
+  EvalPrediction concatenated() const;
 
-  /// The mean loss of its batch for each sample; undefined if there are no losses.
-  at::Tensor losses() const;
+  /// The rows of each batch on their own.
+  const std::vector<EvalPrediction>& batches() const { return batches_; }
 
  private:
   at::Tensor padded(const at::Tensor& part) const;
-  void gather(std::vector<at::Tensor>& parts, const at::Tensor& part) const;
+  at::Tensor gathered(const at::Tensor& part) const;
+  std::vector<at::Tensor> parts(at::Tensor EvalPrediction::* part) const;
 
   const Accelerator& accelerator_;
   KeptResults kept_;
   std::vector<at::Tensor> losses_ = {};
-  std::vector<at::Tensor> predictions_ = {};
-  std::vector<at::Tensor> labels_ = {};
-  std::vector<at::Tensor> inputs_ = {};
+  std::vector<EvalPrediction> batches_ = {};
 };
 
 }  // namespace acc::detail

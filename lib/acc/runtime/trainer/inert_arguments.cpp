@@ -20,7 +20,6 @@ constexpr std::string_view kAny;
 constexpr std::string_view kRequestedByModule = "set it in the module's activation_checkpointing_enable()";
 constexpr std::string_view kUncompiled = "LibTorch does not compile modules: leave it out";
 constexpr std::string_view kNoXla = "there is no XLA: leave it out";
-constexpr std::string_view kOverrideEvaluate = "override evaluate";
 
 constexpr auto kArguments = std::to_array<InertArgument>({
     {"optim_target_modules", kNone, "only GaLore and APOLLO use it: override create_optimizer"},
@@ -45,11 +44,9 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"trackio_space_id", kAny, ""},
     {"trackio_bucket_id", kAny, ""},
     {"trackio_static_space_id", kAny, ""},
-    {"eval_do_concat_batches", "[true]", kOverrideEvaluate},
     {"eval_use_gather_object", kOff, "compute_loss returns tensors"},
     // Each batch of predictions leaves the device at once.
     {"eval_accumulation_steps", kAny, ""},
-    {"batch_eval_metrics", kOff, kOverrideEvaluate},
     {"push_to_hub", kOff, "upload output_dir after the training"},
     {"hub_token", kAny, ""},
     {"hub_private_repo", kAny, ""},

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <concepts>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -16,6 +18,8 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/data/sample_lengths.hpp"
+#include "acc/runtime/data/samplers.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
 #include "acc/runtime/trainer/default_loss.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
@@ -100,6 +104,14 @@ class Trainer : public TrainerBase {
           EvalData eval, TrainerOptions options = {})
       : TrainerBase(arguments, std::move(options)),
         module_(std::move(module.pointer)),
+        train_(std::move(train)) {
+    eval_.emplace("", std::move(eval));
+  }
+  /// With several evaluation sets, whose metrics are named `eval_NAME_loss` and so on.
+  Trainer(detail::ModulePointer<Module> module, const TrainingArguments& arguments, TrainData train,
+          std::map<std::string, EvalData> eval, TrainerOptions options = {})
+      : TrainerBase(arguments, std::move(options)),
+        module_(std::move(module.pointer)),
         train_(std::move(train)),
         eval_(std::move(eval)) {}
 
@@ -143,12 +155,24 @@ class Trainer : public TrainerBase {
     return loss.detach();
   }
 
-  torch::nn::Module& module() final { return *module_; }
+  using TrainLoader = DataLoader<TrainData>;  ///< Reads the training data.
+  using EvalLoader = DataLoader<EvalData>;    ///< Reads an evaluation set.
 
- private:
-  using TrainLoader = DataLoader<TrainData>;
-  using EvalLoader = DataLoader<EvalData>;
+  /// Creates the loader of the training data, which is then prepared. Override it for another sampler or
+  /// other options.
+  virtual TrainLoader create_train_loader(TrainData data) {
+    DataLoaderOptions options = loader_options(true);
+    if (!TrainLoader::kIterable && arguments().train_sampling_strategy == SamplingStrategy::group_by_length)
+      options.sampler = length_grouped_sampler(data);
+    return TrainLoader(std::move(data), options);
+  }
 
+  /// Creates the loader of an evaluation set, which is then prepared. Override it as create_train_loader.
+  virtual EvalLoader create_eval_loader(EvalData data) {
+    return EvalLoader(std::move(data), loader_options(false));
+  }
+
+  /// What the arguments say of a loader, without a sampler.
   DataLoaderOptions loader_options(bool training) const {
     const TrainingArguments& a = arguments();
     DataLoaderOptions options;
@@ -165,6 +189,20 @@ class Trainer : public TrainerBase {
     return options;
   }
 
+  torch::nn::Module& module() final { return *module_; }
+
+ private:
+  std::shared_ptr<const Sampler> length_grouped_sampler(TrainData& data) const {
+    if constexpr (SizedSamples<TrainData>) {
+      const int batch = arguments().per_device_train_batch_size * arguments().gradient_accumulation_steps;
+      return std::make_shared<LengthGroupedSampler>(sample_lengths(data), static_cast<std::size_t>(batch));
+    } else {
+      throw Error({.what = "the training data does not say how long its samples are",
+                   .where = "train_sampling_strategy",
+                   .hint = "give it lengths()"});
+    }
+  }
+
   void save_weights(const std::filesystem::path& folder) final {
     accelerator().save_model(evaluated_model(), folder);
   }
@@ -175,9 +213,9 @@ class Trainer : public TrainerBase {
   void prepare_training() final {
     end_epoch();
     model_ = accelerator().prepare_model(module_);
-    train_loader_ = accelerator().prepare_data_loader(TrainLoader(train_, loader_options(true)));
-    eval_loader_.reset();
-    if (eval_) eval_loader_ = loader_over(*eval_);
+    train_loader_ = accelerator().prepare_data_loader(create_train_loader(train_));
+    eval_loaders_.clear();
+    for (const auto& [name, data] : eval_) eval_loaders_.emplace(name, loader_over(data));
   }
 
   LoaderPosition train_position() const final { return train_loader_->plan().next(); }
@@ -222,10 +260,7 @@ class Trainer : public TrainerBase {
     return first;
   }
 
-  std::int64_t input_tokens(std::size_t batch) final {
-    const at::Tensor inputs = first_tensor(batches_[batch]);
-    return inputs.defined() ? inputs.numel() : 0;
-  }
+  at::Tensor inputs_of(std::size_t batch) final { return first_tensor(batches_[batch]); }
 
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
     const bool always = arguments().accelerator_config.gradient_accumulation_kwargs.sync_each_batch ||
@@ -235,15 +270,20 @@ class Trainer : public TrainerBase {
     return training_step(*model_, batches_[batch], batches_in_step);
   }
 
-  bool has_eval_data() const final { return eval_.has_value(); }
-  EvaluationPass evaluation_pass() final {
-    if (!eval_loader_) eval_loader_ = loader_over(*eval_);
-    return pass_over(*eval_loader_);
+  std::vector<std::string> eval_names() const final {
+    std::vector<std::string> names;
+    for (const auto& [name, data] : eval_) names.push_back(name);
+    return names;
+  }
+  EvaluationPass evaluation_pass(const std::string& name) final {
+    auto loader = eval_loaders_.find(name);
+    if (loader == eval_loaders_.end())
+      loader = eval_loaders_.emplace(name, loader_over(eval_.at(name))).first;
+    return pass_over(loader->second);
   }
 
   EvalLoader loader_over(EvalData data) {
-    return accelerator().prepare_data_loader(EvalLoader(std::move(data), loader_options(false)),
-                                             {.evaluation_mode = true});
+    return accelerator().prepare_data_loader(create_eval_loader(std::move(data)), {.evaluation_mode = true});
   }
 
   EvaluationPass pass_over(EvalLoader loader) {
@@ -277,10 +317,11 @@ class Trainer : public TrainerBase {
 
   std::shared_ptr<Module> module_;
   TrainData train_;
-  std::optional<EvalData> eval_ = {};
+  // By name; the only one may have none.
+  std::map<std::string, EvalData> eval_ = {};
   std::optional<Model<Module>> model_ = {};
   std::optional<TrainLoader> train_loader_ = {};
-  std::optional<EvalLoader> eval_loader_ = {};
+  std::map<std::string, EvalLoader> eval_loaders_ = {};
   std::optional<typename TrainLoader::Iterator> pass_ = {};
   // Whether the iterator's current batch has been used.
   bool is_read_ = false;
@@ -293,6 +334,12 @@ template <class Given, class TrainData>
 Trainer(Given, TrainingArguments, TrainData, TrainerOptions) -> Trainer<detail::ModuleOf<Given>, TrainData>;
 template <class Given, class TrainData, class EvalData>
 Trainer(Given, TrainingArguments, TrainData, EvalData)
+    -> Trainer<detail::ModuleOf<Given>, TrainData, EvalData>;
+template <class Given, class TrainData, class EvalData>
+Trainer(Given, TrainingArguments, TrainData, std::map<std::string, EvalData>)
+    -> Trainer<detail::ModuleOf<Given>, TrainData, EvalData>;
+template <class Given, class TrainData, class EvalData>
+Trainer(Given, TrainingArguments, TrainData, std::map<std::string, EvalData>, TrainerOptions)
     -> Trainer<detail::ModuleOf<Given>, TrainData, EvalData>;
 template <class Given, class TrainData, class EvalData>
 Trainer(Given, TrainingArguments, TrainData, EvalData, TrainerOptions)

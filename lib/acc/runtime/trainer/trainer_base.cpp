@@ -91,6 +91,24 @@ void set_tf32(bool on, const c10::Device& device) {
 
 }  // namespace
 
+// What only the program can give must be there.
+void require_options(const TrainingArguments& arguments, const TrainerOptions& options) {
+  const auto refuse = [](const char* argument, const char* hint) {
+    throw Error({.what = "needs what the program gives", .where = argument, .hint = hint});
+  };
+  if (arguments.include_num_input_tokens_seen == TokenCount::non_padding && !options.pad_token_id)
+    refuse("include_num_input_tokens_seen: non_padding", "set TrainerOptions::pad_token_id");
+  if (arguments.batch_eval_metrics && options.compute_metrics)
+    refuse("batch_eval_metrics", "set TrainerOptions::compute_batch_metrics instead of compute_metrics");
+  if (!arguments.batch_eval_metrics && options.compute_batch_metrics)
+    refuse("TrainerOptions::compute_batch_metrics", "set batch_eval_metrics");
+}
+
+bool has_labels(const EvalPrediction& prediction) {
+  if (!prediction.batches.empty()) return has_labels(prediction.batches.front());
+  return prediction.predictions.defined() && prediction.label_ids.defined();
+}
+
 // The counters of one call of train.
 struct TrainerBase::Counters {
   at::Tensor loss = {};
@@ -109,6 +127,7 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
       accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
       checkpoints_(arguments_.output_dir),
       training_record_(std::make_shared<detail::TrainingRecord>()) {
+  require_options(arguments_, options_);
   if (arguments_.tf32) set_tf32(*arguments_.tf32, accelerator_->device());
   // The Trainer itself counts the batches of a step.
   accelerator_->set_gradient_accumulation_steps(1);
@@ -344,8 +363,14 @@ void TrainerBase::stop_if_asked() {
 void TrainerBase::count_input_tokens(std::size_t batch) {
   if (arguments_.include_num_input_tokens_seen == TokenCount::no) return;
   const auto options = at::TensorOptions(accelerator_->device()).dtype(at::kLong);
-  const at::Tensor tokens = at::full({1}, input_tokens(batch), options);
+  const at::Tensor tokens = at::full({1}, num_tokens(inputs_of(batch)), options);
   state_.num_input_tokens_seen += accelerator_->gather(tokens).sum().item<std::int64_t>();
+}
+
+std::int64_t TrainerBase::num_tokens(const at::Tensor& inputs) const {
+  if (!inputs.defined()) return 0;
+  if (arguments_.include_num_input_tokens_seen == TokenCount::all) return inputs.numel();
+  return inputs.ne(*options_.pad_token_id).sum().item<std::int64_t>();
 }
 
 void TrainerBase::free_unused_memory() const {
@@ -413,6 +438,7 @@ void TrainerBase::evaluate_in_training() {
                    .hint = "make it smaller: auto_find_batch_size finds that of the training alone"});
     }
   }();
+  control_.should_evaluate = false;
   if (!arguments_.metric_for_best_model.empty()) {
     const double value = detail::metric_for_best_model(arguments_, metrics);
     const bool is_best = detail::is_better(arguments_, value, state_.best_metric);
@@ -426,11 +452,28 @@ void TrainerBase::evaluate_in_training() {
 }
 
 Metrics TrainerBase::evaluate() {
-  if (!has_eval_data())
+  const std::vector<std::string> names = eval_names();
+  if (names.empty())
     throw Error({.what = "there is no evaluation data",
                  .where = "Trainer",
                  .hint = "give it after the training data, or set eval_strategy to no"});
-  return run_evaluation(evaluation_pass(), "Evaluation", "eval", false).metrics;
+  Metrics all;
+  for (const std::string& name : names) {
+    control_.should_evaluate = name != names.back();  // more sets follow
+    const std::string prefix = name.empty() ? "eval" : "eval_" + name;
+    all.merge(run_evaluation(evaluation_pass(name), "Evaluation", prefix, false).metrics);
+  }
+  return all;
+}
+
+detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
+  const bool has_metrics = options_.compute_metrics || options_.compute_batch_metrics;
+  const bool keeps = wants_predictions || (has_metrics && !arguments_.prediction_loss_only);
+  return {.predictions = keeps,
+          .inputs = keeps && contains(arguments_.include_for_metrics, "inputs"),
+          .losses = keeps && contains(arguments_.include_for_metrics, "loss"),
+          .after_batch = wants_predictions || !arguments_.batch_eval_metrics,
+          .preprocess_logits = options_.preprocess_logits_for_metrics};
 }
 
 PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const char* title,
@@ -441,29 +484,28 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
     std::fprintf(stderr, "***** Running %s *****\n  Num examples = %s\n  Batch size = %d\n", title,
                  pass.num_batches ? std::to_string(pass.num_examples).c_str() : "Unknown",
                  arguments_.per_device_eval_batch_size);
-  const bool keeps_predictions =
-      wants_predictions || (options_.compute_metrics && !arguments_.prediction_loss_only);
-  detail::EvaluationResults results(
-      *accelerator_, {.predictions = keeps_predictions,
-                      .inputs = keeps_predictions && contains(arguments_.include_for_metrics, "inputs"),
-                      .preprocess_logits = options_.preprocess_logits_for_metrics});
+  detail::EvaluationResults results(*accelerator_, kept_results(wants_predictions));
   std::size_t examples = 0;
+  Metrics metrics;
+  std::optional<EvalPrediction> last;  // until another batch shows that it was not
   pass.for_each([&](const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
     examples += static_cast<std::size_t>(rows);
-    results.add(output, rows, inputs);
+    EvalPrediction batch = results.add(output, rows, inputs);
+    if (options_.compute_batch_metrics && has_labels(batch)) {
+      if (last) options_.compute_batch_metrics(*last, false);
+      last = std::move(batch);
+    }
     callbacks_.call(&TrainerCallback::on_prediction_step, arguments_, state_, control_, pass.num_batches);
   });
   if (pass.num_batches) examples = pass.num_examples;
 
-  PredictionOutput result;
-  EvalPrediction predictions = results.take_predictions();
-  if (contains(arguments_.include_for_metrics, "loss")) predictions.losses = results.losses();
-  result.predictions = predictions.predictions;
-  result.label_ids = predictions.label_ids;
-  if (options_.compute_metrics && predictions.predictions.defined() && predictions.label_ids.defined()) {
-    for (const auto& [name, value] : options_.compute_metrics(predictions))
-      result.metrics[name.starts_with(prefix + "_") ? name : prefix + "_" + name] = value;
-  }
+  const EvalPrediction all = arguments_.eval_do_concat_batches ? results.concatenated()
+                                                               : EvalPrediction{.batches = results.batches()};
+  if (last) metrics = options_.compute_batch_metrics(*last, true);
+  if (options_.compute_metrics && has_labels(all)) metrics = options_.compute_metrics(all);
+  PredictionOutput result{.predictions = all.predictions, .label_ids = all.label_ids, .batches = all.batches};
+  for (const auto& [name, value] : metrics)
+    result.metrics[name.starts_with(prefix + "_") ? name : prefix + "_" + name] = value;
   if (const auto loss = results.mean_loss(arguments_.logging_nan_inf_filter))
     result.metrics[prefix + "_loss"] = *loss;
   const double total_batch = double(arguments_.per_device_eval_batch_size) * accelerator_->num_processes();
@@ -474,7 +516,6 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
   } else {
     log(result.metrics);
     result.metrics["epoch"] = state_.epoch;
-    control_.should_evaluate = false;
     callbacks_.call(&TrainerCallback::on_evaluate, arguments_, state_, control_, result.metrics);
   }
   return result;

@@ -31,6 +31,7 @@ namespace acc {
 
 namespace detail {
 class TrainingRecord;
+struct KeptResults;
 struct TrainingPlan;
 }  // namespace detail
 
@@ -52,6 +53,8 @@ struct EvalPrediction {
   at::Tensor inputs = {};
   /// For each sample the mean loss of its batch, if include_for_metrics has `loss`.
   at::Tensor losses = {};
+  /// Without TrainingArguments::eval_do_concat_batches, these are here for each batch, and not above.
+  std::vector<EvalPrediction> batches = {};
 };
 
 /// Returns what is kept of a batch's logits for metrics, such as their maxima: a row for each sample.
@@ -59,6 +62,10 @@ using PreprocessLogits = std::function<at::Tensor(const at::Tensor& logits, cons
 
 /// Computes metrics from all predictions; they are reported with the prefix `eval_`.
 using ComputeMetrics = std::function<Metrics(const EvalPrediction&)>;
+
+/// Computes metrics from the predictions for one batch after the other. Those that it returns for the last
+/// one, for which `compute_result` is true, are reported.
+using ComputeBatchMetrics = std::function<Metrics(const EvalPrediction& batch, bool compute_result)>;
 
 /// The result of Trainer::train.
 struct TrainOutput {
@@ -73,6 +80,8 @@ struct TrainOutput {
 struct PredictionOutput {
   at::Tensor predictions = {};  ///< The logits.
   at::Tensor label_ids = {};    ///< The labels.
+  /// Without TrainingArguments::eval_do_concat_batches, these are here for each batch, and not above.
+  std::vector<EvalPrediction> batches = {};
   /// The metrics of evaluate() with the prefix `test_`.
   Metrics metrics = {};
 };
@@ -80,7 +89,11 @@ struct PredictionOutput {
 /// The optional arguments of a Trainer.
 struct TrainerOptions {
   ComputeMetrics compute_metrics = {};  ///< Called after each evaluation; empty: only the loss is reported.
+  /// Used instead of compute_metrics with TrainingArguments::batch_eval_metrics.
+  ComputeBatchMetrics compute_batch_metrics = {};
   PreprocessLogits preprocess_logits_for_metrics = {};  ///< Called for each batch of an evaluation, if set.
+  /// What TrainingArguments::include_num_input_tokens_seen does not count as non_padding.
+  std::optional<std::int64_t> pad_token_id = {};
   std::vector<std::shared_ptr<TrainerCallback>> callbacks = {};  ///< Called in this order.
   /// Used instead of the optimizer that TrainingArguments::optim names.
   std::shared_ptr<torch::optim::Optimizer> optimizer = {};
@@ -110,8 +123,8 @@ class TrainerBase {
   TrainOutput train(const std::string& resume_from_checkpoint = {});
 
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
-  /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`. Throws Error{usage} without
-  /// evaluation data.
+  /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`; of several evaluation sets
+  /// for each, with its name behind `eval`. Throws Error{usage} without evaluation data.
   virtual Metrics evaluate();
 
   /// With the defaults that depend on others filled in.
@@ -173,16 +186,17 @@ class TrainerBase {
   virtual void begin_epoch(std::uint64_t epoch, bool resumed) = 0;
   /// Reads up to `count` batches of the pass; returns how many there were.
   virtual std::size_t read_batches(std::size_t count) = 0;
-  /// The elements of the first tensor of one of the batches that were read.
-  virtual std::int64_t input_tokens(std::size_t batch) = 0;
+  /// The first tensor of one of the batches that were read.
+  virtual at::Tensor inputs_of(std::size_t batch) = 0;
   /// Runs forward and backward on one of the batches that were read; averages gradients only if
   /// `synchronize`. Returns the loss, divided by `batches_in_step`.
   virtual at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) = 0;
   /// The rest of the pass is not read, nor after a checkpoint that is saved from now on.
   virtual void skip_rest_of_epoch() = 0;
   virtual void end_epoch() = 0;
-  virtual bool has_eval_data() const = 0;
-  virtual EvaluationPass evaluation_pass() = 0;
+  /// The names of the evaluation sets; the only one may have none.
+  virtual std::vector<std::string> eval_names() const = 0;
+  virtual EvaluationPass evaluation_pass(const std::string& name) = 0;
 
   bool is_training() const { return is_training_; }
 
@@ -213,6 +227,8 @@ class TrainerBase {
   void train_epoch(const detail::TrainingPlan& plan, Counters& counters, const LoaderPosition& from);
   // Of a batch that was read, see TrainingArguments::include_num_input_tokens_seen.
   void count_input_tokens(std::size_t batch);
+  std::int64_t num_tokens(const at::Tensor& inputs) const;
+  detail::KeptResults kept_results(bool wants_predictions) const;
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();

@@ -26,9 +26,10 @@ void EarlyStoppingCallback::on_train_begin(const Arguments& arguments, State& /*
 // The Trainer updates best_metric after this event: `state` has the best metric of the earlier evaluations.
 void EarlyStoppingCallback::on_evaluate(const Arguments& arguments, State& state, Control& control,
                                         const Metrics& metrics) {
-  const double value = detail::metric_for_best_model(arguments, metrics);
-  const bool improved = detail::is_better(arguments, value, state.best_metric) &&
-                        !(std::abs(value - state.best_metric.value_or(NAN)) <= threshold_);
+  const auto value = detail::find_metric_for_best_model(arguments, metrics);
+  if (!value) return;  // The Trainer refuses a metric that no evaluation set has.
+  const bool improved = detail::is_better(arguments, *value, state.best_metric) &&
+                        !(std::abs(*value - state.best_metric.value_or(NAN)) <= threshold_);
   evaluations_without_improvement_ = improved ? 0 : evaluations_without_improvement_ + 1;
   if (evaluations_without_improvement_ >= patience_) control.should_training_stop = true;
 }
@@ -91,12 +92,23 @@ void CallbackHandler::load_states(const std::map<std::string, std::string>& stat
   }
 }
 
-double metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics) {
+namespace {
+
+std::string best_metric_name(const TrainingArguments& arguments) {
   const std::string& wanted = arguments.metric_for_best_model;
-  const std::string name = wanted.starts_with("eval_") ? wanted : "eval_" + wanted;
-  const auto found = metrics.find(name);
-  if (found != metrics.end()) return found->second;
-  throw Error({.what = "the evaluation has no metric " + name,
+  return wanted.starts_with("eval_") ? wanted : "eval_" + wanted;
+}
+
+}  // namespace
+
+std::optional<double> find_metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics) {
+  const auto metric = metrics.find(best_metric_name(arguments));
+  return metric == metrics.end() ? std::nullopt : std::optional(metric->second);
+}
+
+double metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics) {
+  if (const auto metric = find_metric_for_best_model(arguments, metrics)) return *metric;
+  throw Error({.what = "the evaluation has no metric " + best_metric_name(arguments),
                .where = "metric_for_best_model",
                .hint = fmt::format("its metrics are {}", fmt::join(metrics | std::views::keys, ", "))});
 }

@@ -123,6 +123,9 @@ class CallbackHandler {
 /// with the names of all metrics when it is not one of them.
 double metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics);
 
+/// Likewise; absent if the metrics, such as those of another evaluation set, do not have it.
+std::optional<double> find_metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics);
+
 /// Whether `value` is better than the best so far, if there is one. NaN is never better, and any number is
 /// better than NaN.
 bool is_better(const TrainingArguments& arguments, double value, std::optional<double> best);

@@ -29,7 +29,7 @@ std::string title_of(std::string name) {
 }
 
 bool is_shown(const std::string& name) {
-  return name.starts_with("eval_") && name != "eval_loss" && name != "eval_runtime" &&
+  return name.starts_with("eval_") && name != "eval_loss" && !name.ends_with("_runtime") &&
          !name.ends_with("_per_second");
 }
 
@@ -96,11 +96,14 @@ void ProgressCallback::on_log(const Arguments& arguments, State& state, Control&
   if (arguments.eval_strategy == IntervalStrategy::no) write_row(arguments, state, {});
 }
 
-void ProgressCallback::on_evaluate(const Arguments& arguments, State& state, Control& /*control*/,
+void ProgressCallback::on_evaluate(const Arguments& arguments, State& state, Control& control,
                                    const Metrics& metrics) {
   predicted_ = 0;
   clear_bar();
-  if (is_training_) write_row(arguments, state, metrics);
+  evaluated_.insert(metrics.begin(), metrics.end());
+  if (control.should_evaluate) return;  // more evaluation sets follow
+  if (is_training_) write_row(arguments, state, evaluated_);
+  evaluated_.clear();
 }
 
 void ProgressCallback::on_predict(const Arguments& /*arguments*/, State& /*state*/, Control& /*control*/,

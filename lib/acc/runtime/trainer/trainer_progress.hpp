@@ -49,6 +49,8 @@ class ProgressCallback : public TrainerCallback {
   std::size_t predicted_ = 0;
   std::optional<std::size_t> predictions_ = {};
   std::optional<double> training_loss_ = {};
+  // The metrics of the evaluation sets of one row.
+  Metrics evaluated_ = {};
   // The columns of the table; empty before the first row.
   std::vector<std::string> columns_ = {};
 };

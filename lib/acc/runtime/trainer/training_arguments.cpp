@@ -60,12 +60,16 @@ const Names<SchedulerType>& names_of(SchedulerType /*type*/) {
 }
 const Names<SamplingStrategy>& names_of(SamplingStrategy /*type*/) {
   static const Names<SamplingStrategy> names = {{"random", SamplingStrategy::random},
-                                                {"sequential", SamplingStrategy::sequential}};
+                                                {"sequential", SamplingStrategy::sequential},
+                                                {"group_by_length", SamplingStrategy::group_by_length}};
   return names;
 }
 const Names<TokenCount>& names_of(TokenCount /*type*/) {
-  static const Names<TokenCount> names = {
-      {"no", TokenCount::no}, {"all", TokenCount::all}, {"false", TokenCount::no}, {"true", TokenCount::all}};
+  static const Names<TokenCount> names = {{"no", TokenCount::no},
+                                          {"all", TokenCount::all},
+                                          {"non_padding", TokenCount::non_padding},
+                                          {"false", TokenCount::no},
+                                          {"true", TokenCount::all}};
   return names;
 }
 const Names<CudaBackend>& names_of(CudaBackend /*type*/) {
@@ -177,6 +181,8 @@ void for_each_argument(T& a, const Visit& visit) {
   visit("eval_delay", a.eval_delay, "epochs or steps before the first evaluation");
   visit("eval_on_start", a.eval_on_start, "evaluate before training");
   visit("prediction_loss_only", a.prediction_loss_only, "evaluate only the loss");
+  visit("batch_eval_metrics", a.batch_eval_metrics, "compute metrics for each batch");
+  visit("eval_do_concat_batches", a.eval_do_concat_batches, "give metrics all rows in one tensor");
   visit("include_for_metrics", a.include_for_metrics, "what metrics also get: inputs, loss");
   visit("save_strategy", a.save_strategy, "when to save a checkpoint");
   visit("save_steps", a.save_steps, "steps between checkpoints, or a fraction of all");

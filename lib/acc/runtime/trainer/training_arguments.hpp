@@ -42,10 +42,10 @@ enum class SchedulerType {
 enum class OptimizerName { adamw_torch, sgd, adagrad, rmsprop };
 
 /// In which order the training data is read.
-enum class SamplingStrategy { random, sequential };
+enum class SamplingStrategy { random, sequential, group_by_length };
 
 /// Which tokens of the input are counted.
-enum class TokenCount { no, all };
+enum class TokenCount { no, all, non_padding };
 
 /// A number or a word, as the options of a schedule are.
 struct NumberOrWord {
@@ -157,7 +157,7 @@ struct TrainingArguments {
   bool dataloader_pin_memory = true;  ///< See DataLoaderOptions.
   /// The number of batches that each worker reads ahead. Default: 2.
   std::optional<int> dataloader_prefetch_factor = {};
-  /// The order of the training data; an iterable data set has its own.
+  /// The order of the training data; an iterable data set has its own. group_by_length needs SizedSamples.
   SamplingStrategy train_sampling_strategy = SamplingStrategy::random;
   /// Accepted without effect: acc's data sets have no named columns.
   bool remove_unused_columns = true;
@@ -168,7 +168,8 @@ struct TrainingArguments {
   bool logging_first_step = false;  ///< Logs the first step, too.
   /// In logs, replaces a loss that is not finite by the mean of those before it.
   bool logging_nan_inf_filter = true;
-  /// Logs the number of elements in the first tensor of all training batches, of all processes.
+  /// Logs the number of elements in the first tensor of all training batches, of all processes; non_padding:
+  /// without those that are TrainerOptions::pad_token_id.
   TokenCount include_num_input_tokens_seen = TokenCount::no;
   /// The names of trackers, as in AcceleratorOptions::log_with; `none` is ignored.
   std::vector<std::string> report_to = {};
@@ -188,6 +189,10 @@ struct TrainingArguments {
   /// Evaluation does not gather predictions, and so reports no metrics but the loss.
   bool prediction_loss_only = false;
 
+  /// Metrics are computed for each batch, by TrainerOptions::compute_batch_metrics.
+  bool batch_eval_metrics = false;
+  /// Whether EvalPrediction has all rows in one tensor, or else each batch on its own.
+  bool eval_do_concat_batches = true;
   /// What EvalPrediction also has: `inputs`, `loss`.
   std::vector<std::string> include_for_metrics = {};
 

@@ -81,13 +81,30 @@ TEST_CASE("trainer_callback: early stopping needs a metric and evaluations", "[r
   arguments.metric_for_best_model = "loss";
   CHECK(acc::test::error_of([&] { callback.on_train_begin(arguments, state, control); }) ==
         "EarlyStoppingCallback: needs evaluations (set eval_strategy to steps or epoch)");
-  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+}
+
+TEST_CASE("trainer_callback: a metric that no evaluation set has is refused with those that there are",
+          "[runtime]") {
+  TrainingArguments arguments;
   arguments.metric_for_best_model = "f1";
   CHECK(acc::test::error_of([&] {
-          callback.on_evaluate(arguments, state, control, {{"eval_loss", 1}, {"eval_accuracy", 1}});
+          acc::detail::metric_for_best_model(arguments, {{"eval_loss", 1}, {"eval_accuracy", 1}});
         }) ==
         "metric_for_best_model: the evaluation has no metric eval_f1 (its metrics are eval_accuracy, "
         "eval_loss)");
+}
+
+TEST_CASE("trainer_callback: early stopping leaves out evaluation sets without its metric", "[runtime]") {
+  EarlyStoppingCallback callback(1);
+  TrainerState state;
+  TrainerControl control;
+  TrainingArguments arguments;
+  arguments.metric_for_best_model = "near_loss";
+  callback.on_evaluate(arguments, state, control, {{"eval_far_loss", 2}});
+  CHECK_FALSE(control.should_training_stop);
+  state.best_metric = 1;
+  callback.on_evaluate(arguments, state, control, {{"eval_near_loss", 2}});
+  CHECK(control.should_training_stop);
 }
 
 TEST_CASE("trainer_callback: logs, evaluations and checkpoints come at their steps, and at the last",

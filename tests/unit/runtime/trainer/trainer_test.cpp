@@ -4,9 +4,14 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
@@ -118,6 +123,116 @@ TEST_CASE("trainer: a program's own loss, optimizer and schedule are used", "[ru
   trainer.train();
   CHECK(trainer.state().log_history[3].at("learning_rate") == Approx(0.5));
   CHECK(trainer.state().log_history[4].at("learning_rate") == Approx(0.05));
+}
+
+TEST_CASE("trainer: samples of similar lengths are read together, those of a step", "[runtime]") {
+  const std::vector<std::size_t> lengths = {3, 1, 4, 1, 5, 9, 2, 6};
+  struct Data {
+    std::vector<std::size_t> sizes;
+    std::shared_ptr<std::vector<std::size_t>> read = std::make_shared<std::vector<std::size_t>>();
+    std::size_t size() const { return sizes.size(); }
+    std::vector<std::size_t> lengths() const { return sizes; }
+    std::array<at::Tensor, 2> get_batch(c10::ArrayRef<std::size_t> indices) const {
+      read->insert(read->end(), indices.begin(), indices.end());
+      return points(8).get_batch(indices);
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  arguments.per_device_train_batch_size = 1;
+  arguments.gradient_accumulation_steps = 2;
+  arguments.train_sampling_strategy = acc::SamplingStrategy::group_by_length;
+  const Data data{lengths};
+  acc::Trainer(Line(), arguments, data).train();
+  CHECK(data.read->front() == 5);
+  CHECK(*data.read == acc::LengthGroupedSampler(lengths, 2).order({.seed = 42}));
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)).train(); }) ==
+        "train_sampling_strategy: the training data does not say how long its samples are (give it "
+        "lengths())");
+}
+
+TEST_CASE("trainer: a program's own loaders are used", "[runtime]") {
+  struct Own : acc::Trainer<LineImpl, acc::TensorDataset<2>> {
+    using Trainer::Trainer;
+    TrainLoader create_train_loader(acc::TensorDataset<2> data) override {
+      acc::DataLoaderOptions options = loader_options(true);
+      options.shuffle = false;
+      options.sampler = std::make_shared<acc::SubsetRandomSampler>(std::vector<std::size_t>{1, 2, 3, 5});
+      return TrainLoader(std::move(data), options);
+    }
+    EvalLoader create_eval_loader(acc::TensorDataset<2> data) override {
+      return EvalLoader(std::move(data), {.batch_size = 3, .drop_last = true});
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  Own trainer(Line(), arguments, points(16), points(8));
+  CHECK(trainer.train().global_step == 1);
+  CHECK(trainer.predict(points(8)).predictions.numel() == 6);
+}
+
+TEST_CASE("trainer: each of several evaluation sets has metrics of its name, and one row shows all",
+          "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 2;
+  arguments.disable_tqdm = false;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  arguments.load_best_model_at_end = true;
+  arguments.metric_for_best_model = "far_loss";
+  const std::map<std::string, acc::TensorDataset<2>> sets = {{"far", points(12)}, {"near", points(4)}};
+  acc::Trainer trainer(Line(), arguments, points(16), sets,
+                       {.callbacks = {std::make_shared<acc::EarlyStoppingCallback>(1)}});
+  std::string rows;
+  acc::Metrics metrics;
+  acc::Metrics near;
+  acc::test::printed_to(stderr, [&] {
+    rows = acc::test::printed_to(stdout, [&] { trainer.train(); });
+    metrics = trainer.evaluate();
+    near = trainer.evaluate_on(points(4));
+  });
+  CHECK(std::count(rows.begin(), rows.end(), '\n') == 3);
+  CHECK_THAT(rows, Catch::Matchers::Contains("Far Loss") && Catch::Matchers::Contains("Near Loss"));
+  CHECK(metrics.at("eval_far_loss") == Approx(*trainer.state().best_metric));
+  CHECK(metrics.at("eval_near_loss") == near.at("eval_loss"));
+  CHECK_FALSE(metrics.contains("eval_loss"));
+}
+
+TEST_CASE("trainer: metrics may be computed batch by batch, the last one known as such", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.per_device_eval_batch_size = 4;
+  arguments.batch_eval_metrics = true;
+  std::string batches;
+  const auto count = [&](const acc::EvalPrediction& batch, bool compute_result) {
+    batches += std::to_string(batch.predictions.numel()) + (compute_result ? "!" : ",");
+    return compute_result ? acc::Metrics{{"batches", double(batches.size()) / 2}} : acc::Metrics();
+  };
+  acc::Trainer trainer(Line(), arguments, points(4), points(10), {.compute_batch_metrics = count});
+  CHECK(trainer.evaluate().at("eval_batches") == 3);
+  CHECK(batches == "4,4,2!");
+  CHECK(trainer.predict(points(10)).predictions.numel() == 10);
+  const auto all = [](const acc::EvalPrediction&) { return acc::Metrics(); };
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4), points(4), {.compute_metrics = all}); }) ==
+        "batch_eval_metrics: needs what the program gives (set TrainerOptions::compute_batch_metrics instead "
+        "of compute_metrics)");
+}
+
+TEST_CASE("trainer: predictions may stay in their batches", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.per_device_eval_batch_size = 4;
+  arguments.eval_do_concat_batches = false;
+  const auto count = [](const acc::EvalPrediction& all) {
+    CHECK_FALSE(all.predictions.defined());
+    return acc::Metrics{{"batches", double(all.batches.size())}};
+  };
+  acc::Trainer trainer(Line(), arguments, points(4), points(10), {.compute_metrics = count});
+  CHECK(trainer.evaluate().at("eval_batches") == 3);
+  CHECK(trainer.predict(points(10)).batches.back().label_ids.numel() == 2);
 }
 
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
@@ -243,6 +358,20 @@ TEST_CASE("trainer: the elements of the first tensor of each batch are counted",
   CHECK(trainer.state().num_input_tokens_seen == 24);
   CHECK(trainer.state().log_history[0].at("num_input_tokens_seen") == 8);
   CHECK(trainer.state().log_history[0].contains("train_tokens_per_second"));
+}
+
+TEST_CASE("trainer: padding is not counted as tokens, on request", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  arguments.include_num_input_tokens_seen = acc::TokenCount::non_padding;
+  // 0, 1/7 ... 6/7, 0, 1/7 ...
+  acc::Trainer trainer(Line(), arguments, points(8), acc::TrainerOptions{.pad_token_id = 0});
+  trainer.train();
+  CHECK(trainer.state().num_input_tokens_seen == 13);
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(8)); }) ==
+        "include_num_input_tokens_seen: non_padding: needs what the program gives (set "
+        "TrainerOptions::pad_token_id)");
 }
 
 TEST_CASE("trainer: a smaller batch is taken when memory runs out, on request", "[runtime]") {
