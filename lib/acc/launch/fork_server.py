@@ -180,6 +180,7 @@ class Watch:
         self.over = False
         self.chances = {}
         self.usual = []  # what was replaced
+        self.modules = set()  # those that were there at first
         self.watched_modules = {
             "random": self.watch_random, "numpy.random": self.watch_numpy, "torch": self.watch_torch, "tempfile": self.watch_tempfile}
 
@@ -199,6 +200,7 @@ class Watch:
         self.usual.append((owner, name, usual, watched))
 
     def begin(self):
+        self.modules = set(sys.modules)
         self.replace(os, "urandom", lambda *_: self.note("takes random bytes from the system"))
         self.replace(atexit, "register", lambda *_, **options: self.note("registers what is done at exit"))
         # Not through Python: each record of `logging` has it.
@@ -215,13 +217,17 @@ class Watch:
             usual_of[id(watched)] = usual
             if vars(owner).get(name) is watched:  # else a module has put its own function there, or removed it
                 setattr(owner, name, usual)
-        # Modules have taken some over: what is not found by its name cannot be pickled. A lazy module stays one.
-        for module in filter(lambda module: isinstance(module, types.ModuleType), list(sys.modules.values())):
-            names = object.__getattribute__(module, "__dict__")
-            names.update({name: usual_of[id(value)] for name, value in names.items() if id(value) in usual_of})
+        if sys.modules.keys() != self.modules:
+            self.give_back(usual_of)
         for chance in self.chances.values():
             chance.last = chance.state(chance.module)
         self.over = True
+
+    def give_back(self, usual_of):
+        """Modules have taken some over: what is not found by its name cannot be pickled. A lazy module stays one."""
+        for module in filter(lambda module: isinstance(module, types.ModuleType), list(sys.modules.values())):
+            names = object.__getattribute__(module, "__dict__")
+            names.update({name: usual_of[id(value)] for name, value in names.items() if id(value) in usual_of})
 
     def find_spec(self, name, path, target=None):
         """For a module to be watched: that of the other finders, with a loader that says when it is loaded."""

@@ -20,7 +20,7 @@ __all__ = ["SendingError", "WorkerError", "WorkerTraceback", "debug_launcher", "
 
 _PRECISIONS = ("no", "fp16", "bf16", "fp8")
 _DEFAULT_PORT = "29500"
-_JUPYTER = {"IPython", "ipykernel", "google"}  # which have threads, and are of no use to workers
+_OF_NOTEBOOKS = {"IPython", "ipykernel", "google", "acc"}  # packages of no use to workers
 
 
 def notebook_launcher(
@@ -147,7 +147,7 @@ def _imported(namespace: Mapping[str, Any]) -> Iterator[str]:
         name = None
         with contextlib.suppress(Exception):  # a value may answer anything
             name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
-        if isinstance(name, str) and _is_installed(sys.modules.get(name)) and name.partition(".")[0] not in _JUPYTER:
+        if isinstance(name, str) and _is_installed(sys.modules.get(name)) and name.partition(".")[0] not in _OF_NOTEBOOKS:
             yield name
 
 
