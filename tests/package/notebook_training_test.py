@@ -114,7 +114,7 @@ for train in train_ddp, train_accelerate, train_trainer:
 """
 # Runs in the environment: a kernel that executes these cells.
 DRIVER = '''\
-import re, sys, threading, time
+import os, re, select, sys, threading, time
 import jupyter_client, psutil
 
 class Kernel:
@@ -162,7 +162,9 @@ def main(definitions, plain, accelerator, trainer, launch):
     # The exception of a worker is that of the cell, with both tracebacks; the next cell trains.
     kernel.good("def fail():\\n    if os.environ['RANK'] == '1':\\n        raise ValueError('no data')\\n    time.sleep(1000)")
     shown = kernel.run("notebook_launcher(fail, (), 2)")
-    assert shown["error"] == "ValueError: no data" and "rank 1:\\nTraceback" in shown["traceback"], shown
+    assert shown["error"] == "ValueError: no data", shown
+    assert "rank 1:\\nTraceback" in shown["traceback"] and "    raise ValueError('no data')\\n" in shown["traceback"], shown
+    assert "notebook_job.py" not in shown["traceback"], shown
     # What cannot be sent is named.
     shown = kernel.run("import threading\\nlock = threading.Lock()\\ndef locked():\\n    return lock\\nnotebook_launcher(locked, (), 2)")
     assert shown["error"].startswith("SendingError: 'lock', which locked uses, cannot be sent"), shown
@@ -187,8 +189,9 @@ def main(definitions, plain, accelerator, trainer, launch):
     assert not psutil.wait_procs(workers[:2], 100)[1]
     assert kernel.good("print(len(notebook_launcher(give, (), 2)))").endswith("\\n2\\n")
 
-    began = []
+    began, ends = [], []
     def kill():
+        ends.extend(os.pidfd_open(worker.pid) for worker in workers)
         began.append(time.time())
         kernel.manager.provisioner.process.kill()
     workers, look = waiting(kill)
@@ -200,7 +203,7 @@ def main(definitions, plain, accelerator, trainer, launch):
     threading.Thread(target=run, daemon=True).start()
     deadline = time.time() + 100
     while not began: assert time.time() < deadline; time.sleep(0.01)
-    assert not psutil.wait_procs(workers, 100)[1]
+    assert len(ends) == 3 and all(select.select([end], [], [], 100)[0] for end in ends)
     print(f"the kernel's death ended {len(workers)} processes after {time.time() - began[0]:.2f} s", flush=True)
 
 main(*(open(name).read() for name in sys.argv[1:]))

@@ -126,12 +126,12 @@ def _rendezvous_words(port: str, address: str, node_rank: int, num_nodes: int, b
 
 def _launch(function: Callable[..., Any], args: Sequence[Any], num_processes: int, words: list[str],
             flags: Mapping[str, Any], announce: bool) -> list[Any]:
-    job = notebook_job.Job(sending.call_text(function, tuple(args)), num_processes)
+    shown = {"local_ranks_filter": "0", **flags}
     try:
-        shown = {"local_ranks_filter": "0", **flags}
-        return job.run(words + _words(num_processes, shown)[2:], _modules_for(function), announce)
-    finally:
-        job.close()
+        with contextlib.closing(notebook_job.Job(sending.call_text(function, tuple(args)), num_processes)) as job:
+            return job.run(words + _words(num_processes, shown)[2:], _modules_for(function), announce)
+    except Exception as error:
+        raise error.with_traceback(None)  # the frames of this package say nothing in a cell
 
 
 def _modules_for(function: Callable[..., Any]) -> list[str]:

@@ -9,6 +9,7 @@ CALL is a file with what sending.call_text() has made, and there is a file for t
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import pickle
 import sys
@@ -64,8 +65,9 @@ def end(code: int) -> NoReturn:
 def call(path: str) -> tuple[int, tuple[Any, ...]]:
     """The exit code, and what the notebook reads."""
     with open(path, "rb") as file:
-        search_path, text = pickle.load(file)
+        search_path, cells, text = pickle.load(file)
     sys.path[:] = search_path
+    linecache.cache.update(cells)
     limit_threads()
     try:
         function, arguments = pickle.loads(text)

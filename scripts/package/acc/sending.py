@@ -5,6 +5,7 @@ installed, which sends functions of the notebook itself; else by pickle, which s
 from __future__ import annotations
 
 import inspect
+import linecache
 import pickle
 import sys
 from typing import Any, Callable, Iterator
@@ -56,8 +57,13 @@ def _explain(function: Callable[..., Any], arguments: tuple[Any, ...], error: Ex
     return f"{_name_of(function)} cannot be sent to the workers ({type(error).__name__}: {error})"
 
 
+def _cells() -> dict[str, Any]:
+    """The lines of code that is in no file, which tracebacks show."""
+    return {name: entry for name, entry in linecache.cache.items() if len(entry) == 4 and entry[1] is None}
+
+
 def call_text(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """What a worker calls, with where it finds modules. Throws SendingError, which names what cannot be sent."""
+    """What a worker calls, with where it finds modules and lines of code. Throws SendingError, which names what cannot be sent."""
     if _cloudpickle() is None and (function.__module__ == "__main__" or "<locals>" in _name_of(function)):
         raise SendingError(f"{_name_of(function)} is not a function of a module, and only cloudpickle sends such ones: "
                            "pip install cloudpickle, or move it to a module")
@@ -65,7 +71,7 @@ def call_text(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes
         text = _dumps((function, arguments))
     except Exception as error:
         raise SendingError(_explain(function, arguments, error)) from None
-    return pickle.dumps((sys.path, text))
+    return pickle.dumps((sys.path, _cells(), text))
 
 
 def result_text(result: Any) -> bytes:
