@@ -4,6 +4,7 @@
 
 #include "acc/base/cpp20.hpp"
 #include "acc/runtime/optim/accelerated_scheduler.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/learning_rate.hpp"
 #include "acc/runtime/optim/optimizer.hpp"

@@ -19,6 +19,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 
 namespace {
@@ -51,6 +52,8 @@ std::shared_ptr<Optimizer> make_optimizer(const std::string& name,
   if (name == "adagrad") return std::make_shared<Adagrad>(parameters, AdagradOptions(0.05).lr_decay(0.1));
   if (name == "rmsprop")
     return std::make_shared<RMSprop>(parameters, RMSpropOptions(0.01).momentum(0.5).centered(true));
+  if (name == "adafactor")
+    return std::make_shared<acc::Adafactor>(parameters, acc::AdafactorOptions(0.01).beta1(0.9));
   if (name == "lbfgs")
     return std::make_shared<LBFGS>(parameters, LBFGSOptions(0.5).max_iter(3).history_size(4));
   throw acc::Error({.what = "is no optimizer of this test", .where = name});

@@ -4,6 +4,7 @@ import torch
 import torch._dynamo  # which optimizers import, here once for all
 from accelerate import Accelerator
 from accelerate.utils import set_seed
+from transformers.optimization import Adafactor
 
 
 class Net(torch.nn.Module):
@@ -32,6 +33,7 @@ OPTIMIZERS = {
     "adamw": lambda p: torch.optim.AdamW(p, 0.01),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.05, lr_decay=0.1),
     "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
+    "adafactor": lambda p: Adafactor(p, 0.01, beta1=0.9, scale_parameter=False, relative_step=False),
     "lbfgs": lambda p: torch.optim.LBFGS(p, 0.5, max_iter=3, history_size=4),
 }
 

@@ -42,6 +42,7 @@ CASES = {
                          "eval_strategy": "steps", "eval_steps": 0.4, "data_seed": 7}),
     "sgd": ("mlp", 1, {"optim": "sgd", "optim_args": "momentum=0.9", "lr_scheduler_type": "polynomial",
                        "learning_rate": 0.05, "label_smoothing_factor": 0}),
+    "adafactor": ("transformer", 2, {"optim": "adafactor", "learning_rate": 5e-3, "weight_decay": 0.01}),
     "best": ("mlp", 1, {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": "accuracy",
                         "save_total_limit": 1, "num_train_epochs": 3}),
     "restarts": ("mlp", 1, {"lr_scheduler_type": "cosine_with_restarts", "lr_scheduler_kwargs": {"num_cycles": 2},

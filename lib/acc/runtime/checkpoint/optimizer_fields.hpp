@@ -9,7 +9,10 @@
 #include <torch/optim/sgd.h>
 
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
+
+#include "acc/runtime/optim/adafactor.hpp"
 
 namespace acc::detail {
 
@@ -39,6 +42,13 @@ struct Flat {
 template <class T>
 struct Scalar {
   T& value;
+};
+
+/// A tensor of the parameter's shape without one dimension, -1 for the last; none for another shape.
+template <class T>
+struct Reduced {
+  T& value;
+  std::int64_t dimension;
 };
 
 /// Calls `visit(name, field)` for each option of a parameter group, or for each field of a parameter's state,
@@ -109,6 +119,26 @@ void visit_fields(State& state, Visit visit) {
   visit("grad_avg", Optional{state.grad_avg()});
 }
 
+template <Like<AdafactorOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("eps", options.eps());
+  visit("clip_threshold", options.clip_threshold());
+  visit("decay_rate", options.decay_rate());
+  visit("beta1", options.beta1());
+  visit("weight_decay", options.weight_decay());
+}
+
+template <Like<AdafactorParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("step", Count{state.step()});
+  visit("exp_avg", Optional{state.exp_avg()});
+  visit("exp_avg_sq", Optional{state.exp_avg_sq()});
+  visit("exp_avg_sq_row", Reduced{state.exp_avg_sq_row(), -1});
+  visit("exp_avg_sq_col", Reduced{state.exp_avg_sq_col(), -2});
+  visit("RMS", Scalar{state.rms()});
+}
+
 template <Like<torch::optim::LBFGSOptions> Options, class Visit>
 void visit_fields(Options& options, Visit visit) {
   visit("lr", options.lr());
@@ -159,6 +189,8 @@ bool with_kind(const torch::optim::Optimizer& optimizer, Function function) {
     function(OptimizerKind<RMSpropOptions, RMSpropParamState>());
   } else if (is(std::type_identity<Adagrad>())) {
     function(OptimizerKind<AdagradOptions, AdagradParamState>());
+  } else if (is(std::type_identity<Adafactor>())) {
+    function(OptimizerKind<AdafactorOptions, AdafactorParamState>());
   } else if (is(std::type_identity<LBFGS>())) {
     function(OptimizerKind<LBFGSOptions, LBFGSParamState>());
   } else {

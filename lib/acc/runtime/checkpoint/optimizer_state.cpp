@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -29,7 +30,7 @@ constexpr double kMaxFloatSteps = 1 << 24;
 [[noreturn]] void refuse_kind() {
   throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
                .where = "optimizer",
-               .hint = "SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS can"});
+               .hint = "SGD, Adam, AdamW, RMSprop, Adagrad, Adafactor and LBFGS can"});
 }
 
 // Adds fields to a dict.
@@ -49,6 +50,9 @@ struct WriteFields {
     if (field.defined()) dict.push_back({name, field.is_sparse() ? field.to_dense() : field});
   }
   void operator()(const char* name, const std::optional<std::string>& field) const {
+    dict.push_back({name, field ? PtValue(*field) : PtValue()});
+  }
+  void operator()(const char* name, const std::optional<double>& field) const {
     dict.push_back({name, field ? PtValue(*field) : PtValue()});
   }
   void operator()(const char* name, Count<const std::int64_t> field) const {
@@ -96,12 +100,18 @@ struct ReadFields {
     const auto* tensor = value != nullptr ? value->get_if<at::Tensor>() : nullptr;
     if (tensor == nullptr) {
       lacks(name);
-    } else if (tensor->sizes() != parameter->sizes()) {
-      problems.push_back(fmt::format("'{}' is [{}], the parameter is [{}]", name,
-                                     fmt::join(tensor->sizes(), ", "), fmt::join(parameter->sizes(), ", ")));
     } else {
-      field = own_copy(*tensor);
+      take_of_shape(name, parameter->sizes(), *tensor, field);
     }
+  }
+  template <class T>
+  void operator()(const char* name, Reduced<T> field) const {
+    const PtValue* value = dict.find(name);
+    const auto* tensor = value != nullptr ? value->get_if<at::Tensor>() : nullptr;
+    if (tensor == nullptr || parameter->dim() < -field.dimension) return;
+    std::vector<std::int64_t> sizes = parameter->sizes().vec();
+    sizes.erase(sizes.end() + field.dimension);
+    take_of_shape(name, sizes, *tensor, field.value);
   }
   template <class T>
   void operator()(const char* name, Optional<T> field) const {
@@ -112,6 +122,10 @@ struct ReadFields {
     const PtValue* value = dict.find(name);
     const auto* text = value != nullptr ? value->get_if<std::string>() : nullptr;
     field = text != nullptr ? std::optional(*text) : std::nullopt;
+  }
+  void operator()(const char* name, std::optional<double>& field) const {
+    const PtValue* value = dict.find(name);
+    field = value != nullptr ? value->number() : std::nullopt;
   }
   void operator()(const char* name, Count<std::int64_t> field) const { (*this)(name, field.value); }
   void operator()(const char* name, Count<std::optional<std::int64_t>> field) const {
@@ -135,6 +149,15 @@ struct ReadFields {
                      /*non_blocking=*/false, /*copy=*/true);
   }
 
+  void take_of_shape(const char* name, at::IntArrayRef sizes, const at::Tensor& tensor,
+                     at::Tensor& field) const {
+    if (tensor.sizes() == sizes) {
+      field = own_copy(tensor);
+    } else {
+      problems.push_back(fmt::format("'{}' is [{}], the parameter is [{}]", name,
+                                     fmt::join(tensor.sizes(), ", "), fmt::join(parameter->sizes(), ", ")));
+    }
+  }
   void take(const char* name, std::int64_t elements, at::Tensor& field) const {
     const PtValue* value = dict.find(name);
     if (value != nullptr && !value->is_none()) field = tensor_of(name, elements, *value);
@@ -178,6 +201,27 @@ template <class Options>
 constexpr bool kHasFused = kIsAdam<Options> || std::is_same_v<Options, torch::optim::SGDOptions> ||
                            std::is_same_v<Options, torch::optim::AdagradOptions>;
 
+template <class Options>
+constexpr bool kIsAdafactor = std::is_same_v<Options, AdafactorOptions>;
+// What transformers' has and acc's has not.
+constexpr std::array kAdafactorSwitches = {"relative_step", "scale_parameter", "warmup_init"};
+
+// Switches without an option here, as Python's optimizers have them by default.
+template <class Options>
+void write_switches(PtDict& options) {
+  if constexpr (kIsAdafactor<Options>) {
+    for (const char* name : kAdafactorSwitches) options.push_back({name, false});
+    return;
+  }
+  options.push_back({"maximize", false});
+  options.push_back({"foreach", {}});
+  options.push_back({"differentiable", false});
+  if constexpr (kHasCapturable<Options>) options.push_back({"capturable", false});
+  if constexpr (kHasFused<Options>) options.push_back({"fused", {}});
+  if constexpr (kIsAdam<Options>)
+    options.push_back({"decoupled_weight_decay", std::is_same_v<Options, torch::optim::AdamWOptions>});
+}
+
 template <class Kind>
 PtValue write_state(const Optimizer& optimizer) {
   PtDict state;
@@ -186,15 +230,7 @@ PtValue write_state(const Optimizer& optimizer) {
   for (const auto& group : optimizer.param_groups()) {
     PtDict options;
     visit_fields(static_cast<const typename Kind::Options&>(group.options()), WriteFields{options});
-    options.push_back({"maximize", false});
-    options.push_back({"foreach", {}});
-    options.push_back({"differentiable", false});
-    if constexpr (kHasCapturable<typename Kind::Options>) options.push_back({"capturable", false});
-    if constexpr (kHasFused<typename Kind::Options>) options.push_back({"fused", {}});
-    if constexpr (kIsAdam<typename Kind::Options>) {
-      options.push_back(
-          {"decoupled_weight_decay", std::is_same_v<typename Kind::Options, torch::optim::AdamWOptions>});
-    }
+    write_switches<typename Kind::Options>(options);
     PtList numbers;
     for (const at::Tensor& parameter : group.params()) {
       const auto own = optimizer.state().find(parameter.unsafeGetTensorImpl());
@@ -275,6 +311,10 @@ class StateReader {
     };
     if (is("maximize", true)) wrong.emplace_back("has maximize set, which LibTorch's optimizers lack");
     using Options = typename Kind::Options;
+    if constexpr (kIsAdafactor<Options>) {
+      for (const char* name : kAdafactorSwitches)
+        if (is(name, true)) wrong.push_back(fmt::format("has {} set, which acc's Adafactor lacks", name));
+    }
     if constexpr (kIsAdam<Options>) {
       constexpr bool decoupled = std::is_same_v<Options, torch::optim::AdamWOptions>;
       if (is("decoupled_weight_decay", !decoupled))

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/trainer/named_options.hpp"
 
 namespace acc::detail {
@@ -83,6 +84,8 @@ std::shared_ptr<torch::optim::Optimizer> optimizer_of(const TrainingArguments& a
                     torch::optim::RMSpropOptions(rate)
                         .momentum(numbers.take("momentum", 0, Range::not_negative))
                         .alpha(numbers.take("alpha", 0.99, Range::not_negative)));
+    case OptimizerName::adafactor:
+      return create(std::type_identity<Adafactor>(), AdafactorOptions(rate));
   }
   throw Error({.what = "is not an optimizer", .where = "optim"});
 }

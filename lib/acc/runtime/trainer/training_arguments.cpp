@@ -91,7 +91,8 @@ const Names<OptimizerName>& names_of(OptimizerName /*type*/) {
   static const Names<OptimizerName> names = {
       {"adamw_torch", OptimizerName::adamw_torch}, {"adamw_torch_fused", OptimizerName::adamw_torch},
       {"adamw", OptimizerName::adamw_torch},       {"sgd", OptimizerName::sgd},
-      {"adagrad", OptimizerName::adagrad},         {"rmsprop", OptimizerName::rmsprop}};
+      {"adagrad", OptimizerName::adagrad},         {"rmsprop", OptimizerName::rmsprop},
+      {"adafactor", OptimizerName::adafactor}};
   return names;
 }
 

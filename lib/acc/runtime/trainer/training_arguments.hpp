@@ -39,7 +39,7 @@ enum class SchedulerType {
 };
 
 /// The optimizers, by the names of transformers.
-enum class OptimizerName { adamw_torch, sgd, adagrad, rmsprop };
+enum class OptimizerName { adamw_torch, sgd, adagrad, rmsprop, adafactor };
 
 /// In which order the training data is read.
 enum class SamplingStrategy { random, sequential, group_by_length };

@@ -13,6 +13,7 @@
 #include <torch/optim/sgd.h>
 
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -42,6 +43,10 @@ const std::vector<std::pair<std::string, Make>>& kinds() {
        [](auto p) {
          return std::make_unique<RMSprop>(p, RMSpropOptions(0.01).momentum(0.5).centered(true));
        }},
+      {"adafactor",
+       [](auto p) { return std::make_unique<acc::Adafactor>(p, acc::AdafactorOptions(0.1).beta1(0.9)); }},
+      {"plain_adafactor",
+       [](auto p) { return std::make_unique<acc::Adafactor>(p, acc::AdafactorOptions(0.1)); }},
       {"lbfgs",
        [](auto p) { return std::make_unique<LBFGS>(p, LBFGSOptions(0.5).max_iter(3).history_size(4)); }},
       {"searching_lbfgs",
@@ -170,7 +175,7 @@ TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime
   CHECK(
       acc::test::error_of([&] { acc::detail::optimizer_state(optimizer); }) ==
       "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop, "
-      "Adagrad and LBFGS can)");
+      "Adagrad, Adafactor and LBFGS can)");
 }
 
 TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty before a step", "[runtime]") {
@@ -189,6 +194,23 @@ TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty be
   }
   CHECK(error_of(optimizer, damaged) ==
         "f: parameter 0 has a history that is longer than history_size, or incomplete");
+}
+
+TEST_CASE("optimizer state: that of Adafactor fits its parameters, and options that it lacks are refused",
+          "[runtime]") {
+  torch::nn::Linear net(3, 2);
+  torch::nn::Linear wider(4, 2);
+  acc::Adafactor optimizer(net->parameters());
+  acc::Adafactor other(wider->parameters());
+  train(net, optimizer, 1);
+  PtValue state = acc::detail::optimizer_state(optimizer);
+  CHECK(error_of(other, state) == "f: parameter 0 'exp_avg_sq_col' is [3], the parameter is [2, 4]");
+  for (auto& [name, value] :
+       std::get<PtDict>(std::get<PtList>(std::get<PtDict>(state.content)[1].value.content)[0].content)) {
+    if (*name.get_if<std::string>() == "relative_step") value = true;
+  }
+  CHECK(error_of(optimizer, state) ==
+        "f: parameter group 0 has relative_step set, which acc's Adafactor lacks");
 }
 
 TEST_CASE("optimizer state: a momentum of sparse gradients goes on as a dense one", "[runtime]") {

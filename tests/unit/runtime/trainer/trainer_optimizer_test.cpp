@@ -6,6 +6,7 @@
 #include <memory>
 #include <tuple>
 
+#include "acc/runtime/optim/adafactor.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -77,6 +78,10 @@ TEST_CASE("trainer_optimizer: the arguments choose the optimizer and its options
         "optim_args: does not take 'alpha'");
   arguments.optim_args = {};
   CHECK(options_of<torch::optim::AdagradOptions>(arguments).lr() == 0.5);
+  arguments.optim = acc::OptimizerName::adafactor;
+  arguments.weight_decay = 0.1;
+  CHECK(options_of<acc::AdafactorOptions>(arguments).lr() == 0.5);
+  CHECK(options_of<acc::AdafactorOptions>(arguments).weight_decay() == 0.1);
 }
 
 TEST_CASE("trainer_optimizer: options that LibTorch would refuse are named", "[runtime]") {
