@@ -228,6 +228,10 @@ def main(definitions, plain, accelerator, trainer, pets, launch):
     kernel.good("class Result:\\n    def __init__(self, rank): self.rank = rank\\ndef give(): return Result(int(os.environ['RANK']))")
     assert kernel.good("print([isinstance(of, Result) and of.rank for of in notebook_launcher(give, (), 2)])").endswith("\\n[0, 1]\\n")
 
+    # Pickle finds them in the workers, too.
+    kernel.good("import pickle\\ndef main(): return pickle.loads(pickle.dumps(Result(7))).rank")
+    assert kernel.good("print(notebook_launcher(main, (), 2))").endswith("\\n[7, 7]\\n")
+
     # Jupyter's interrupt ends the workers, and the kernel's death does.
     kernel.good("def wait():\\n    print('pid', os.getpid(), flush=True)\\n    time.sleep(1000)")
     def waiting(act):

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from types import FrameType
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from acc import messages, program
 
@@ -72,7 +72,7 @@ class Relay:
 class Interrupts:
     """Takes SIGINT of this process for `on_interrupt` until the end of the block, and then passes one on to who had it."""
 
-    def __init__(self, on_interrupt: Any) -> None:
+    def __init__(self, on_interrupt: Callable[[], None]) -> None:
         self.on_interrupt = on_interrupt
         self.taken = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != signal.SIG_IGN
         self.frame: FrameType | None = None
@@ -283,14 +283,14 @@ def _place(cause: dict[str, Any]) -> str:
     return f"rank {cause['rank']}" + (f" on host {cause['host']}" if cause["host"] != socket.gethostname() else "")
 
 
-def raise_failure(code: int, finished: dict[str, Any], record_of: Any) -> None:
+def raise_failure(code: int, finished: dict[str, Any], record_of: Callable[[int], tuple[Any, ...]]) -> None:
     """Raises what `finished` tells of a job that did not end well. `record_of(local_rank)` is what that worker has left."""
     cause = finished.get("cause")
     if cause is not None:
         is_here = cause["host"] == socket.gethostname()
         record = record_of(cause["local_rank"]) if is_here else ()
         error = _exception_in(record) or WorkerError(f"{_place(cause)} {_ending(cause)}")
-        error.rank = cause["rank"]
+        error.rank = cause["rank"]  # type: ignore[attr-defined]
         trace = record[2] if record and record[0] == "raised" else cause["traceback"]
         raise error from (WorkerTraceback(f"{_place(cause)}:\n{trace}") if trace else None)
     if finished.get("stop_signal"):

@@ -19,6 +19,7 @@ import select
 import signal
 import socket
 import sys
+from typing import Any
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -53,7 +54,7 @@ def import_modules(names: list[str]) -> str:
     return ""
 
 
-def prepare(request: dict) -> dict:
+def prepare(request: dict[str, Any]) -> dict[str, Any]:
     sys.path[:] = request["path"]
     before = os.environ.get(NVML_VARIABLE)
     os.environ[NVML_VARIABLE] = "1"  # torch.cuda.is_available() then leaves the driver alone
@@ -93,7 +94,7 @@ def become_server(control: socket.socket) -> None:
     sys.exit()
 
 
-def start(request: dict, streams: list[int], control: socket.socket, caller: int) -> int:
+def start(request: dict[str, Any], streams: list[int], control: socket.socket, caller: int) -> int:
     """The process id of the job."""
     job = os.fork()
     if job != 0:
@@ -137,7 +138,7 @@ def wait(job: int, control: socket.socket) -> int:
     """Passes the notebook's signals on until the job has ended; its exit code, or minus the signal."""
     ended = os.pidfd_open(job) if hasattr(os, "pidfd_open") else ctypes.CDLL(None).syscall(434, job, 0)
     watched = [ended, control.fileno()]
-    while ended not in (ready := select.select(watched, [], [])[0]):
+    while ended not in select.select(watched, [], [])[0]:
         request, _ = messages.receive(control)
         if request is None:
             watched.remove(control.fileno())

@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, NoReturn
+from typing import Any, Callable, NoReturn
 
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if __name__ == "__main__":  # not in processes that it spawns
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from acc import sending  # noqa: E402
 
@@ -28,6 +29,13 @@ def limit_threads() -> None:
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if "torch" in sys.modules and threads.isdecimal():
         sys.modules["torch"].set_num_threads(int(threads))
+
+
+def name_in_main(function: Callable[..., Any]) -> None:
+    """What was sent of the notebook's __main__ is in that of the worker, where pickle looks it up by name."""
+    if getattr(function, "__module__", None) == "__main__":
+        names = {getattr(function, "__name__", ""): function, **getattr(function, "__globals__", {})}
+        vars(sys.modules["__main__"]).update({name: value for name, value in names.items() if not name.startswith("__")})
 
 
 def own_traceback(error: BaseException) -> str:
@@ -71,6 +79,7 @@ def call(path: str) -> tuple[int, tuple[Any, ...]]:
     limit_threads()
     try:
         function, arguments = pickle.loads(text)
+        name_in_main(function)
         return 0, ("returned", sending.result_text(function(*arguments)))
     except (SystemExit, KeyboardInterrupt):
         raise
@@ -97,4 +106,6 @@ def main(path: str, *results: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    from acc.notebook_worker import main as main_of_module  # whose names are not those of the notebook
+
+    main_of_module(*sys.argv[1:])

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `acc` that was installed with this package."""
 
+from __future__ import annotations
+
 import os
 import sys
 import sysconfig
 
 
-def folders():
+def folders() -> list[str]:
     """Where pip puts programs: in the environment, of the user, or below the folder of `pip install --target`."""
     return [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user"),
             os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")]
 
 
-def find():
+def find() -> str | None:
     """Its path. None: it is gone."""
     paths = (os.path.join(folder, "acc") for folder in folders())
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
-def missing_text():
+def missing_text() -> str:
     return "the program is in none of " + ", ".join(folders()) + " (pip install --force-reinstall acc-launcher)"
 
 
-def become(words):
+def become(words: list[str]) -> None:
     """Runs `acc WORDS` in place of this process."""
     path = find()
     if path is not None:
