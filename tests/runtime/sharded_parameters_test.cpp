@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
@@ -141,6 +143,15 @@ TEST_CASE("sharded: a parameter that is read outside of the model is an error th
   CHECK(text.find("'block1' cannot be used here: each process has only a shard") != std::string::npos);
   CHECK(text.find("accelerator.gathered_parameters(model)") != std::string::npos);
   CHECK_NOTHROW(weight.detach().t());
+  // What makes a view or a copy is refused when it would copy.
+  CHECK_NOTHROW(weight.to(at::kFloat).contiguous());
+  const at::Tensor detached = weight.detach();
+  const std::vector<std::function<void()>> copies{
+      [&] { (void)weight.to(at::kDouble); },       [&] { (void)weight.t().contiguous(); },
+      [&] { (void)weight.t().reshape({-1}); },     [&] { (void)weight.clone(); },
+      [&] { (void)detached[0][0].item<float>(); }, [&] { (void)detached.copy_(at::zeros({1})); }};
+  for (const auto& copy : copies)
+    CHECK(caught_error(copy).problems().front().what.starts_with("'block1' cannot be used here"));
   CHECK(caught_error([&] { (void)net->forward(batch_of(0)); }).what() != std::string("none"));
   CHECK(caught_error([&] { acc::clip_grad_norm(net->parameters(), 1); }).problems().front().hint ==
         "call accelerator.clip_grad_norm_");

@@ -7,6 +7,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "acc/base/error.hpp"
@@ -34,10 +35,20 @@ void visit(const c10::IValue& value, const c10::OperatorHandle& op) {
   }
 }
 
-void before_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+// Whether an operator, such as `to` and `contiguous`, calls others to make a view or a copy.
+bool may_copy(const c10::OperatorHandle& op) {
+  return returns_views(op) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+void before_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  was_called = true;
+  // The operators that it calls are watched in its place.
+  if (may_copy(op)) {
+    op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
+    return;
+  }
   // Also for the operators that this one consists of, which take the same tensors.
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
-  was_called = true;
   const std::size_t count = op.schema().arguments().size();
   for (std::size_t i = 0; i < count; ++i) visit((*stack)[stack->size() - count + i], op);
   op.callBoxed(stack);
@@ -68,6 +79,13 @@ void require_fallback() {
 }
 
 }  // namespace
+
+bool returns_views(const c10::OperatorHandle& op) {
+  const auto& results = op.schema().returns();
+  return !results.empty() && std::ranges::all_of(results, [](const c10::Argument& result) {
+    return result.alias_info() != nullptr && !result.alias_info()->isWrite();
+  });
+}
 
 void watch_operators(bool on) {
   if (on) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+namespace c10 {
+class OperatorHandle;
+}
+
 namespace acc::detail {
 
 /// Lets this thread call Unit::on_use before each LibTorch operator that takes a tensor in a unit's memory:
@@ -11,6 +15,9 @@ namespace acc::detail {
 /// It is a fallback for the dispatch key TESTING_ONLY_GenericMode, which LibTorch's own tests of such modes
 /// use and nothing else. Throws Error{system} when this LibTorch does not call it.
 void watch_operators(bool on);
+
+/// Whether an operator returns views of its arguments, and changes none: it does not read their values.
+bool returns_views(const c10::OperatorHandle& op);
 
 /// While it exists, this thread's operators are not watched: for acc's own work on units.
 class UnwatchedOperators {

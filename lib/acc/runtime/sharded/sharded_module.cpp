@@ -78,11 +78,7 @@ class UseOrder {
 
 // Whether an operator does not read its arguments' values: it makes views, or new tensors of the same shape.
 bool reads_no_values(const c10::OperatorHandle& op) {
-  if (op.schema().name().ends_with("_like")) return true;
-  const auto& results = op.schema().returns();
-  return !results.empty() && std::ranges::all_of(results, [](const c10::Argument& result) {
-    return result.alias_info() != nullptr && !result.alias_info()->isWrite();
-  });
+  return op.schema().name().ends_with("_like") || returns_views(op);
 }
 
 }  // namespace

@@ -34,9 +34,17 @@ TEST_CASE("operator_watch: operators that take a unit's parameter, or a view of 
     result = weight + 1;
   }
   CHECK(uses == 2);
+  // A conversion reads the values if the type is another one.
+  unit.on_use = [&](acc::detail::Unit&, const c10::OperatorHandle& op) {
+    if (!acc::detail::returns_views(op)) ++uses;
+  };
+  result = weight.to(at::kFloat);
+  CHECK(uses == 2);
+  result = weight.to(at::kDouble);
+  CHECK(uses == 3);
   acc::detail::watch_operators(false);
   result = weight + 1;
-  CHECK(uses == 2);
+  CHECK(uses == 3);
 }
 
 }  // namespace operator_watch_test
