@@ -2,9 +2,11 @@
 // Checks for mistakes that would let the models of a job's processes diverge silently. Runs on several
 // processes, each of which runs all cases in this order.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
@@ -335,6 +337,39 @@ TEST_CASE("drift: what cannot average an encoder of two prepared models refuses 
   CHECK(caught([&] {
           acc::join_uneven_inputs({first, second}, [] {});
         }).starts_with(refusal("join_uneven_inputs")));
+}
+
+namespace {
+
+struct ComplexNetImpl : torch::nn::Module {
+  ComplexNetImpl() {
+    turns = register_parameter("turns", at::ones({2, 2}, at::TensorOptions(at::kComplexFloat)));
+    bias = register_parameter("bias", at::ones({2}));
+  }
+  at::Tensor forward(const at::Tensor& x) { return x.to(at::kComplexFloat).matmul(turns).abs() + bias; }
+  at::Tensor turns, bias;
+};
+
+}  // namespace
+
+TEST_CASE("drift: complex parameters are averaged, and clipped by their norm", "[ranks][cpu]") {
+  acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = GENERATE(false, true)}});
+  const auto net = std::make_shared<ComplexNetImpl>();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  net->forward(own_input()).square().sum().backward();
+  const at::Tensor mean = job().reduce(net->turns.grad(), acc::ReduceOp::mean);
+  optimizer.zero_grad();
+  accelerator.backward(model(own_input()).square().sum());
+  CHECK(at::allclose(at::view_as_real(net->turns.grad()), at::view_as_real(mean)));
+
+  const double norm =
+      std::hypot(net->turns.grad().norm().item<double>(), net->bias.grad().norm().item<double>());
+  CHECK(accelerator.clip_grad_norm_(net->parameters(), 1).item<double>() == Approx(norm));
+  CHECK(net->turns.grad().norm().item<double>() < 1);
+  CHECK(what_of([&] { accelerator.clip_grad_value_(net->parameters(), 1); }) ==
+        "some of the gradients are complex, and complex numbers are in no order");
+  optimizer.step();
+  accelerator.check_parameters();
 }
 
 TEST_CASE("drift: gradients that are not as sparse as their embedding are refused by name", "[ranks]") {

@@ -12,6 +12,8 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "acc/base/error.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 
@@ -56,9 +58,21 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
   return total;
 }
 
+namespace {
+
+void require_no_complex(const std::vector<at::Tensor>& gradients) {
+  if (std::ranges::none_of(gradients, &at::Tensor::is_complex)) return;
+  throw Error({.what = "some of the gradients are complex, and complex numbers are in no order",
+               .where = "clip_grad_value",
+               .hint = "clip them by their norm (clip_grad_norm)"});
+}
+
+}  // namespace
+
 void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value) {
   const at::NoGradGuard no_grad;
   const detail::LocalGradients local = detail::local_gradients(parameters);
+  require_no_complex(local.whole);
   for (const std::vector<at::Tensor>& gradients : {local.whole, local.sharded}) {
     if (gradients.empty()) continue;
     at::_foreach_clamp_min_(gradients, -clip_value);

@@ -58,7 +58,8 @@ class GradientState {
 /// not wait for a GPU. With a `norm_type` of infinity the norm is the largest absolute value.
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2);
 
-/// Clamps each gradient element to [-clip_value, clip_value], as torch.nn.utils.clip_grad_value_.
+/// Clamps each gradient element to [-clip_value, clip_value], as torch.nn.utils.clip_grad_value_. Throws
+/// Error{usage} for complex gradients.
 void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value);
 
 }  // namespace acc
