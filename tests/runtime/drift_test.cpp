@@ -372,6 +372,24 @@ TEST_CASE("drift: complex parameters are averaged, and clipped by their norm", "
   accelerator.check_parameters();
 }
 
+TEST_CASE("drift: an embedding with sparse gradients that is not used is refused by name", "[ranks]") {
+  const bool is_static = GENERATE(false, true);
+  acc::Accelerator accelerator({.ddp = {.find_unused_parameters = !is_static, .static_graph = is_static}});
+  struct Unused : torch::nn::Module {
+    Unused()
+        : net(register_module("net", Net())),
+          words(register_module("words", std::make_shared<WordsImpl>(true))) {}
+    at::Tensor forward(const at::Tensor& x) { return net(x); }
+    Net net;
+    std::shared_ptr<WordsImpl> words;
+  };
+  auto model = accelerator.prepare(std::make_shared<Unused>());
+  const acc::Error error = caught_error([&] { accelerator.backward(model(own_input()).sum()); });
+  CHECK(error.problems().front().where.ends_with("parameter 'words.words.weight'"));
+  CHECK(error.problems().front().what.starts_with(
+      "has sparse gradients, and the output does not depend on it"));
+}
+
 TEST_CASE("drift: gradients that are not as sparse as their embedding are refused by name", "[ranks]") {
   acc::Accelerator accelerator;
   const bool is_sparse = GENERATE(true, false);

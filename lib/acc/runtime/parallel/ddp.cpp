@@ -145,6 +145,30 @@ struct DdpReplica::Impl {
                          "before the forward of the next"});
   }
 
+  // The Reducer makes zeros for an unused parameter, but has none of a sparse layout.
+  void require_use_of_sparse() const {
+    const std::vector<bool> sparse = reduced_sparse();
+    const auto unused =
+        std::ranges::find_if(reducer->unused(), [&](std::size_t index) { return sparse[index]; });
+    if (unused != reducer->unused().end()) refuse_unused_sparse(*unused);
+  }
+
+  [[noreturn]] void refuse_unused_sparse(std::size_t index) const {
+    throw Error(
+        {.what = "has sparse gradients, and the output does not depend on it: such a parameter has no "
+                 "zeros to average",
+         .where = where(index),
+         .hint = "make the embedding without sparse(true), or look up some of its rows in each forward"});
+  }
+
+  // In a static graph the Reducer learns in the first backward what is unused.
+  void require_sparse_gradients() const {
+    const std::vector<at::Tensor> tensors = reduced_tensors();
+    const std::vector<bool> sparse = reduced_sparse();
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (sparse[i] && !tensors[i].grad().defined()) refuse_unused_sparse(i);
+  }
+
   // The number of a parameter among those whose gradients are averaged.
   std::optional<std::size_t> reduced_index(const at::Tensor& tensor) const {
     std::size_t index = 0;
@@ -307,11 +331,13 @@ struct DdpReplica::Impl {
     }
   }
 
-  void start_late_reduction() {
-    if (!reduces_late) return;
-    reduces_late = false;
-    torch::autograd::Engine::get_default_engine().queue_callback(
-        [reducer = reducer] { reducer->delay_all_reduce(); });
+  static void start_late_reduction(const std::shared_ptr<Impl>& impl) {
+    if (!impl->reduces_late) return;
+    impl->reduces_late = false;
+    torch::autograd::Engine::get_default_engine().queue_callback([impl] {
+      impl->require_sparse_gradients();
+      impl->reducer->delay_all_reduce();
+    });
   }
 
   // Outputs without a graph are left unchanged.
@@ -319,7 +345,7 @@ struct DdpReplica::Impl {
     std::erase_if(outputs, [](const at::Tensor* output) { return output->is_leaf(); });
     if (outputs.empty()) return;
     const auto on_backward = [weak = std::weak_ptr(impl)] {
-      if (const auto alive = weak.lock()) alive->start_late_reduction();
+      if (const auto alive = weak.lock()) start_late_reduction(alive);
     };
     const std::vector<at::Tensor> copies = pass_through_sink(values_of(outputs), on_backward);
     for (std::size_t i = 0; i < outputs.size(); ++i) *outputs[i] = copies[i];
@@ -410,6 +436,7 @@ void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
   if (impl_->synchronizes) {
     impl_->reducer->prepare_for_backward(finds_unused ? values_of(outputs) : std::vector<at::Tensor>{});
     impl_->watch->expect_averaged();
+    impl_->require_use_of_sparse();
   }
   if (finds_unused || impl_->reduces_late) Impl::sink(impl_, outputs);
 }

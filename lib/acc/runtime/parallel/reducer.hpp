@@ -21,6 +21,9 @@ class GradientReducer : public c10d::Reducer {
   /// Whether it averages the gradients that arrive now: after a forward, until all have arrived.
   bool averages() const { return expect_autograd_hooks_; }
 
+  /// The parameters that it does not wait for, since the last output does not depend on them.
+  const std::vector<std::size_t>& unused() const { return unused_parameters_; }
+
   /// Together: rebuilds the buckets at once if the next forward would do so, unless a backward is pending.
   void settle_layout();
 
