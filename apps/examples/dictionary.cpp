@@ -263,6 +263,23 @@ void two_models() {
   said(accelerator, "two models agree");
 }
 
+void several_backwards() {
+  acc::Accelerator accelerator;
+  auto model = accelerator.prepare(torch::nn::Linear(4, 2));
+  const at::Tensor x = at::ones({1, 4}, accelerator.device());
+  // begin several backwards
+  at::Tensor out;
+  {
+    const acc::NoSync alone = model.no_sync();
+    out = model(x);
+    accelerator.backward(out.abs().sum(), {.retain_graph = true});
+  }
+  accelerator.trigger_sync_in_backward(model);  // averages what both have given
+  accelerator.backward(out.square().sum());
+  // end several backwards
+  said(accelerator, "backward twice");
+}
+
 void precision() {
   // begin precision
   acc::Accelerator accelerator({.mixed_precision = acc::MixedPrecision::bf16,
@@ -337,6 +354,7 @@ int main(int argc, char** argv) try {
   fine_tune(folder);
   checkpoints(folder);
   two_models();
+  several_backwards();
   precision();
   recomputation();
   collectives();

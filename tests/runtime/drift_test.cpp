@@ -8,6 +8,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
@@ -337,6 +338,86 @@ TEST_CASE("drift: what cannot average an encoder of two prepared models refuses 
   CHECK(caught([&] {
           acc::join_uneven_inputs({first, second}, [] {});
         }).starts_with(refusal("join_uneven_inputs")));
+}
+
+TEST_CASE("drift: backwards through one graph are averaged by the last one", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  at::Tensor out;
+  {
+    const acc::NoSync alone = model.no_sync();
+    out = model(own_input());
+    accelerator.backward(out.sum(), {.retain_graph = true});
+  }
+  accelerator.trigger_sync_in_backward(model);
+  accelerator.backward(out.square().sum());
+  const at::Tensor both = net->first->weight.grad().clone();
+  CHECK(same_gradient_everywhere(net->first->weight));
+
+  for (const at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+  const at::Tensor sum = model(own_input());
+  accelerator.backward(sum.sum() + sum.square().sum());
+  CHECK(net->first->weight.grad().allclose(both));
+}
+
+TEST_CASE("drift: backward gives gradients to its inputs alone, and averages them when all have one",
+          "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const at::Tensor x = own_input().requires_grad_();
+  accelerator.backward(model(x).sum(), {.inputs = {x}});
+  CHECK(x.grad().defined());
+  CHECK_FALSE(net->first->weight.grad().defined());
+  accelerator.backward(model(x).sum(), {.inputs = net->parameters()});
+  CHECK(same_gradient_everywhere(net->first->weight));
+  optimizer.step();
+  CHECK(same_everywhere(*net));
+
+  accelerator.backward(model(x).sum(), {.inputs = {net->first->weight}});
+  const std::string refusal = what_of([&, &optimizer = optimizer] { optimizer.step(); });
+  CHECK(refusal.starts_with("did not contribute to the last loss"));
+  CHECK(refusal.find("first.bias") != std::string::npos);
+}
+
+TEST_CASE("drift: gradients with a graph are refused where they would be averaged", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  const auto backward = [&] {
+    accelerator.backward(model(own_input()).square().sum(), {.create_graph = true});
+  };
+  {
+    const acc::NoSync alone = model.no_sync();
+    backward();
+    CHECK(net->first->weight.grad().requires_grad());
+  }
+  for (const at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+  const acc::Error error = caught_error(backward);
+  CHECK(error.problems().front().what ==
+        "got a gradient with a graph of its own (create_graph), which averaging would cut off");
+}
+
+TEST_CASE("drift: a penalty on gradients is averaged, also in a static graph", "[ranks]") {
+  acc::Accelerator accelerator({.ddp = {.static_graph = GENERATE(false, true)}});
+  Net net;
+  auto model = accelerator.prepare(net);
+  const auto loss_of = [](const at::Tensor& out, const std::vector<at::Tensor>& inputs) {
+    const at::Tensor loss = out.square().sum();
+    return loss + torch::autograd::grad({loss}, inputs, {}, true, /*create_graph=*/true)[0].square().sum();
+  };
+  Net alone;
+  copy_weights(*net, *alone);
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor x = own_input(step).requires_grad_();
+    net->zero_grad();
+    alone->zero_grad();
+    loss_of(alone->forward(x), {x}).backward();
+    accelerator.backward(loss_of(model(x), {x}));
+    const at::Tensor mean = job().reduce(alone->first->weight.grad(), acc::ReduceOp::mean);
+    CHECK(net->first->weight.grad().allclose(mean));
+  }
 }
 
 namespace {

@@ -409,6 +409,28 @@ TEST_CASE("sharded: each of two models may be prepared with its optimizer behind
   CHECK(other_model(x).sum().item<double>() == Approx(before - 0.8));  // 0.1 for each weight and bias
 }
 
+TEST_CASE("sharded: two backwards through one graph add up, and gradients with a graph are refused",
+          "[ranks]") {
+  acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const at::Tensor x = batch_of(0);
+  const auto norm = [&, &optimizer = optimizer] {
+    const double total = accelerator.clip_grad_norm_(net->parameters(), 1e9).item<double>();
+    optimizer.zero_grad();
+    return total;
+  };
+  accelerator.backward(loss_of(model(x), x));
+  const double once = norm();
+  const at::Tensor loss = loss_of(model(x), x);
+  accelerator.backward(loss, {.retain_graph = true});
+  accelerator.backward(loss);
+  CHECK(norm() == Approx(2 * once));
+  const acc::Error error =
+      caught_error([&] { accelerator.backward(loss_of(model(x), x), {.create_graph = true}); });
+  CHECK(error.problems().front().what.starts_with("got a gradient with a graph of its own"));
+}
+
 TEST_CASE("sharded: a module that is registered twice is stepped once", "[ranks]") {
   struct TwiceImpl : torch::nn::Module {
     TwiceImpl() : once(register_module("once", torch::nn::Linear(2, 1))) { register_module("again", once); }

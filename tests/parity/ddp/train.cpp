@@ -5,6 +5,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -172,6 +173,12 @@ auto make_loader() {
                          {.batch_size = kBatchSize, .shuffle = true, .seed = 5});
 }
 
+at::Tensor gradient_penalty(const at::Tensor& loss, const at::Tensor& x) {
+  return torch::autograd::grad({loss}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0]
+      .square()
+      .sum();
+}
+
 template <class Net>
 void train(const Setup& setup, const std::string& file, const Net& make_net) {
   acc::Accelerator accelerator(
@@ -191,8 +198,11 @@ void train(const Setup& setup, const std::string& file, const Net& make_net) {
       const bool accumulates = setup.has("nosync") && batch % 2 == 0;
       std::optional<acc::NoSync> alone;
       if (accumulates) alone.emplace(model.ddp());
-      const at::Tensor loss = at::cross_entropy_loss(model(x, setup.uses_aux(batch, rank)), y);
-      accelerator.backward(loss);
+      if (setup.has("penalty")) x.requires_grad_();
+      at::Tensor loss = at::cross_entropy_loss(model(x, setup.uses_aux(batch, rank)), y);
+      if (setup.has("penalty")) loss = loss + gradient_penalty(loss, x);
+      accelerator.backward(loss, setup.has("inputs") ? acc::BackwardOptions{.inputs = net->parameters()}
+                                                     : acc::BackwardOptions());
       if (!accumulates) {
         optimizer.step();
         optimizer.zero_grad();

@@ -95,9 +95,11 @@ def loss_of(model, batch, x, y):
 
 def backward(batch, x, y):
     """The loss: one backward for those of both models, or, with the word turns, one for each."""
-    loss = loss_of(model, batch, x, y)
+    loss = loss_of(model, batch, x.requires_grad_("penalty" in words), y)
+    if "penalty" in words:
+        loss = loss + torch.autograd.grad(loss, x, create_graph=True)[0].square().sum()
     if second is None:
-        loss.backward()
+        loss.backward(inputs=list(parameters) if "inputs" in words else None)
         return loss
     if "turns" in words:
         loss.backward()

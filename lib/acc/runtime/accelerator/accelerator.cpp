@@ -82,19 +82,25 @@ void report_loss(const at::Tensor& loss) {
   if (at::isFloatingType(loss.scalar_type())) detail::report_loss(loss.item<double>());
 }
 
+void run_backward(const at::Tensor& loss, const BackwardOptions& options) {
+  std::optional<at::TensorList> inputs;
+  if (!options.inputs.empty()) inputs = options.inputs;
+  loss.backward({}, options.retain_graph, options.create_graph, inputs);
+}
+
 }  // namespace
 
-void Accelerator::backward(const at::Tensor& loss) {
+void Accelerator::backward(const at::Tensor& loss, const BackwardOptions& options) {
   const ProgressSection section(Section::backward);
   report_loss(loss);
   const int steps = gradient_accumulation_steps();
   at::Tensor scaled = steps == 1 ? loss : loss / steps;
   if (scaler()) scaled = scaler()->scale(scaled);
   if (process_group()) {
-    process_group()->with_explained_errors("backward", [&] { scaled.backward(); });
+    process_group()->with_explained_errors("backward", [&] { run_backward(scaled, options); });
     preparation_.step_checks()->after_backward();
   } else {
-    scaled.backward();
+    run_backward(scaled, options);
   }
   if (scaler()) scaler()->after_backward();
 }

@@ -34,6 +34,17 @@
 
 namespace acc {
 
+/// The arguments of Python's Tensor.backward, with its defaults.
+struct BackwardOptions {
+  /// Keeps the graph, for another backward through it. Default: create_graph.
+  std::optional<bool> retain_graph = {};
+  /// Makes the gradients part of a graph of their own. Averaged gradients cannot be: see
+  /// Accelerator::backward.
+  bool create_graph = false;
+  /// The tensors that get gradients. Default: all from which the loss was computed.
+  std::vector<at::Tensor> inputs = {};
+};
+
 /// The result of Accelerator::accumulate, which must exist for the duration of a batch.
 class Accumulation {
  public:
@@ -180,8 +191,10 @@ class Accelerator : public PartialState {
 
   /// Together: computes the gradients of `loss`, divided by gradient_accumulation_steps and scaled in fp16,
   /// and averages them over all processes. Throws Error{usage} when a prepared model received gradients
-  /// although its forward was not called through the prepared model: they were not averaged.
-  void backward(const at::Tensor& loss);
+  /// although its forward was not called through the prepared model, or twice after one forward: they were
+  /// not averaged. Also throws it for gradients with a graph (create_graph), unless they stay on this process
+  /// (no_sync) or there is one process.
+  void backward(const at::Tensor& loss, const BackwardOptions& options = {});
 
   /// Together: throws Error{usage} on every process, naming the parameter and the ranks, when the parameters
   /// of a prepared model are not bit-identical on all processes. AcceleratorOptions::check_parameters_every

@@ -66,6 +66,17 @@ void StepChecks::after_backward() const {
   for (const auto& model : models_) model->after_backward(models_);
 }
 
+void StepChecks::require_complete_gradients(const torch::optim::Optimizer& optimizer) const {
+  const auto has_one = [&](DistributedModule& model) {
+    return std::ranges::any_of(optimizer.param_groups(), [&](const auto& group) {
+      return std::ranges::any_of(group.params(), [&](const auto& one) { return model.has_parameter(one); });
+    });
+  };
+  for (const auto& model : models_) {
+    if (has_one(*model)) model->require_complete_gradients();
+  }
+}
+
 void StepChecks::require_equal_parameters() const {
   for (const auto& model : models_) model->require_equal_parameters();
 }
@@ -124,6 +135,7 @@ at::Tensor Optimizer::State::checked_step(const Closure& closure) {
     checked = parameters;
   }
   checks->after_backward();
+  checks->require_complete_gradients(*native);
   at::Tensor loss = step(closure);
   checks->after_step(steps + 1);
   return loss;

@@ -5,9 +5,11 @@
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -52,6 +54,13 @@ void require_options_for_sparse(const std::string& name, at::Device device, cons
                .where = fmt::format("parameter '{}'", name),
                .hint = fmt::format("make the embedding without sparse(true){}",
                                    is_cpu ? ", or leave out comm_hook" : "")});
+}
+
+// Whether the present backward is torch::autograd::grad, which leaves the gradients of parameters alone.
+bool returns_gradients() {
+  const auto* nodes = torch::autograd::get_current_graph_task_exec_info();
+  return nodes != nullptr &&
+         std::ranges::any_of(*nodes, [](const auto& node) { return node.second.captures_ != nullptr; });
 }
 
 }  // namespace
@@ -124,6 +133,7 @@ struct DdpReplica::Impl {
         reduced_tensors(), [this] { return reducer->averages(); },
         [this, tensors = reduced_tensors(), sparse = reduced_sparse()](std::size_t index, bool again) {
           if (again && !options.static_graph) refuse_second_gradient(index);
+          if (tensors[index].grad().requires_grad()) refuse_graph(index);
           if (tensors[index].grad().is_sparse() != sparse[index]) refuse_layout(index, sparse[index]);
         });
     reducer = make_reducer(reduced_tensors(), reduced_sparse(), native, options);
@@ -145,8 +155,17 @@ struct DdpReplica::Impl {
                          "before the forward of the next"});
   }
 
+  [[noreturn]] void refuse_graph(std::size_t index) const {
+    throw Error(
+        {.what = "got a gradient with a graph of its own (create_graph), which averaging would cut off",
+         .where = where(index),
+         .hint = "take gradients that are part of a loss by torch::autograd::grad, and call backward of "
+                 "that loss; or call both under no_sync"});
+  }
+
   // The Reducer makes zeros for an unused parameter, but has none of a sparse layout.
   void require_use_of_sparse() const {
+    if (reducer->unused().empty()) return;
     const std::vector<bool> sparse = reduced_sparse();
     const auto unused =
         std::ranges::find_if(reducer->unused(), [&](std::size_t index) { return sparse[index]; });
@@ -167,6 +186,19 @@ struct DdpReplica::Impl {
     const std::vector<bool> sparse = reduced_sparse();
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (sparse[i] && !tensors[i].grad().defined()) refuse_unused_sparse(i);
+  }
+
+  // Calls `function`, whose error about parameters without gradients gets their names.
+  void with_unused_parameters_named(const std::function<void()>& function) const {
+    try {
+      function();
+    } catch (const c10::Error& error) {
+      const std::string place = fmt::format("rank {}, {}", group->rank(), module->name());
+      const auto explained =
+          explain_unused_parameters(error.what_without_backtrace(), reduced_names(), place);
+      if (explained) throw *explained;
+      throw;
+    }
   }
 
   // The number of a parameter among those whose gradients are averaged.
@@ -332,7 +364,7 @@ struct DdpReplica::Impl {
   }
 
   static void start_late_reduction(const std::shared_ptr<Impl>& impl) {
-    if (!impl->reduces_late) return;
+    if (!impl->reduces_late || returns_gradients()) return;
     impl->reduces_late = false;
     torch::autograd::Engine::get_default_engine().queue_callback([impl] {
       impl->require_sparse_gradients();
@@ -408,17 +440,8 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
 DdpReplica::~DdpReplica() = default;
 
 void DdpReplica::before_forward() {
-  impl_->group->with_explained_errors("forward", [&] {
-    try {
-      impl_->prepare(this);
-    } catch (const c10::Error& error) {
-      const std::string where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name());
-      if (auto explained =
-              explain_unused_parameters(error.what_without_backtrace(), impl_->reduced_names(), where))
-        throw *explained;
-      throw;
-    }
-  });
+  impl_->group->with_explained_errors(
+      "forward", [&] { impl_->with_unused_parameters_named([&] { impl_->prepare(this); }); });
 }
 
 void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
@@ -481,6 +504,10 @@ void DdpReplica::after_backward(const std::vector<std::shared_ptr<DistributedMod
 bool DdpReplica::expected_gradient(const at::Tensor& parameter) const {
   const std::optional<std::size_t> index = impl_->reduced_index(parameter);
   return index && impl_->watch->expected(*index);
+}
+void DdpReplica::require_complete_gradients() {
+  if (!impl_->reducer->is_incomplete()) return;
+  impl_->with_unused_parameters_named([&] { impl_->reducer->rebuild_buckets(); });
 }
 bool DdpReplica::has_parameter(const at::Tensor& parameter) const {
   return std::ranges::any_of(impl_->parameters,

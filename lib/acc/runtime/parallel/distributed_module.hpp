@@ -63,6 +63,10 @@ class DistributedModule {
   /// Whether the last gradient of `parameter` was averaged by this module, or was to stay on this process.
   virtual bool expected_gradient(const at::Tensor& parameter) const = 0;
 
+  /// Throws Error{usage} when some parameters have got gradients since the last forward and others have not,
+  /// so that none of them is averaged yet.
+  virtual void require_complete_gradients() = 0;
+
   /// To be called after each step of an optimizer.
   virtual void after_step() = 0;
 

@@ -21,6 +21,9 @@ class GradientReducer : public c10d::Reducer {
   /// Whether it averages the gradients that arrive now: after a forward, until all have arrived.
   bool averages() const { return expect_autograd_hooks_; }
 
+  /// Whether it has taken gradients since the last forward, but not yet those of all parameters.
+  bool is_incomplete() const { return require_finalize_; }
+
   /// The parameters that it does not wait for, since the last output does not depend on them.
   const std::vector<std::size_t>& unused() const { return unused_parameters_; }
 

@@ -352,6 +352,13 @@ void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
                  .where = fmt::format("parameter '{}'", units[unit]->pieces()[piece].name),
                  .hint = "make the embedding without sparse, or train without fsdp"});
   }
+  if (gradient.requires_grad()) {
+    throw Error(
+        {.what = "got a gradient with a graph of its own (create_graph), which averaging would cut off",
+         .where = fmt::format("rank {}, parameter '{}'", group->rank(), units[unit]->pieces()[piece].name),
+         .hint = "take gradients that are part of a loss by torch::autograd::grad, and call backward of "
+                 "that loss; or train without fsdp (--use_fsdp)"});
+  }
   if (phase == Phase::idle) begin_backward();
   const bool averages_now = synchronizes || synchronizes_once;
   reductions[unit].add(piece, gradient, !averages_now);
