@@ -46,6 +46,7 @@ def restart():
         raise ValueError("the first attempt")
     return int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 def wait(file):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with open(file, "a") as pids:
         pids.write(f"{os.getpid()} ")
     os.write(1, b"waits\\n")

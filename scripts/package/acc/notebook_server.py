@@ -140,9 +140,10 @@ def wait(job: int, control: socket.socket) -> int:
     watched = [ended, control.fileno()]
     while ended not in select.select(watched, [], [])[0]:
         request, _ = messages.receive(control)
-        if request is None:
+        if request is None:  # acc sees for itself that the notebook has ended
             watched.remove(control.fileno())
-        os.kill(job, request["signal"] if request else signal.SIGTERM)
+        else:
+            os.kill(job, request["signal"])
     os.close(ended)
     status = os.waitpid(job, 0)[1]
     with contextlib.suppress(OSError):
