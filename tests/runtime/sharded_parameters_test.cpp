@@ -271,6 +271,16 @@ TEST_CASE("sharded: a model that is refused for its buffers is left as it was", 
   CHECK(net->linear->weight.grad().eq(1).all().item<bool>());
 }
 
+TEST_CASE("sharded: a buffer that shares memory with a parameter is refused by name", "[ranks]") {
+  acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
+  Stack net = seeded_stack();
+  net->register_buffer("rows", net->blocks[0]->up->weight.detach().narrow(0, 0, 2));
+  const acc::Error error = caught_error([&] { accelerator.prepare(net); });
+  CHECK(error.problems().front().where == "buffer 'rows'");
+  CHECK(error.problems().front().what ==
+        "shares memory with parameter 'block0.up.weight', which sharding moves");
+}
+
 TEST_CASE("sharded: what is not there is refused in a line that says what to do", "[ranks]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -449,6 +451,23 @@ void require_values_of_buffers(const torch::nn::Module& module) {
   }
 }
 
+// A parameter gets memory in its unit: a buffer over the old one would keep the values of the start.
+void require_memory_of_buffers(const torch::nn::Module& module) {
+  std::unordered_map<const c10::StorageImpl*, std::string> parameters;
+  for (const auto& item : module.named_parameters())
+    if (item.value().has_storage())
+      parameters.emplace(item.value().storage().unsafeGetStorageImpl(), item.key());
+  for (const auto& item : module.named_buffers()) {
+    if (!item.value().has_storage()) continue;
+    const auto shared = parameters.find(item.value().storage().unsafeGetStorageImpl());
+    if (shared == parameters.end()) continue;
+    throw Error(
+        {.what = fmt::format("shares memory with parameter '{}', which sharding moves", shared->second),
+         .where = fmt::format("buffer '{}'", item.key()),
+         .hint = "make it a copy, or use the parameter in its place; or train without fsdp (--use_fsdp)"});
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -479,6 +498,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->group = std::move(group);
   impl_->options = std::move(options);
   require_values_of_buffers(*impl_->module);
+  require_memory_of_buffers(*impl_->module);
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->order = std::make_unique<CallOrder>(
       impl_->group, impl_->tag + kTagsOfModule - 1,
