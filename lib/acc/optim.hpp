@@ -7,5 +7,6 @@
 #include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/learning_rate.hpp"
+#include "acc/runtime/optim/muon.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/optim/schedulers.hpp"

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "acc/runtime/optim/adafactor.hpp"
+#include "acc/runtime/optim/muon.hpp"
 
 namespace acc::detail {
 
@@ -139,6 +140,23 @@ void visit_fields(State& state, Visit visit) {
   visit("RMS", Scalar{state.rms()});
 }
 
+template <Like<MuonOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("weight_decay", options.weight_decay());
+  visit("momentum", options.momentum());
+  visit("nesterov", options.nesterov());
+  visit("ns_coefficients", options.ns_coefficients());
+  visit("eps", options.eps());
+  visit("ns_steps", Count{options.ns_steps()});
+  visit("adjust_lr_fn", options.adjust_lr_fn());
+}
+
+template <Like<MuonParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("momentum_buffer", state.momentum_buffer());
+}
+
 template <Like<torch::optim::LBFGSOptions> Options, class Visit>
 void visit_fields(Options& options, Visit visit) {
   visit("lr", options.lr());
@@ -191,6 +209,8 @@ bool with_kind(const torch::optim::Optimizer& optimizer, Function function) {
     function(OptimizerKind<AdagradOptions, AdagradParamState>());
   } else if (is(std::type_identity<Adafactor>())) {
     function(OptimizerKind<AdafactorOptions, AdafactorParamState>());
+  } else if (is(std::type_identity<Muon>())) {
+    function(OptimizerKind<MuonOptions, MuonParamState>());
   } else if (is(std::type_identity<LBFGS>())) {
     function(OptimizerKind<LBFGSOptions, LBFGSParamState>());
   } else {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -21,7 +22,6 @@ namespace acc::detail {
 namespace {
 
 using torch::optim::Optimizer;
-using Betas = std::tuple<double, double>;
 using Tensors = std::deque<at::Tensor>;
 
 // Python counts steps in a float32, which cannot represent every integer beyond this.
@@ -30,7 +30,7 @@ constexpr double kMaxFloatSteps = 1 << 24;
 [[noreturn]] void refuse_kind() {
   throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
                .where = "optimizer",
-               .hint = "SGD, Adam, AdamW, RMSprop, Adagrad, Adafactor and LBFGS can"});
+               .hint = "SGD, Adam, AdamW, RMSprop, Adagrad, Adafactor, Muon and LBFGS can"});
 }
 
 // Adds fields to a dict.
@@ -39,8 +39,9 @@ struct WriteFields {
 
   void operator()(const char* name, double field) const { dict.push_back({name, field}); }
   void operator()(const char* name, bool field) const { dict.push_back({name, field}); }
-  void operator()(const char* name, const Betas& field) const {
-    dict.push_back({name, PtTuple{{std::get<0>(field), std::get<1>(field)}}});
+  template <class... Numbers>
+  void operator()(const char* name, const std::tuple<Numbers...>& field) const {
+    std::apply([&](auto... numbers) { dict.push_back({name, PtTuple{{numbers...}}}); }, field);
   }
   void operator()(const char* name, std::int64_t steps) const {
     dict.push_back({name, steps_tensor(static_cast<double>(steps))});
@@ -86,14 +87,15 @@ struct ReadFields {
   void operator()(const char* name, std::int64_t& steps) const {
     if (const auto value = number(name)) steps = static_cast<std::int64_t>(*value);
   }
-  void operator()(const char* name, Betas& field) const {
+  template <class... Numbers>
+  void operator()(const char* name, std::tuple<Numbers...>& field) const {
     const PtValue* value = dict.find(name);
-    const auto* pair = value != nullptr ? value->get_if<PtTuple>() : nullptr;
-    if (pair != nullptr && pair->items.size() == 2 && pair->items[0].number() && pair->items[1].number()) {
-      field = {*pair->items[0].number(), *pair->items[1].number()};
-    } else {
-      lacks(name);
-    }
+    const auto* tuple = value != nullptr ? value->get_if<PtTuple>() : nullptr;
+    if (tuple == nullptr || tuple->items.size() != sizeof...(Numbers) ||
+        !std::ranges::all_of(tuple->items, [](const PtValue& item) { return item.number().has_value(); }))
+      return lacks(name);
+    auto item = tuple->items.begin();
+    std::apply([&](auto&... numbers) { ((numbers = *(item++)->number()), ...); }, field);
   }
   void operator()(const char* name, at::Tensor& field) const {
     const PtValue* value = dict.find(name);
@@ -213,6 +215,7 @@ void write_switches(PtDict& options) {
     for (const char* name : kAdafactorSwitches) options.push_back({name, false});
     return;
   }
+  if constexpr (std::is_same_v<Options, MuonOptions>) return;
   options.push_back({"maximize", false});
   options.push_back({"foreach", {}});
   options.push_back({"differentiable", false});

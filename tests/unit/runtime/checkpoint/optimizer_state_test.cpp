@@ -14,6 +14,7 @@
 
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/optim/adafactor.hpp"
+#include "acc/runtime/optim/muon.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -47,6 +48,10 @@ const std::vector<std::pair<std::string, Make>>& kinds() {
        [](auto p) { return std::make_unique<acc::Adafactor>(p, acc::AdafactorOptions(0.1).beta1(0.9)); }},
       {"plain_adafactor",
        [](auto p) { return std::make_unique<acc::Adafactor>(p, acc::AdafactorOptions(0.1)); }},
+      {"muon",
+       [](auto p) {
+         return std::make_unique<acc::Muon>(std::vector{p[0]}, acc::MuonOptions(0.1).ns_steps(3));
+       }},
       {"lbfgs",
        [](auto p) { return std::make_unique<LBFGS>(p, LBFGSOptions(0.5).max_iter(3).history_size(4)); }},
       {"searching_lbfgs",
@@ -175,7 +180,7 @@ TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime
   CHECK(
       acc::test::error_of([&] { acc::detail::optimizer_state(optimizer); }) ==
       "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop, "
-      "Adagrad, Adafactor and LBFGS can)");
+      "Adagrad, Adafactor, Muon and LBFGS can)");
 }
 
 TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty before a step", "[runtime]") {
