@@ -66,14 +66,14 @@ void StepChecks::after_backward() const {
   for (const auto& model : models_) model->after_backward(models_);
 }
 
-void StepChecks::require_complete_gradients(const torch::optim::Optimizer& optimizer) const {
+void StepChecks::require_gradients(const torch::optim::Optimizer& optimizer) const {
   const auto has_one = [&](DistributedModule& model) {
     return std::ranges::any_of(optimizer.param_groups(), [&](const auto& group) {
       return std::ranges::any_of(group.params(), [&](const auto& one) { return model.has_parameter(one); });
     });
   };
   for (const auto& model : models_) {
-    if (has_one(*model)) model->require_complete_gradients();
+    if (model->awaits_gradients() && has_one(*model)) model->require_gradients();
   }
 }
 
@@ -135,7 +135,7 @@ at::Tensor Optimizer::State::checked_step(const Closure& closure) {
     checked = parameters;
   }
   checks->after_backward();
-  checks->require_complete_gradients(*native);
+  checks->require_gradients(*native);
   at::Tensor loss = step(closure);
   checks->after_step(steps + 1);
   return loss;

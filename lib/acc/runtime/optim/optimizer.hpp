@@ -50,9 +50,8 @@ class StepChecks {
   /// Error{usage} when gradients that were not averaged reached a model.
   void after_backward() const;
 
-  /// Throws Error{usage} when a model of some of the optimizer's parameters still waits for gradients, see
-  /// DistributedModule::require_complete_gradients.
-  void require_complete_gradients(const torch::optim::Optimizer& optimizer) const;
+  /// Throws Error{usage} when a model of some of the optimizer's parameters still awaits gradients.
+  void require_gradients(const torch::optim::Optimizer& optimizer) const;
 
   /// Together: throws Error{usage} when a model's values are not the same on all processes.
   void require_equal_parameters() const;

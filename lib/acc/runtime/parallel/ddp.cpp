@@ -505,8 +505,11 @@ bool DdpReplica::expected_gradient(const at::Tensor& parameter) const {
   const std::optional<std::size_t> index = impl_->reduced_index(parameter);
   return index && impl_->watch->expected(*index);
 }
-void DdpReplica::require_complete_gradients() {
-  if (!impl_->reducer->is_incomplete()) return;
+bool DdpReplica::awaits_gradients() const {
+  return impl_->reducer->is_incomplete();
+}
+void DdpReplica::require_gradients() {
+  if (!awaits_gradients()) return;
   impl_->with_unused_parameters_named([&] { impl_->reducer->rebuild_buckets(); });
 }
 bool DdpReplica::has_parameter(const at::Tensor& parameter) const {

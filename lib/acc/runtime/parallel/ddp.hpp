@@ -79,7 +79,8 @@ class DdpReplica final : public DistributedModule {
   /// announced, and which were not averaged.
   void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
   bool expected_gradient(const at::Tensor& parameter) const override;
-  void require_complete_gradients() override;
+  bool awaits_gradients() const override;
+  void require_gradients() override;
   void after_step() override {}
 
   /// Whether `parameter` was one of the module's parameters when this replica was constructed.

@@ -63,9 +63,11 @@ class DistributedModule {
   /// Whether the last gradient of `parameter` was averaged by this module, or was to stay on this process.
   virtual bool expected_gradient(const at::Tensor& parameter) const = 0;
 
-  /// Throws Error{usage} when some parameters have got gradients since the last forward and others have not,
-  /// so that none of them is averaged yet.
-  virtual void require_complete_gradients() = 0;
+  /// Whether some parameters have got gradients since the last forward and others have not, so that none of
+  /// them is averaged yet.
+  virtual bool awaits_gradients() const = 0;
+  /// Throws Error{usage} naming the parameters whose gradients it awaits.
+  virtual void require_gradients() = 0;
 
   /// To be called after each step of an optimizer.
   virtual void after_step() = 0;

@@ -60,8 +60,9 @@ class ShardedModule final : public DistributedModule {
   void after_backward(const std::vector<std::shared_ptr<DistributedModule>>& models) override;
   /// False: no other module may have its parameters.
   bool expected_gradient(const at::Tensor& /*parameter*/) const override { return false; }
-  /// Does nothing: a parameter without a gradient keeps the others from nothing.
-  void require_complete_gradients() override {}
+  /// False: a parameter without a gradient keeps the others from nothing.
+  bool awaits_gradients() const override { return false; }
+  void require_gradients() override {}
   void after_step() override;
   /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
   bool has_parameter(const at::Tensor& parameter) const override;
