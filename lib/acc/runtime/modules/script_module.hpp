@@ -13,10 +13,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "acc/runtime/parallel/whole_module.hpp"
 
 namespace torch::jit {
 struct Module;
@@ -29,10 +32,12 @@ namespace detail {
 /// An object of TorchScript as a module of LibTorch: its parameters, buffers and layers under Python's names.
 /// The tensors are the object's own, so that what an optimizer, a conversion or a checkpoint does to them is
 /// what the script computes with.
-class ScriptObject : public torch::nn::Module {
+class ScriptObject : public torch::nn::Module, public WholeModule {
  public:
   explicit ScriptObject(const torch::jit::Module& script);
   ~ScriptObject() override;
+
+  std::string_view kind() const override { return "a TorchScript model"; }
 
   /// Also sets the mode of the script's own layers.
   void train(bool on = true) override;

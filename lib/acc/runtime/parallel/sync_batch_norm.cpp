@@ -268,11 +268,11 @@ bool is_batch_norm(const torch::nn::Module& module) {
       module);
 }
 
-// A script's layers compute by themselves, whatever their tensors are registered for.
-void require_not_scripted(const torch::nn::Module& module, const std::string& name) {
+// The layers of a model that was made in Python compute by themselves, whatever their tensors are registered for.
+void require_not_pythons(const torch::nn::Module& module, const std::string& name) {
   const std::string& kind = module.name();
   if (kind != "BatchNorm1d" && kind != "BatchNorm2d" && kind != "BatchNorm3d") return;
-  throw Error({.what = fmt::format("is a {} in TorchScript, which cannot be synchronized", kind),
+  throw Error({.what = fmt::format("is a {} of a Python model, which cannot be synchronized", kind),
                .where = name.empty() ? kind : name,
                .hint = "use torch.nn.GroupNorm in Python, or a larger batch for each process"});
 }
@@ -298,7 +298,7 @@ void for_each_module(const torch::nn::Module& module, const std::string& name, c
 void convert_sync_batchnorm(torch::nn::Module& module) {
   watch_batch_norms();
   for_each_module(module, "", [](const torch::nn::Module& part, const std::string& name) {
-    require_not_scripted(part, name);
+    require_not_pythons(part, name);
     if (!is_batch_norm(part)) return;
     const std::weak_ptr<torch::nn::Module> shared =
         std::const_pointer_cast<torch::nn::Module>(part.weak_from_this().lock());

@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/modules/script_module.hpp"
 #include "acc/runtime/parallel/gradient_hooks.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/parallel/whole_module.hpp"
 #include "acc/runtime/sharded/call_order.hpp"
 #include "acc/runtime/sharded/gradient_reduction.hpp"
 #include "acc/runtime/sharded/operator_watch.hpp"
@@ -472,19 +472,17 @@ void require_memory_of_buffers(const torch::nn::Module& module) {
 
 namespace {
 
-// An interpreter's operators are not all seen by the watch that gathers parameters: fused ones, and those
-// that read values, would use freed memory.
-void require_no_scripts(const torch::nn::Module& module) {
-  const auto is_script = [](const torch::nn::Module& one) {
-    return dynamic_cast<const ScriptObject*>(&one) != nullptr;
+// The watch that gathers parameters does not see what these compute with: it would be freed memory.
+void require_no_whole_modules(const torch::nn::Module& module) {
+  const auto check = [](const torch::nn::Module& part) {
+    const auto* whole = dynamic_cast<const WholeModule*>(&part);
+    if (whole == nullptr) return;
+    throw Error({.what = fmt::format("is {}, which cannot be sharded", whole->kind()),
+                 .where = part.name(),
+                 .hint = "train it without fsdp (--use_fsdp), or write it in C++ and read its weights"});
   };
-  const auto layers = module.modules(/*include_self=*/false);
-  if (!is_script(module) &&
-      std::ranges::none_of(layers, [&](const auto& layer) { return is_script(*layer); }))
-    return;
-  throw Error({.what = "is a TorchScript model, which cannot be sharded",
-               .where = module.name(),
-               .hint = "train it without fsdp (--use_fsdp), or write it in C++ and read its weights"});
+  check(module);
+  for (const auto& layer : module.modules(/*include_self=*/false)) check(*layer);
 }
 
 }  // namespace
@@ -493,7 +491,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
                              ShardedModuleOptions options)
     : impl_(std::make_shared<Impl>()) {
   require_valid(options.fsdp);
-  require_no_scripts(*module);
+  require_no_whole_modules(*module);
   impl_->module = std::move(module);
   impl_->group = std::move(group);
   impl_->options = std::move(options);

@@ -198,7 +198,7 @@ TEST_CASE("script module: what would not see all that a script computes refuses 
   outer.register_module("norm", norm);
   const ScriptModule net(outer);
   CHECK_THAT(error_of([&] { acc::convert_sync_batchnorm(*net.ptr()); }),
-             Contains("norm: is a BatchNorm2d in TorchScript, which cannot be synchronized"));
+             Contains("norm: is a BatchNorm2d of a Python model, which cannot be synchronized"));
   CHECK_THAT(error_of([&] { acc::detail::ShardedModule(net.ptr(), acc::test::lone_group(), {}); }),
              Contains("Outer: is a TorchScript model, which cannot be sharded"));
 }
