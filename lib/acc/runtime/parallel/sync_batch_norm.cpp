@@ -268,7 +268,8 @@ bool is_batch_norm(const torch::nn::Module& module) {
       module);
 }
 
-// The layers of a model that was made in Python compute by themselves, whatever their tensors are registered for.
+// The layers of a model that was made in Python compute by themselves, whatever their tensors are registered
+// for.
 void require_not_pythons(const torch::nn::Module& module, const std::string& name) {
   const std::string& kind = module.name();
   if (kind != "BatchNorm1d" && kind != "BatchNorm2d" && kind != "BatchNorm3d") return;

@@ -80,6 +80,41 @@ auto forward_on(Model<Module>& model, Example& batch)
   return std::pair{std::move(logits), batch.target};
 }
 
+/// What a model returns that takes the labels, too, and computes its own loss, as CompiledModel does: the
+/// loss, and its outputs.
+using LossAndOutputs = std::pair<at::Tensor, std::vector<at::Tensor>>;
+
+// step_on returns what such a model returns for a batch, and the labels.
+
+template <class Module, class Batch, std::size_t... I>
+auto step_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*tensors*/)
+  requires requires(Module& module) {
+    { module.forward(std::get<I>(batch)...) } -> std::same_as<LossAndOutputs>;
+  }
+{
+  return model.forward(std::get<I>(batch)...);
+}
+
+template <class Module, class Batch>
+auto step_on(Model<Module>& model, Batch& batch)
+  requires requires {
+    step_with(model, batch, std::make_index_sequence<std::tuple_size<Batch>::value>());
+    { std::get<std::tuple_size<Batch>::value - 1>(batch) } -> std::convertible_to<at::Tensor>;
+  }
+{
+  LossAndOutputs output = step_with(model, batch, std::make_index_sequence<std::tuple_size<Batch>::value>());
+  return std::pair{std::move(output), std::get<std::tuple_size<Batch>::value - 1>(batch)};
+}
+
+template <class Module, class Example>
+auto step_on(Model<Module>& model, Example& batch)
+  requires requires(Module& module) {
+    { module.forward(batch.data, batch.target) } -> std::same_as<LossAndOutputs>;
+  }
+{
+  return std::pair{model.forward(batch.data, batch.target), batch.target};
+}
+
 }  // namespace detail
 
 /// Trains and evaluates a model, as transformers' Trainer: `acc::Trainer trainer(net, arguments, train,
@@ -131,10 +166,16 @@ class Trainer : public TrainerBase {
   const std::shared_ptr<Module>& model() const { return module_; }  ///< The prepared model.
 
  protected:
-  /// Computes the loss of a batch, and the logits and labels that evaluation needs. Override it for another
-  /// loss.
+  /// Computes the loss of a batch, and the logits and labels that evaluation needs: the default loss, or that
+  /// of a model that takes the labels, too, and returns it with its outputs. Override it for another loss.
   virtual LossOutput compute_loss(Model<Module>& model, Batch& batch) {
-    if constexpr (requires { detail::forward_on(model, batch); }) {
+    if constexpr (requires { detail::step_on(model, batch); }) {
+      require_no_label_smoothing();
+      auto [output, labels] = detail::step_on(model, batch);
+      return {.loss = output.first,
+              .logits = output.second.empty() ? at::Tensor() : output.second.front(),
+              .labels = labels};
+    } else if constexpr (requires { detail::forward_on(model, batch); }) {
       const auto [logits, labels] = detail::forward_on(model, batch);
       return {.loss = default_loss(logits, labels, arguments().label_smoothing_factor),
               .logits = logits,

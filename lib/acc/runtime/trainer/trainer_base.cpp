@@ -153,6 +153,13 @@ void TrainerBase::fire(void (TrainerCallback::*event)(const TrainingArguments&, 
   callbacks_.call(event, arguments_, state_, control_);
 }
 
+void TrainerBase::require_no_label_smoothing() const {
+  if (arguments().label_smoothing_factor == 0) return;
+  throw Error({.what = "smooths labels for the default loss, and this model computes its own",
+               .where = "label_smoothing_factor",
+               .hint = "leave it out, and smooth labels in the loss that is compiled"});
+}
+
 std::shared_ptr<torch::optim::Optimizer> TrainerBase::create_optimizer() {
   return detail::optimizer_of(arguments_, module());
 }

@@ -154,6 +154,9 @@ class TrainerBase {
   /// trackers.
   virtual void log(Metrics entry);
 
+  /// Throws Error{usage} if the arguments smooth labels, for a model that computes its own loss.
+  void require_no_label_smoothing() const;
+
   /// Is called with the result of compute_loss for a batch, the number of samples in it, and its first
   /// tensor.
   using EachBatch = std::function<void(const LossOutput&, std::int64_t rows, const at::Tensor& inputs)>;

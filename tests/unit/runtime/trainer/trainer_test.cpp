@@ -235,6 +235,28 @@ TEST_CASE("trainer: predictions may stay in their batches", "[runtime]") {
   CHECK(trainer.predict(points(10)).batches.back().label_ids.numel() == 2);
 }
 
+TEST_CASE("trainer: a model that takes the labels, too, has its own loss", "[runtime]") {
+  struct OwnLossImpl : LineImpl {
+    std::pair<at::Tensor, std::vector<at::Tensor>> forward(const at::Tensor& x, const at::Tensor& y) {
+      at::Tensor predictions = LineImpl::forward(x);
+      return {(predictions - y).abs().mean(), {predictions.detach()}};
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 20;
+  acc::Trainer trainer(std::make_shared<OwnLossImpl>(), arguments, points(16), points(8));
+  const acc::PredictionOutput before = trainer.predict(points(8));
+  CHECK(before.metrics.at("test_loss") ==
+        Approx((before.predictions - before.label_ids).abs().mean().item<double>()));
+  trainer.train();
+  CHECK(trainer.evaluate().at("eval_loss") < before.metrics.at("test_loss") / 2);
+  arguments.label_smoothing_factor = 0.1;
+  acc::Trainer smoothing(std::make_shared<OwnLossImpl>(), arguments, points(16));
+  CHECK_THAT(error_of([&] { smoothing.train(); }),
+             Catch::Matchers::Contains("label_smoothing_factor: smooths labels for the default loss"));
+}
+
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
