@@ -67,6 +67,9 @@ void add_to_fsdp2_command(CLI::App& app, int& code);
 /// `acc new`: writes a project to start from.
 void add_new_command(CLI::App& app, int& code);
 
+/// `acc compile`: writes the training step of a Python model as a package. Becomes the Python that does it.
+void add_compile_command(CLI::App& app);
+
 /// `acc notebook`: sets up C++ notebooks in Jupyter. Becomes the Python that does it.
 void add_notebook_command(CLI::App& app, int& code);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a model that was made in Python: scripted.py writes it, and reads what was learnt.
+// Trains a model that was made in Python: digits.py writes it, and reads what was learnt.
 //
-//   python3 scripted.py net.pt
+//   python3 digits.py net.pt
 //   acc launch --num_processes 2 scripted net.pt trained
-//   python3 scripted.py --test trained
+//   python3 digits.py --test trained
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
 #include <torch/optim/adamw.h>

@@ -3,4 +3,5 @@
 #pragma once
 
 #include "acc/base/cpp20.hpp"
+#include "acc/runtime/modules/compiled_model.hpp"
 #include "acc/runtime/modules/script_module.hpp"

@@ -106,6 +106,24 @@ TEST_CASE("merge-weights: unsupported input is an error with a hint", "[cli]") {
   CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
 }
 
+TEST_CASE("compile: what it lacks is one line, and nothing is written", "[cli]") {
+  const TemporaryFolder folder;
+  const auto error_of = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "compile");
+    const Run run = acc_in(folder, words);
+    CHECK(run.code != 0);
+    CHECK(std::ranges::count(run.err, '\n') == 1);
+    return run.err;
+  };
+  CHECK(contains(error_of({"net:step"}), "--output is required"));
+  CHECK(contains(error_of({"net:step", "-o", "net.pt2", "--mixed_precision", "fp16"}), "fp16"));
+  CHECK(contains(error_of({"net:step", "-o", "net.pt2", "--python", "none"}), "none"));
+  folder.write("torch.py", "raise ImportError\n");
+  CHECK(
+      contains(error_of({"net:step", "-o", "net.pt2"}), "has no torch (--python PYTHON takes another one)"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "net.pt2"));
+}
+
 TEST_CASE("to-fsdp2: writes the output file, and reports dropped keys", "[cli]") {
   const TemporaryFolder folder;
   folder.write("c.yaml",

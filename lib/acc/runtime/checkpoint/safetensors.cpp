@@ -101,16 +101,22 @@ SafetensorsHeader header_of(const std::vector<Entry>& entries, const Safetensors
 
 Safetensors read_safetensors(const std::filesystem::path& file) {
   const auto mapped = std::make_shared<MappedFile>(file);
-  const SafetensorsHeader header = parse_safetensors_header({mapped->data(), mapped->size()}, file);
-  Safetensors content{.metadata = header.metadata};
-  for (const TensorInfo& tensor : header.tensors) {
-    content.tensors[tensor.name] = tensor_at(mapped->data() + header.data_begin + tensor.begin,
-                                             checked_type(tensor, file), tensor.shape, mapped);
-  }
-  return content;
+  return detail::safetensors_in(mapped, {mapped->data(), mapped->size()}, file);
 }
 
 namespace detail {
+
+Safetensors safetensors_in(const std::shared_ptr<MappedFile>& mapped, std::string_view part,
+                           const std::filesystem::path& file) {
+  const SafetensorsHeader header = parse_safetensors_header(part, file);
+  char* const data = mapped->data() + (part.data() - mapped->data()) + header.data_begin;
+  Safetensors content{.metadata = header.metadata};
+  for (const TensorInfo& tensor : header.tensors) {
+    content.tensors[tensor.name] =
+        tensor_at(data + tensor.begin, checked_type(tensor, file), tensor.shape, mapped);
+  }
+  return content;
+}
 
 void require_utf8_name(const std::string& tensor) {
   if (is_utf8(tensor)) return;

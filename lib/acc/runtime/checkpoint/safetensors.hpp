@@ -5,9 +5,13 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 
 namespace acc {
+
+class MappedFile;
 
 using NamedTensors = std::map<std::string, at::Tensor>;  ///< Tensors by name, sorted.
 
@@ -29,6 +33,10 @@ Safetensors read_safetensors(const std::filesystem::path& file);
 void write_safetensors(const std::filesystem::path& file, const Safetensors& content);
 
 namespace detail {
+
+/// What read_safetensors reads, of a part of `mapped` that is such a file; `file` names it in errors.
+Safetensors safetensors_in(const std::shared_ptr<MappedFile>& mapped, std::string_view part,
+                           const std::filesystem::path& file);
 
 /// Throws Error{usage} for a name that is not UTF-8: Python could not read the file.
 void require_utf8_name(const std::string& tensor);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of scripted.cpp.
+"""The model of scripted.cpp and compiled.cpp.
 
-scripted.py NET.PT          writes it, for C++ to train
-scripted.py --test FOLDER   reads what C++ has learnt, and says how many of the test images are classified correctly
+digits.py NET.PT                                writes it as TorchScript, for scripted.cpp to train
+acc compile digits.py:step --output NET.pt2     compiles its training step for compiled.cpp
+digits.py --test FOLDER                         reads what they learnt, and says how many test images are classified correctly
 """
 
 import gzip
@@ -39,12 +40,22 @@ def correct(net):
     return (guesses == labels).sum().item(), len(labels)
 
 
-torch.manual_seed(42)
-net = Net()
-if sys.argv[1] != "--test":
-    torch.jit.script(net).save(sys.argv[1])
-else:
-    from safetensors.torch import load_file
+def step():
+    return {
+        "model": Net(),
+        "inputs": (torch.randn(64, 1, 28, 28),),
+        "targets": (torch.randint(10, (64,)),),
+        "loss": nn.functional.nll_loss,
+    }
 
-    net.load_state_dict(load_file(f"{sys.argv[2]}/model.safetensors"))
-    print("%d of %d" % correct(net))
+
+if __name__ == "__main__":
+    torch.manual_seed(42)
+    net = Net()
+    if sys.argv[1] != "--test":
+        torch.jit.script(net).save(sys.argv[1])
+    else:
+        from safetensors.torch import load_file
+
+        net.load_state_dict(load_file(f"{sys.argv[2]}/model.safetensors"))
+        print("%d of %d" % correct(net))

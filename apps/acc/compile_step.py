@@ -1,0 +1,716 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program of `acc compile`: writes a training step of a Python model as a package, which acc::CompiledModel trains in C++.
+
+    python -c "exec(this file)" MODULE:FACTORY FILE.pt2 no|bf16 any|fixed
+
+The last words are the precision, and whether the batch may have any size. The package is an archive of AOTInductor with two
+libraries, `training` (the loss, the outputs, the gradient of each trained parameter) and `evaluation` (the loss and the
+outputs), the initial weights, and acc.json (see description). Nothing is written before the numbers of both were compared with
+those of the model itself (see checks).
+"""
+
+import contextlib
+import copy
+import ctypes
+import importlib
+import importlib.util
+import io
+import json
+import logging
+import math
+import os
+import platform
+import statistics
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import unittest.mock
+import warnings
+
+TORCH = "2.11."  # whose exports and packages were tested
+
+
+class Refusal(Exception):
+    """What cannot be compiled: one line, and what to do about it."""
+
+    def __init__(self, where, what, hint=""):
+        super().__init__(f"{where}: {what}" + (f" ({hint})" if hint else ""))
+
+
+def first_line(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def refusal_of(where, error):
+    """An exception of the user's code: where it was raised, and what it says."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if os.sep + "site-packages" + os.sep not in one.filename]
+    frames = [one for one in frames if os.path.exists(one.filename)]
+    return Refusal(f"{frames[-1].filename}:{frames[-1].lineno}" if frames else where, first_line(error))
+
+
+# ---- The model ----
+
+
+class Model:
+    """What a factory returned: a dictionary of
+
+    model     the module
+    inputs    example tensors of its forward, a tuple
+    targets   tensors that only the loss takes, a tuple (default: none)
+    loss      the loss of the output and the targets (default: what forward returns, first or as its `loss`)
+    groups    names of groups of parameters, each with the names of its parameters (default: none)
+    """
+
+    KEYS = {"model", "inputs", "targets", "loss", "groups"}
+
+    def __init__(self, name, given):
+        if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys():
+            raise Refusal(name, "does not return a dictionary with model and inputs", "acc compile --help")
+        if unknown := sorted(given.keys() - self.KEYS):
+            raise Refusal(name, f"returns the unknown key {unknown[0]!r}", "known: " + ", ".join(sorted(self.KEYS)))
+        self.name = name
+        self.module = given["model"]
+        if not isinstance(self.module, torch.nn.Module):
+            raise Refusal(name, "model is no torch.nn.Module")
+        self.inputs = self.tensors("inputs", given["inputs"])
+        self.targets = self.tensors("targets", given.get("targets", ()))
+        self.loss = given.get("loss")
+        self.groups = given.get("groups", {})
+        self.parameters = dict(self.module.named_parameters())
+        self.buffers = dict(self.module.named_buffers())
+        self.trained = [name for name, one in self.parameters.items() if one.requires_grad]
+        self.check_module()
+
+    def tensors(self, key, given):
+        if not isinstance(given, (tuple, list)) or not all(isinstance(one, torch.Tensor) for one in given):
+            raise Refusal(self.name, f"{key} is no tuple of tensors")
+        return tuple(one.detach().contiguous() for one in given)
+
+    def check_module(self):
+        if not self.trained:
+            raise Refusal(self.name, "the model has no parameter that requires a gradient")
+        for name, one in {**self.parameters, **self.buffers}.items():
+            if one.device.type != "cpu":
+                raise Refusal(name, f"is on {one.device}", "packages are for CPUs: make the model there")
+            if not one.is_contiguous():
+                raise Refusal(name, "is not contiguous in memory", "call contiguous() before it is registered")
+        for group, names in self.groups.items():
+            for name in names:
+                if name not in self.parameters:
+                    raise Refusal(f"{self.name}, group {group!r}", f"the model has no parameter {name!r}")
+
+    @property
+    def example(self):
+        return self.inputs + self.targets
+
+    @property
+    def batch(self):
+        return self.inputs[0].size(0) if self.inputs and self.inputs[0].dim() > 0 else None
+
+    def is_batched(self, tensor):
+        return tensor.dim() > 0 and tensor.size(0) == self.batch
+
+    def persistent_buffers(self):
+        kept = self.module.state_dict(keep_vars=True).keys()
+        return [name for name in self.buffers if name in kept]
+
+
+def load_model(words):
+    module, colon, factory = words.rpartition(":")
+    if not colon:
+        raise Refusal(words, "is not MODULE:FACTORY", "as in digits:step or models/digits.py:step")
+    sys.path.insert(0, os.getcwd())
+    try:
+        if module.endswith(".py"):
+            sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
+            specification = importlib.util.spec_from_file_location(os.path.basename(module)[:-3], module)
+            loaded = importlib.util.module_from_spec(specification)
+            sys.modules[specification.name] = loaded
+            specification.loader.exec_module(loaded)
+        else:
+            loaded = importlib.import_module(module)
+        function = getattr(loaded, factory)
+        torch.manual_seed(0)
+        given = function()
+    except Exception as error:
+        raise refusal_of(words, error) from error
+    return Model(words, given)
+
+
+# ---- The step as one function of tensors ----
+
+
+def dropped(value, p, training, shape):
+    """Dropout, with random numbers of float32 whatever the value's type is: the same for each precision and for its export."""
+    if not training or p == 0:
+        return value
+    kept = torch.rand(shape, device=value.device) >= p
+    return value * kept * (0.0 if p == 1 else 1 / (1 - p))
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    return dropped(input, p, training, input.shape)
+
+
+def feature_dropout(input, p=0.5, training=True, inplace=False):
+    return dropped(input, p, training, (*input.shape[:2], *[1] * (input.dim() - 2)))
+
+
+def attention_with_dropout(exact):
+    """scaled_dot_product_attention as its documentation writes it, where it drops; `exact` otherwise."""
+
+    def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+        if dropout_p == 0:
+            return exact(query, key, value, attn_mask, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if enable_gqa:
+            key = key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+            value = value.repeat_interleave(query.size(-3) // value.size(-3), -3)
+        scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.size(-1)) if scale is None else scale)
+        if is_causal:
+            seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+            scores = scores.masked_fill(~seen, -math.inf)
+        elif attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        weights = scores.softmax(-1)
+        return dropped(weights, dropout_p, True, weights.shape) @ value
+
+    return attention
+
+
+@contextlib.contextmanager
+def reproducible_dropout():
+    functions = torch.nn.functional
+    replaced = {
+        "dropout": dropout,
+        "dropout1d": feature_dropout,
+        "dropout2d": feature_dropout,
+        "dropout3d": feature_dropout,
+        "scaled_dot_product_attention": attention_with_dropout(functions.scaled_dot_product_attention),
+    }
+    with contextlib.ExitStack() as stack:
+        for name, function in replaced.items():
+            stack.enter_context(unittest.mock.patch.object(functions, name, function))
+        yield
+
+
+def exact_attention():
+    """In torch 2.11 exported gradients through the fused kernels of attention are wrong."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def tensors_of(output):
+    """The tensors in what a forward returned, in order."""
+    if isinstance(output, torch.Tensor):
+        return [output]
+    if hasattr(output, "values"):
+        output = output.values()
+    if not isinstance(output, (str, bytes)) and hasattr(output, "__iter__"):
+        return [tensor for part in output for tensor in tensors_of(part)]
+    return []
+
+
+def loss_in(output):
+    """The loss in what a forward returned that computes it."""
+    if isinstance(getattr(output, "loss", None), torch.Tensor):
+        return output.loss
+    if isinstance(output, dict) and isinstance(output.get("loss"), torch.Tensor):
+        return output["loss"]
+    return (tensors_of(output) or [None])[0]
+
+
+class Step:
+    """Loss and outputs of a model, as a function of its parameters, buffers and inputs, in one type of floating point: with its
+    own weights, or with others."""
+
+    def __init__(self, model, dtype=None, precision="no", with_others=False):
+        self.model = model
+        self.module = copy.deepcopy(model.module)
+        self.dtype = dtype
+        self.precision = precision
+        if with_others:
+            change_weights(self.module)
+        if dtype is not None:
+            self.module.to(dtype)
+
+    def tensors(self):
+        return {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+
+    def cast(self, tensors):
+        if self.dtype is None:
+            return tuple(tensors)
+        return tuple(one.to(self.dtype) if one.is_floating_point() else one for one in tensors)
+
+    def results(self, call, example):
+        """The loss, and what else forward returned. `call` runs the module."""
+        inputs, targets = example[: len(self.model.inputs)], example[len(self.model.inputs) :]
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(reproducible_dropout())
+            if self.precision == "bf16":
+                stack.enter_context(torch.autocast("cpu", torch.bfloat16))
+            output = call(inputs)
+        wide = [one.float() if one.dtype in (torch.bfloat16, torch.float16) else one for one in tensors_of(output)]
+        if self.model.loss is None:
+            loss = loss_in(output)
+            others = [one for part, one in zip(tensors_of(output), wide) if part is not loss]
+            loss = loss.float() if loss is not None and loss.dtype == torch.bfloat16 else loss
+        else:
+            replaced = iter(wide)
+            loss = self.model.loss(torch.utils._pytree.tree_map_only(torch.Tensor, lambda _: next(replaced), output), *targets)
+            others = wide
+        if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
+            raise Refusal(self.model.name, "the loss is no scalar tensor")
+        return loss, [one.detach() for one in others]
+
+    def eager(self, example, seed, training=True):
+        """What the model itself computes: loss, outputs, gradients and buffers by name."""
+        module = copy.deepcopy(self.module).train(training)
+        torch.manual_seed(seed)
+        with torch.set_grad_enabled(training):
+            loss, outputs = self.results(lambda inputs: module(*inputs), self.cast(example))
+        if training:
+            loss.backward()
+        gradients = {name: one.grad for name, one in module.named_parameters() if one.requires_grad}
+        return Results(loss.detach(), outputs, gradients if training else {}, dict(module.named_buffers()))
+
+
+def change_weights(module):
+    """Gives a module weights that no number in a compiled step can have been made of. Buffers keep their sign, and those of
+    integers, which may be indices, change where they are counts of one element."""
+    with torch.no_grad():
+        for one in module.parameters():
+            one.mul_(1.25).add_(0.01)
+        for one in module.buffers():
+            if one.is_floating_point():
+                one.mul_(1.25)
+            elif one.dim() == 0 and one.dtype == torch.int64:
+                one.add_(3)
+
+
+class Results:
+    """The numbers of one step: of each kind by name."""
+
+    def __init__(self, loss, outputs, gradients, buffers):
+        self.kinds = {
+            "loss": {"": loss},
+            "output": {str(index): tensor for index, tensor in enumerate(outputs)},
+            "gradient of": gradients,
+            "buffer": buffers,
+        }
+
+    def require_finite(self, where):
+        for kind, named in self.kinds.items():
+            for name, tensor in named.items():
+                if tensor is not None and tensor.is_floating_point() and not tensor.isfinite().all():
+                    raise Refusal(where, f"the {kind} {name}".strip() + " is not finite on the example inputs", "give others")
+
+
+def flat_step(step, training):
+    """A step as the export takes it: with the tensors of the model as p0, p1, … and b0, b1, …, and `names` of them."""
+
+    class Flat(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.names = {}
+            for name, one in step.module.named_parameters():
+                if training and name in step.model.trained:
+                    self.register_parameter(self.flat_name(name, "p"), torch.nn.Parameter(one.detach()))
+                else:
+                    self.register_buffer(self.flat_name(name, "p"), one.detach())
+            for name, one in step.module.named_buffers():
+                self.register_buffer(self.flat_name(name, "b"), one)
+
+        def flat_name(self, name, kind):
+            return self.names.setdefault(name, f"{kind}{len(self.names)}")
+
+        def forward(self, *example):
+            tensors = {name: getattr(self, flat) for name, flat in self.names.items()}
+            loss, outputs = step.results(lambda inputs: torch.func.functional_call(step.module, tensors, inputs), example)
+            return (loss, *outputs)
+
+    step.module.train(training)
+    return Flat()
+
+
+# ---- The export ----
+
+
+class Exported:
+    """The graph of a step: in training with the gradients."""
+
+    def __init__(self, step, example, training, any_batch):
+        model = step.model
+        flat = flat_step(step, training)
+        batch = torch.export.Dim("batch", min=1)
+        shapes = (tuple({0: batch} if model.is_batched(one) else {} for one in example),) if any_batch else None
+        self.example = step.cast(example)
+        try:
+            # What torch prints of a graph beside its exception is of no help to its user.
+            silence = io.StringIO()
+            quiet = contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence)
+            with exact_attention(), torch.set_grad_enabled(training), quiet[0], quiet[1]:
+                program = torch.export.export(flat, self.example, dynamic_shapes=shapes, strict=False)
+                self.program = with_gradients(program) if training else program.run_decompositions()
+        except Refusal:
+            raise
+        except Exception as error:
+            if "Constraints violated" in str(error) or "specialized" in str(error):
+                raise Refusal(model.name, f"computes with batches of {model.batch} only", "--fixed_batch compiles for these") from error
+            raise Refusal(model.name, "cannot be exported: " + first_line(error)) from error
+        self.names = {flat: name for name, flat in flat.names.items()}
+        self.outputs = [(one.kind.name, self.names.get(one.target)) for one in self.program.graph_signature.output_specs]
+        if any(kind == "USER_INPUT_MUTATION" for kind, _ in self.outputs):
+            raise Refusal(model.name, "changes its inputs in place, which a compiled step may not")
+
+    def constant(self, target, tensors):
+        """A copy of one of these tensors, or of one that the graph contains."""
+        named = self.names.get(target)
+        return (self.program.constants[target] if named is None else tensors[named]).detach().clone()
+
+    def results(self, outputs, tensors):
+        """Outputs in the order of the signature as Results."""
+        kinds = {"LOSS_OUTPUT": [], "USER_OUTPUT": [], "GRADIENT_TO_PARAMETER": [], "BUFFER_MUTATION": []}
+        for (kind, name), tensor in zip(self.outputs, outputs, strict=True):
+            kinds[kind].append((name, tensor))
+        values = [tensor for _, tensor in kinds["LOSS_OUTPUT"] + kinds["USER_OUTPUT"]]
+        buffers = {name: tensors[name].detach() for flat, name in self.names.items() if flat.startswith("b")}
+        buffers.update(kinds["BUFFER_MUTATION"])
+        return Results(values[0], values[1:], dict(kinds["GRADIENT_TO_PARAMETER"]), buffers)
+
+    def interpret(self, example, tensors, seed):
+        """What the graph computes, without a compiler."""
+        given = iter(example)
+        arguments = [
+            next(given) if one.kind.name == "USER_INPUT" else self.constant(one.target, tensors)
+            for one in self.program.graph_signature.input_specs
+        ]
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            return self.results(torch.fx.Interpreter(self.program.graph_module).run(*arguments), tensors)
+
+
+def with_gradients(program):
+    from torch.export.experimental import _export_forward_backward
+
+    return _export_forward_backward(program, joint_loss_index=0)
+
+
+# ---- The compiled libraries ----
+
+OPTIONS = {
+    "aot_inductor.package": True,
+    # The symbols are those of the program that loads it: a LibTorch for CPUs has no libtorch.so.
+    "aot_inductor.link_libtorch": False,
+    "aot_inductor.package_constants_in_so": False,
+    # Small tensors would become numbers in the code, which no optimizer reaches.
+    "always_keep_tensor_constants": True,
+    "joint_graph_constant_folding": False,
+    # As many threads as the worker may use, not as this process.
+    "cpp.dynamic_threads": True,
+    # Random numbers of the default generator, in the order of the model.
+    "fallback_random": True,
+}
+
+
+class Library:
+    """A compiled graph, in a file of its own for the checks."""
+
+    def __init__(self, name, exported, folder):
+        self.exported = exported
+        try:
+            self.files = torch._inductor.aot_compile(exported.program.module(), exported.example, options=OPTIONS)
+        except Exception as error:
+            raise Refusal(name, "cannot be compiled: " + first_line(error)) from error
+        path = os.path.join(folder, name + ".pt2")
+        torch._inductor.package.package_aoti(path, self.files)
+        self.loader = torch._C._aoti.AOTIModelPackageLoader(path, "model", False, 1, -1)
+        self.constants = self.loader.get_constant_fqns()
+
+    def run(self, example, tensors, seed=0):
+        constants = {name: self.exported.constant(name, tensors) for name in self.constants}
+        self.loader.load_constants(constants, False, True, True)
+        torch.manual_seed(seed)
+        outputs = iter(self.loader.boxed_run(list(example)))
+        by_target = {self.exported.names[name]: tensor for name, tensor in constants.items() if name in self.exported.names}
+        # Buffers are changed in place, and not among the outputs.
+        mutated = "BUFFER_MUTATION"
+        values = [by_target.get(name) if kind == mutated else next(outputs) for kind, name in self.exported.outputs]
+        return self.exported.results(values, tensors)
+
+
+@contextlib.contextmanager
+def compiler():
+    """Compilations that leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="acc-compile-") as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+        # What the processor has is known; a compiler that lacks it says so.
+        os.environ["TORCHINDUCTOR_VEC_ISA_OK"] = "1"
+        import torch._inductor.package
+
+        # Libraries take symbols of what is loaded for all, as LibTorch is in a program of C++.
+        ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
+        yield folder
+
+
+# ---- The checks ----
+
+
+def rms(tensor):
+    return tensor.double().square().mean().sqrt().item() if tensor.numel() else 0.0
+
+
+def varied(example):
+    """Other values of the same kind."""
+    generator = torch.Generator().manual_seed(1)
+
+    def other(one):
+        if one.is_floating_point():
+            noise = torch.randn(one.shape, generator=generator, dtype=one.dtype)
+            return noise * one.std(correction=0) + one.mean()
+        return one.flatten()[torch.randperm(one.numel(), generator=generator)].view_as(one)
+
+    return tuple(other(one) for one in example)
+
+
+def first_rows(model, example, count):
+    return tuple(one[:count].contiguous() if model.is_batched(one) else one for one in example)
+
+
+class Distances:
+    """How far results are from those of a reference, each relative to its size. What is far smaller than the largest number of
+    its kind is rounding, as the gradient of a bias before a batch norm, and counts as of a thousandth of that."""
+
+    def __init__(self, results, reference):
+        self.relative = {}
+        self.unequal = []
+        for kind, named in reference.kinds.items():
+            largest = max((rms(one) for one in named.values() if one.is_floating_point()), default=0.0)
+            for name, theirs in named.items():
+                ours = results.kinds[kind][name]
+                if theirs.is_floating_point():
+                    size = max(rms(theirs), 1e-3 * largest, sys.float_info.min)
+                    self.relative[kind, name] = rms(ours.double() - theirs.double()) / size
+                elif not torch.equal(ours, theirs):
+                    self.unequal.append((kind, name))
+
+    def typical(self, kind):
+        return statistics.median(value for (other, _), value in self.relative.items() if other == kind)
+
+    def require_at_most(self, allowed, what):
+        """`allowed` is a function of kind and name. Written so that NaN is too far."""
+        far = self.unequal + [key for key, distance in self.relative.items() if not distance <= allowed(*key)]
+        if not far:
+            return
+        kind, name = max(far, key=lambda key: self.relative.get(key, math.inf))
+        distance = self.relative.get((kind, name))
+        by = "" if distance is None else f", by {distance:.2g} of its size"
+        others = f", and {len(far) - 1} more" if len(far) > 1 else ""
+        raise Refusal(f"the {kind} {name}".strip(), f"{what} is not the model's{by}{others}", "this step cannot be compiled; nothing was written")
+
+
+class Checks:
+    """Compares a step with the model itself, with the example inputs and its own weights, and with others: each with its own
+    random numbers."""
+
+    def __init__(self, model, precision, training):
+        self.model = model
+        self.training = training
+        self.examples = [model.example, varied(model.example)]
+        self.wide = [Step(model, torch.float64, with_others=others) for others in (False, True)]
+        self.narrow = [Step(model, precision=precision, with_others=others) for others in (False, True)]
+
+    def check_graph(self, exported):
+        """The graph in float64 computes what the model computes in float64."""
+        for seed, (step, example) in enumerate(zip(self.wide, self.examples)):
+            exact = step.eager(example, seed, self.training)
+            exact.require_finite(self.model.name)
+            distances = Distances(exported.interpret(step.cast(example), step.tensors(), seed), exact)
+            distances.require_at_most(lambda kind, name: 1e-9, "of the exported step")
+
+    def check_library(self, library):
+        """The library is at most four times as far from float64 as the model in its own precision."""
+        for seed, example in enumerate(self.examples):
+            self.check_on(library, example, seed)
+
+    def check_on(self, library, example, seed):
+        wide, narrow = (steps[min(seed, 1)] for steps in (self.wide, self.narrow))
+        exact = wide.eager(example, seed, self.training)
+        eager = Distances(narrow.eager(example, seed, self.training), exact)
+        rounding = 16 * torch.finfo(torch.float32).eps
+        allowed = lambda kind, name: 4 * max(eager.relative[kind, name], eager.typical(kind)) + rounding
+        Distances(library.run(example, narrow.tensors(), seed), exact).require_at_most(allowed, "of the compiled step")
+
+
+def smallest_batch(model, checks, libraries):
+    """The sizes that a batch may have: from 1, or from 2 where the model does not take one sample."""
+    rows = lambda count: first_rows(model, varied(model.example), count)
+    if model.batch > 2:
+        for check, library in zip(checks, libraries):
+            check.check_on(library, rows(model.batch - 1), 2)
+    try:
+        for check, library in zip(checks, libraries):
+            check.check_on(library, rows(1), 3)
+    except Exception:
+        return 2
+    return 1
+
+
+# ---- The package ----
+
+
+def safetensors(tensors):
+    """The bytes of a safetensors file."""
+    types = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
+    types |= {torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
+    header, data = {}, []
+    begin = 0
+    for name, tensor in sorted(tensors.items(), key=lambda item: -item[1].element_size()):
+        if tensor.dtype not in types:
+            raise Refusal(name, f"is of {tensor.dtype}, which packages lack")
+        bytes_ = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        header[name] = {"dtype": types[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, begin + len(bytes_)]}
+        begin += len(bytes_)
+        data.append(bytes_)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(data)
+
+
+def processor_features():
+    """The instructions of this processor, all of which the compiler may have used."""
+    with open("/proc/cpuinfo") as file:
+        lines = [line.split(":", 1)[1].split() for line in file if line.startswith(("flags", "Features"))]
+    vectors = ("avx", "amx", "fma", "f16c", "bmi", "sse", "ssse", "asimd", "sve", "bf16", "i8mm")
+    return sorted(flag for flag in set(lines[0] if lines else ()) if flag.startswith(vectors))
+
+
+def library_description(library):
+    names = {name: library.exported.names.get(name, name) for name in library.constants}
+    gradients = [name for kind, name in library.exported.outputs if kind == "GRADIENT_TO_PARAMETER"]
+    return {"constants": names, "gradients": gradients}
+
+
+def description(model, precision, libraries, smallest):
+    """acc.json: what C++ must know, apart from the weights."""
+    return {
+        "format": 1,
+        "torch": torch.__version__.split("+")[0],
+        "model": type(model.module).__name__,
+        "precision": precision,
+        "machine": platform.machine(),
+        "processor": processor_features(),
+        "smallest_batch": smallest,
+        "inputs": [
+            {
+                "dtype": str(one.dtype).removeprefix("torch."),
+                "shape": [None if smallest and index == 0 and model.is_batched(one) else size for index, size in enumerate(one.shape)],
+            }
+            for one in model.example
+        ],
+        "parameters": [[name, one.requires_grad] for name, one in model.parameters.items()],
+        "buffers": model.persistent_buffers(),
+        "layers": {name: type(layer).__name__ for name, layer in model.module.named_modules() if name},
+        "groups": {group: list(names) for group, names in model.groups.items()},
+        "libraries": {name: library_description(library) for name, library in libraries.items()},
+    }
+
+
+def write_package(path, model, libraries, text):
+    from torch.export.pt2_archive._package import PT2ArchiveWriter, _package_aoti_files
+
+    tensors = {name: one.detach() for name, one in {**model.parameters, **model.buffers}.items()}
+    for library in libraries.values():
+        graph = library.exported
+        tensors.update({name: graph.constant(name, tensors) for name in library.constants if name not in graph.names})
+    # The archive has the name of its file inside.
+    with tempfile.TemporaryDirectory(prefix=".acc-compile-", dir=os.path.dirname(os.path.abspath(path))) as folder:
+        partial = os.path.join(folder, os.path.basename(path))
+        with PT2ArchiveWriter(partial) as archive:
+            _package_aoti_files(archive, {name: library.files for name, library in libraries.items()})
+            archive.write_bytes("data/extra/weights.safetensors", safetensors(tensors))
+            archive.write_string("data/extra/acc.json", text)
+        os.replace(partial, path)
+
+
+def ratio(first, second):
+    """The time of a function as a share of that of another, in turns, over a second."""
+    times = ([], [])
+    while len(times[0]) < 5 or sum(map(sum, times)) < 1:
+        for step, taken in zip((first, second), times):
+            begin = time.perf_counter()
+            step()
+            taken.append(time.perf_counter() - begin)
+    return statistics.median(times[0]) / statistics.median(times[1])
+
+
+def speed(checks, library):
+    """The time of the compiled step as a share of that of the model itself."""
+    example = checks.examples[0]
+    step = checks.narrow[0]
+    module = step.module.train()
+
+    def eager():
+        module.zero_grad()
+        step.results(lambda inputs: module(*inputs), example)[0].backward()
+
+    library.run(example, step.tensors())
+    return ratio(lambda: library.loader.boxed_run(list(example)), eager)
+
+
+def compile_model(words, path, precision, any_batch):
+    if not torch.__version__.startswith(TORCH):
+        raise Refusal(f"torch {torch.__version__}", f"packages are made by torch {TORCH}x", "--python PYTHON takes another one")
+    if not path.endswith(".pt2"):
+        raise Refusal(path, "the name of a package ends in .pt2")
+    model = load_model(words)
+    any_batch = any_batch and model.batch is not None
+    both = [Checks(model, precision, training=True), Checks(model, precision, training=False)]
+    try:
+        first = both[0].narrow[0].eager(model.example, 0)
+    except Refusal:
+        raise
+    except Exception as error:
+        raise refusal_of(model.name, error) from error
+    for name, gradient in first.kinds["gradient of"].items():
+        if gradient is None:
+            raise Refusal(name, "gets no gradient on the example inputs", "freeze it with requires_grad_(False), or leave it out")
+    first.require_finite(model.name)
+    with compiler() as folder:
+        libraries = {}
+        for name, checks in zip(("training", "evaluation"), both):
+            checks.check_graph(Exported(checks.wide[0], model.example, checks.training, any_batch))
+            libraries[name] = Library(name, Exported(checks.narrow[0], model.example, checks.training, any_batch), folder)
+            checks.check_library(libraries[name])
+        smallest = smallest_batch(model, both, libraries.values()) if any_batch else None
+        text = json.dumps(description(model, precision, libraries, smallest), indent=1)
+        write_package(path, model, libraries, text)
+        share = speed(both[0], libraries["training"])
+    print(f"{path}: {len(model.parameters)} parameters, equal to the model's on all inputs tried; a step takes {share:.2f} of its time")
+    if share > 1:
+        print(f"warning: the compiled step is slower than the model in Python, by {share - 1:.0%}", file=sys.stderr)
+
+
+def main(words, path, precision, batch):
+    warnings.filterwarnings("ignore")
+    logging.getLogger("torch").setLevel(logging.ERROR)
+    try:
+        compile_model(words, path, precision, batch == "any")
+    except Refusal as refusal:
+        sys.exit(f"acc compile: {refusal}")
+    except OSError as error:
+        sys.exit(f"acc compile: {error.filename or path}: {error.strerror}")
+
+
+try:
+    import torch
+except ImportError:
+    sys.exit(f"acc compile: {sys.executable}: has no torch (--python PYTHON takes another one)")
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare.py ACC TRAIN COMPILER: packages of `acc compile`, trained by C++ on one, two and three processes, have the losses, weights and
+buffers of the models themselves under Python's DistributedDataParallel, to 1e-6 (bf16: 1e-2), and what they save is loaded by
+Python. Compiles each model once. Dropout draws as the compiler's does: in another order than PyTorch's."""
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+from safetensors.torch import load_file
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import models
+
+acc, program, compiler_file = sys.argv[1:]
+specification = importlib.util.spec_from_file_location("compiler", compiler_file)
+compiler = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(compiler)
+FACTORY = os.path.abspath(models.__file__)
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def loss_of(net, made, batch):
+    if "loss" not in made:
+        output = net(*batch)
+        return output["loss"], output["logits"]
+    output = net(*batch[:-1])
+    return made["loss"](output.float(), batch[-1]), output.float()
+
+
+def train_in_python(rank, count, name, words, results):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{os.path.abspath(results)}.store", rank=rank, world_size=count)
+    torch.manual_seed(0)
+    made = getattr(models, name)()
+    net = torch.nn.parallel.DistributedDataParallel(made["model"])
+    sgd = torch.optim.SGD([one for one in net.parameters() if one.requires_grad], 0.1, momentum=0.9)
+    torch.manual_seed(100 + rank)  # of dropout
+    every = 2 if "accumulate" in words else 1
+    lines = []
+    for step in range(models.STEPS):
+        last = (step + 1) % every == 0
+        with contextlib.nullcontext() if last else net.no_sync():
+            with torch.autocast("cpu", torch.bfloat16, enabled="bf16" in words), compiler.reproducible_dropout():
+                loss, _ = loss_of(net, made, models.batch(name, step * count + rank))
+            (loss.float() / every).backward()
+        if last:
+            if "clip" in words:
+                torch.nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+            sgd.step()
+            sgd.zero_grad()
+        mean = loss.detach().double()
+        torch.distributed.all_reduce(mean)
+        lines.append(mean.item() / count)
+    net.eval()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled="bf16" in words):
+        size = 1 if name == "gpt" else 3
+        loss, output = loss_of(net.module, made, [one[:size] for one in models.batch(name, 0)])
+        lines += [loss.item(), output.double().square().sum().item()]
+    if rank == 0:
+        torch.save((lines, made["model"].state_dict()), results)
+    torch.distributed.destroy_process_group()
+
+
+def difference(ours, theirs):
+    """The largest difference relative to the size of the whole."""
+    return ((ours.double() - theirs.double()).abs().max() / theirs.double().abs().max().clamp(min=1e-6)).item()
+
+
+def compare(name, count, words, package):
+    results = f"{name}{count}{'-'.join(words)}"
+    torch.multiprocessing.start_processes(train_in_python, (count, name, words, results), count, start_method="fork")
+    lines, state = torch.load(results)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    launch = [acc, "run", "--standalone", "--no-python", "--nproc-per-node", str(count)]
+    ours = [float(line) for line in run(*launch, program, package, name, results + ".ours", *words, env=environment).split()]
+    saved = load_file(results + ".ours/model.safetensors")
+    made = getattr(models, name)()
+    missing, unexpected = made["model"].load_state_dict(saved, strict=False)
+    limit = 2e-2 if "bf16" in words else 1e-6
+    distances = {"losses": difference(torch.tensor(ours), torch.tensor(lines))}
+    distances.update({key: difference(tensor, state[key]) for key, tensor in saved.items()})
+    worst = max(distances, key=distances.get)
+    # Tied weights are one, which Python loads under both names.
+    good = len(ours) == len(lines) and distances[worst] <= limit and not unexpected and set(missing) <= {"output.weight"}
+    print(f"{results}: {worst} differs by {distances[worst]:.2g}" + ("" if good else f" WRONG: {ours} {lines} {missing} {unexpected}"), flush=True)
+    return good
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)  # for processes that are forked
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        cases = [
+            ("mlp", "no", [(1, []), (2, ["accumulate", "clip"]), (3, [])]),
+            ("mlp", "bf16", [(2, ["bf16"])]),
+            ("cnn", "no", [(1, []), (2, []), (2, ["accumulate"])]),
+            ("gpt", "no", [(2, [])]),
+        ]
+        for name, precision, runs in cases:
+            package = f"{name}_{precision}.pt2"
+            compile_ = [acc, "compile", "--python", sys.executable, f"{FACTORY}:{name}", "--output", package]
+            print(run(*compile_, "--mixed_precision", precision).strip(), flush=True)
+            for count, words in runs:
+                good &= compare(name, count, words, package)
+    sys.exit(not good)

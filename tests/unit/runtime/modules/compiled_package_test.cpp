@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/modules/compiled_package.hpp"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "acc/base/files.hpp"
+#include "acc/runtime/checkpoint/safetensors.hpp"
+#include "acc/runtime/checkpoint/zip_writer.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace compiled_package_test {
+
+using acc::detail::CompiledHost;
+using acc::detail::CompiledPackage;
+using acc::detail::parse_compiled_description;
+using acc::test::error_of;
+using acc::test::TemporaryFolder;
+using Catch::Matchers::Contains;
+using nlohmann::json;
+
+// What acc compile writes of a layer of two inputs and one output, which is trained with integer targets.
+json description() {
+  return json::parse(R"({
+    "format": 1, "torch": "2.11.0", "model": "Net", "precision": "bf16", "machine": "x86_64",
+    "processor": ["avx2", "fma"], "smallest_batch": 2,
+    "inputs": [{"dtype": "float32", "shape": [null, 2]}, {"dtype": "int64", "shape": [null]}],
+    "parameters": [["layer.weight", true], ["scale", false]], "buffers": ["count"],
+    "layers": {"layer": "Linear"}, "groups": {"slow": ["layer.weight"]},
+    "libraries": {"training": {"constants": {"p0": "layer.weight", "p1": "scale", "b2": "count"},
+                               "gradients": ["layer.weight"]},
+                  "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": []}}})");
+}
+
+CompiledPackage package() {
+  return parse_compiled_description(description().dump());
+}
+
+void write_package(const std::filesystem::path& file, const std::string& text,
+                   const acc::NamedTensors& tensors) {
+  const TemporaryFolder folder;
+  acc::write_safetensors(folder.path() / "weights", {.tensors = tensors});
+  const std::string weights = folder.read("weights");
+  acc::detail::ZipWriter zip;
+  zip.add("net/data/extra/acc.json", text);
+  zip.add("net/data/extra/weights.safetensors", weights);
+  acc::replace_file(file, zip.finish());
+}
+
+TEST_CASE("compiled package: a description says what the step takes and returns", "[runtime]") {
+  const CompiledPackage read = package();
+  CHECK(read.model == "Net");
+  CHECK(read.precision == at::kBFloat16);
+  CHECK(read.smallest_batch == 2);
+  CHECK((read.inputs == std::vector<acc::detail::CompiledInput>{{at::kFloat, {std::nullopt, 2}},
+                                                                {at::kLong, {std::nullopt}}}));
+  CHECK(read.parameters.at(1).name == "scale");
+  CHECK_FALSE(read.parameters.at(1).trained);
+  CHECK(read.training.constants.at("b2") == "count");
+  CHECK(read.training.gradients == std::vector<std::string>{"layer.weight"});
+}
+
+TEST_CASE("compiled package: a description of another format, or a damaged one, is refused", "[runtime]") {
+  json other = description();
+  other["format"] = 2;
+  CHECK_THAT(error_of([&] { parse_compiled_description(other.dump()); }),
+             Contains("is of format 2, and this acc reads 1"));
+  for (const auto& item : description().items()) {
+    json lacking = description();
+    lacking.erase(item.key());
+    CHECK_THAT(error_of([&] { parse_compiled_description(lacking.dump()); }),
+               Contains("is a damaged package"));
+  }
+  CHECK_THAT(error_of([] { parse_compiled_description("{"); }), Contains("is a damaged package"));
+}
+
+TEST_CASE("compiled package: its weights are read from the file", "[runtime]") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "net.pt2";
+  write_package(file, description().dump(),
+                {{"layer.weight", at::ones({1, 2})}, {"scale", at::ones({1})}, {"count", at::zeros({})}});
+  CHECK(acc::detail::read_compiled_package(file).tensors.at("layer.weight").equal(at::ones({1, 2})));
+}
+
+TEST_CASE("compiled package: what is none, or lacks a tensor, is refused with the file's name", "[runtime]") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "net.pt2";
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }), Contains("net.pt2"));
+  folder.write("net.pt2", "no archive");
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
+             Contains("net.pt2: is not a zip archive"));
+  write_package(file, description().dump(), {{"layer.weight", at::ones({1, 2})}});
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
+             Contains("net.pt2: lacks the tensor 'scale'"));
+}
+
+TEST_CASE("compiled package: it runs where LibTorch, machine and processor are those that it was made for",
+          "[runtime]") {
+  const auto error_on = [](const CompiledHost& host) {
+    return error_of([&] { acc::detail::require_host(package(), host, "net.pt2"); });
+  };
+  CHECK_NOTHROW(
+      acc::detail::require_host(package(), {"2.11.1", "x86_64", {"avx2", "fma", "sse2"}}, "net.pt2"));
+  CHECK_THAT(error_on({"2.12.0", "x86_64", {"avx2", "fma"}}),
+             Contains("net.pt2: was compiled by torch 2.11.0, and LibTorch is 2.12.0"));
+  CHECK_THAT(error_on({"2.11.0", "aarch64", {}}),
+             Contains("was compiled for x86_64, and this machine is aarch64"));
+  CHECK_THAT(error_on({"2.11.0", "x86_64", {"avx2"}}),
+             Contains("was compiled for a processor with fma, which this one lacks"));
+}
+
+TEST_CASE("compiled package: inputs of another number, type, shape or batch are refused", "[runtime]") {
+  const auto error_with = [](const std::vector<at::Tensor>& inputs) {
+    return error_of([&] { acc::detail::require_inputs(package(), inputs, "Net"); });
+  };
+  const at::Tensor targets = at::zeros({4}, at::kLong);
+  CHECK_NOTHROW(acc::detail::require_inputs(package(), {at::ones({4, 2}), targets}, "Net"));
+  CHECK_THAT(error_with({at::ones({4, 2})}),
+             Contains("Net: takes 2 tensors (inputs, then targets), and was given 1"));
+  CHECK_THAT(error_with({at::ones({4, 3}), targets}),
+             Contains("Net, tensor 1: is [4, 3] of float32, and the step takes [batch, 2] of float32"));
+  CHECK_THAT(error_with({at::ones({4, 2}, at::kDouble), targets}), Contains("is [4, 2] of float64"));
+  CHECK_THAT(error_with({at::ones({3, 2}), targets}),
+             Contains("Net, tensor 2: has 4 samples, and the one before 3"));
+  CHECK_THAT(error_with({at::ones({1, 2}), at::zeros({1}, at::kLong)}),
+             Contains("has 1 samples, and the model takes at least 2"));
+  CHECK_THAT(error_with({at::ones({4, 2}).requires_grad_(), targets}), Contains("requires a gradient"));
+  CHECK_THAT(error_with({at::Tensor(), targets}), Contains("is undefined"));
+}
+
+}  // namespace compiled_package_test
