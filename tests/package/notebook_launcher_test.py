@@ -31,6 +31,19 @@ def fail(ranks):
     if int(os.environ["RANK"]) in ranks:
         raise KeyError("no data")
     time.sleep(1000)
+class Ranked(Exception):
+    rank = property(lambda error: "its own")
+def fail_ranked():
+    raise Ranked("one")
+def die_writing():
+    result = sys.argv[2 + RANK]
+    with open(result, "wb") as file: file.write(b"\\x80\\x05\\x95")
+    kill()
+def sleep(): time.sleep(1000)
+def replace_streams():
+    sys.stdout.close()
+    sys.stderr = None
+    return RANK
 class Odd(Exception):
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
@@ -161,6 +174,9 @@ def errors_name_what_is_wrong(place):
         refused(work.tell, ("a",))
         refused(work.tell, ("a",), 2, "fp7")
         refused(work.tell, ("a",), 2, node_rank=2, num_nodes=2)
+        refused(work.tell, ("a",), 1, num_nodes=2)
+        refused(work.tell, ("a",), 1, hang_timeout=600, cpu=True)
+        refused(work.tell, ("a",), 2, dry_run=True)
         os.environ["RANK"] = "0"
         refused(work.tell, ("a",), 2)
         del os.environ["RANK"]
@@ -175,6 +191,9 @@ def errors_name_what_is_wrong(place):
         "ValueError: num_processes is missing: how many workers are to be started, as in num_processes=2?",
         "ValueError: mixed_precision is one of no, fp16, bf16, fp8, not 'fp7'",
         "ValueError: node_rank is 2, and must be below num_nodes, 2",
+        "ValueError: num_processes is 1, and must be at least 2 on each of several nodes",
+        "ValueError: hang_timeout, cpu: no effect with num_processes=1, where the notebook calls the function itself",
+        "ValueError: dry_run is not a flag for notebook_launcher, which itself sets what acc starts",
         "RuntimeError: this process is a worker of a job already (RANK is set): call it in the program that starts the job",
         "RuntimeError: workers on a TPU are started by accelerate: pip install accelerate"], lines
     done = run(place, "try: launch(work.tell, ('a',), 2, max_restart=1)\nexcept acc.notebook.WorkerError as error: print(error)")
@@ -261,19 +280,22 @@ def twenty_calls_leave_nothing(place):
     assert lines[-1].startswith("True True"), lines[-1]
 
 
-def start_waiting(place):
-    """A notebook whose two workers wait, and pidfds of its fork server and of these workers."""
+TRIES = """
+    try:
+        waiting()
+    except KeyboardInterrupt:
+        print("interrupted")
+    print(launch(work.tell, ("after",), 2))
+    """
+
+
+def start_waiting(place, code=TRIES):
+    """A notebook that calls `waiting`, whose two workers wait, and pidfds of them and of its fork server."""
     pids = place.folder / "pids"
-    code = PREFACE + textwrap.dedent(f"""
-        try:
-            launch(work.wait, ({str(pids)!r},), 2, local_ranks_filter="0,1")
-        except KeyboardInterrupt:
-            print("interrupted")
-        print(launch(work.tell, ("after",), 2))
-        """)
+    waiting = f"def waiting(): launch(work.wait, ({str(pids)!r},), 2, local_ranks_filter='0,1')\n"
     environment = {"PATH": os.environ["PATH"], "HOME": str(place.folder)}
-    notebook = subprocess.Popen([place.python, "-u", "-c", code], text=True, stdout=subprocess.PIPE, cwd=place.folder, env=environment,
-                                start_new_session=True)
+    notebook = subprocess.Popen([place.python, "-u", "-c", PREFACE + waiting + textwrap.dedent(code)], text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, cwd=place.folder, env=environment, start_new_session=True)
     for expected in "Launching training on 2 CPUs.\n", "waits\n", "waits\n":
         line = notebook.stdout.readline()
         assert line == expected, line
@@ -327,9 +349,10 @@ def the_end_of_the_fork_server_ends_all(place):
 
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
-    failures_without_an_exception, restarts, one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change,
-    a_module_that_starts_threads, cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing,
-    an_interrupt_of_an_import, an_interrupt_stops_all, the_end_of_the_notebook_ends_all, the_end_of_the_fork_server_ends_all)}  # fmt: skip
+    failures_without_an_exception, restarts,
+    one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
+    cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
+    the_end_of_the_notebook_ends_all, the_end_of_the_fork_server_ends_all)}  # fmt: skip
 
 
 def main(acc, package, names):

@@ -20,6 +20,7 @@ __all__ = ["SendingError", "WorkerError", "WorkerTraceback", "debug_launcher", "
 
 _PRECISIONS = ("no", "fp16", "bf16", "fp8")
 _DEFAULT_PORT = "29500"
+_OF_LAUNCHER = {"config_file", "dry_run", "event_log", "help", "module", "no_python", "nproc_per_node", "python"}
 _OF_NOTEBOOKS = {"IPython", "ipykernel", "google", "acc"}  # packages of no use to workers
 
 
@@ -59,7 +60,9 @@ def notebook_launcher(
     if num_processes is None:
         raise ValueError("num_processes is missing: how many workers are to be started, as in num_processes=2?")
     _check(precision, node_rank, num_nodes)
+    _check_flags(flags)
     if num_processes <= 1:
+        _check_for_one(num_processes, num_nodes, flags)
         return [_call_here(function, args, precision)]
     words = _words(num_processes, {"mixed_precision": precision, "max_restarts": max_restarts,
                                    "monitor_interval": monitor_interval,
@@ -97,6 +100,21 @@ def _check(precision: str, node_rank: int, num_nodes: int) -> None:
         raise ValueError(f"node_rank is {node_rank}, and must be below num_nodes, {num_nodes}")
     if "RANK" in os.environ:
         raise RuntimeError("this process is a worker of a job already (RANK is set): call it in the program that starts the job")
+
+
+def _check_flags(flags: Mapping[str, Any]) -> None:
+    for name in flags:
+        if name.replace("-", "_") in _OF_LAUNCHER:
+            raise ValueError(f"{name} is not a flag for notebook_launcher, which itself sets what acc starts")
+
+
+def _check_for_one(num_processes: int, num_nodes: int, flags: Mapping[str, Any]) -> None:
+    """What the call in the notebook itself would ignore."""
+    if num_nodes > 1:
+        raise ValueError(f"num_processes is {num_processes}, and must be at least 2 on each of several nodes")
+    if flags:
+        names = ", ".join(flags)
+        raise ValueError(f"{names}: no effect with num_processes={num_processes}, where the notebook calls the function itself")
 
 
 def _words(num_processes: int, settings: Mapping[str, Any]) -> list[str]:
@@ -172,7 +190,7 @@ def _variables(**values: str) -> Iterator[None]:
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)  # the function may have removed it
             else:
                 os.environ[name] = value
 
