@@ -147,6 +147,19 @@ def failures_without_an_exception(place):
     assert lines[1:] == ["rank 1 was ended by SIGSEGV True", "rank 1 ended with exit code 7 True", "[None, None]"], lines
 
 
+def failures_that_hide_themselves(place):
+    lines = said(place, """
+        for function in work.die_writing, work.fail_ranked:
+            try:
+                launch(function, (), 2)
+            except Exception as error:
+                print(type(error).__name__, error, error.rank)
+        print(launch(work.replace_streams, (), 2))
+        """)[1::2]
+    assert lines[0][:13] == "WorkerError r" and " was ended by SIGSEGV " in lines[0], lines
+    assert lines[1:] == ["Ranked one its own", "[0, 1]"], lines
+
+
 def restarts(place):
     assert said(place, "print(launch(work.restart, (), 2, max_restarts=2))")[-1] == "[1, 1]"
 
@@ -349,7 +362,7 @@ def the_end_of_the_fork_server_ends_all(place):
 
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
-    failures_without_an_exception, restarts,
+    failures_without_an_exception, failures_that_hide_themselves, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
     cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
     the_end_of_the_notebook_ends_all, the_end_of_the_fork_server_ends_all)}  # fmt: skip

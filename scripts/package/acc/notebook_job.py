@@ -248,8 +248,10 @@ class Job:
         return [self._result(local_rank) for local_rank in range(len(self.results))]
 
     def _record(self, local_rank: int) -> tuple[Any, ...]:
-        content = messages.read_all(self.results[local_rank])
-        return pickle.loads(content) if content else ()
+        try:
+            return pickle.loads(messages.read_all(self.results[local_rank]))
+        except Exception:  # there is none, or the worker was killed while it wrote it
+            return ()
 
     def _result(self, local_rank: int) -> Any:
         record = self._record(local_rank)
@@ -290,7 +292,8 @@ def raise_failure(code: int, finished: dict[str, Any], record_of: Callable[[int]
         is_here = cause["host"] == socket.gethostname()
         record = record_of(cause["local_rank"]) if is_here else ()
         error = _exception_in(record) or WorkerError(f"{_place(cause)} {_ending(cause)}")
-        error.rank = cause["rank"]  # type: ignore[attr-defined]
+        with contextlib.suppress(AttributeError):  # its class may have one that cannot be set
+            error.rank = cause["rank"]  # type: ignore[attr-defined]
         trace = record[2] if record and record[0] == "raised" else cause["traceback"]
         raise error from (WorkerTraceback(f"{_place(cause)}:\n{trace}") if trace else None)
     if finished.get("stop_signal"):

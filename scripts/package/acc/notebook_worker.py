@@ -8,6 +8,7 @@ CALL is a file with what sending.call_text() has made, and there is a file for t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import linecache
 import os
@@ -66,7 +67,8 @@ def end(code: int) -> NoReturn:
     if "multiprocessing.util" in sys.modules:
         sys.modules["multiprocessing.util"]._exit_function()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with contextlib.suppress(ValueError, AttributeError, OSError):  # the function may have closed or replaced it
+            stream.flush()
     os._exit(code)
 
 
