@@ -353,6 +353,16 @@ def the_end_of_the_notebook_ends_all(place):
     notebook.communicate(timeout=TIMEOUT)
 
 
+def the_end_of_a_program_ends_the_calls_of_its_threads(place):
+    program, processes = start_waiting(place, """
+        import threading
+        threading.Thread(target=waiting, daemon=True).start()
+        sys.stdin.read()
+        """)
+    program.communicate(timeout=TIMEOUT)
+    assert program.returncode == 0 and all(map(has_ended, processes))
+
+
 def the_end_of_the_fork_server_ends_all(place):
     notebook, (*workers, server) = start_waiting(place)
     signal.pidfd_send_signal(server, signal.SIGKILL)
@@ -365,7 +375,8 @@ CASES = {function.__name__.replace("_", " "): function for function in (
     failures_without_an_exception, failures_that_hide_themselves, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
     cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
-    the_end_of_the_notebook_ends_all, the_end_of_the_fork_server_ends_all)}  # fmt: skip
+    the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,
+    the_end_of_the_fork_server_ends_all)}  # fmt: skip
 
 
 def main(acc, package, names):

@@ -110,8 +110,11 @@ class Server:
         os.close(caller)
         self.owner = os.getpid()
         self.imported: set[str] = set()
+        self.is_busy = False
 
     def close(self) -> None:
+        if self.is_busy:  # with the call of a daemon thread, which ends with this process
+            self.process.kill()
         self.control.close()
         self.process.wait()
 
@@ -124,12 +127,15 @@ class Server:
     @contextlib.contextmanager
     def _kept_in_step(self) -> Iterator[None]:
         """A server whose answer was not waited for ends: it would be taken for the next one."""
+        self.is_busy = True
         try:
             yield
         except BaseException:
             self.process.kill()
             self.process.wait()
             raise
+        finally:
+            self.is_busy = False
 
     def prepare(self, modules: list[str]) -> str:
         """Imports them, once. Returns one that has started threads, after which this server is of no use."""
