@@ -160,6 +160,27 @@ def failures_that_hide_themselves(place):
     assert lines[1:] == ["Ranked one its own", "[0, 1]"], lines
 
 
+def the_notebook_may_move(place):
+    """To another folder, with other variables: both are those of the call, for workers and for what is imported for them."""
+    (place.packages / "first.py").write_text("")
+    (place.packages / "second.py").write_text("import os\nSEEN = os.getcwd(), os.environ.get('OF_NOTEBOOK')\n")
+    (place.folder / "place.py").write_text("import os\ndef here(): return os.getcwd()\n")
+    (place.folder / "seen.py").write_text("import second\ndef seen(): return second.SEEN\n")
+    assert said(place, """
+        import pathlib, first, place
+        sys.path.append(pathlib.Path("ignored"))
+        sys.path[0] = os.getcwd()
+        os.mkdir("other")
+        print(launch(place.here, (), 2) == [os.getcwd()] * 2)
+        os.chdir("other")
+        os.environ["OF_NOTEBOOK"] = "later"
+        print(launch(place.here, (), 2) == [os.getcwd()] * 2)
+        os.environ["OF_NOTEBOOK"] = "now"
+        import seen, second
+        print(launch(seen.seen, (), 2) == [(os.getcwd(), "now")] * 2)
+        """)[1::2] == ["True"] * 3
+
+
 def restarts(place):
     assert said(place, "print(launch(work.restart, (), 2, max_restarts=2))")[-1] == "[1, 1]"
 
@@ -372,7 +393,7 @@ def the_end_of_the_fork_server_ends_all(place):
 
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
-    failures_without_an_exception, failures_that_hide_themselves, restarts,
+    failures_without_an_exception, failures_that_hide_themselves, the_notebook_may_move, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
     cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
     the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,

@@ -143,7 +143,8 @@ class Server:
         if not new:
             return ""
         with self._kept_in_step():
-            messages.send(self.control, {"modules": new, "path": sys.path})
+            path = [folder for folder in sys.path if isinstance(folder, str)]  # Python ignores others, too
+            messages.send(self.control, {"modules": new, "path": path, "folder": os.getcwd(), "environment": dict(os.environ)})
             self.imported.update(new)
             return self._answer()["refused"]
 

@@ -19,7 +19,7 @@ import select
 import signal
 import socket
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -54,8 +54,17 @@ def import_modules(names: list[str]) -> str:
     return ""
 
 
+def take_place(folder: str, environment: dict[str, str]) -> None:
+    """What a module reads when it is imported is that of the notebook now, not of its first call."""
+    os.environ.clear()
+    os.environ.update(environment)
+    with contextlib.suppress(OSError):  # the job that follows says it
+        os.chdir(folder)
+
+
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
     sys.path[:] = request["path"]
+    take_place(request["folder"], request["environment"])
     before = os.environ.get(NVML_VARIABLE)
     os.environ[NVML_VARIABLE] = "1"  # torch.cuda.is_available() then leaves the driver alone
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # nothing else ends an import
@@ -94,6 +103,28 @@ def become_server(control: socket.socket) -> None:
     sys.exit()
 
 
+def refuse(error: OSError) -> NoReturn:
+    os.write(2, f"acc: {error}\n".encode())
+    os._exit(127)
+
+
+def become_acc(request: dict[str, Any], caller: int) -> NoReturn:
+    """In the process of a job, which gets a copy of this Python."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    python = os.fork()
+    if python == 0:
+        ours.close()
+        os.close(caller)
+        become_server(theirs)
+    own = [caller, python, ours.fileno(), int(request["announce"])]
+    for descriptor in (caller, ours.fileno()):
+        os.set_inheritable(descriptor, True)
+    try:
+        os.execve(request["acc"], ["acc", "notebook-job", *map(str, own), *request["words"]], request["environment"])
+    except OSError as error:
+        refuse(error)
+
+
 def start(request: dict[str, Any], streams: list[int], control: socket.socket, caller: int) -> int:
     """The process id of the job."""
     job = os.fork()
@@ -105,21 +136,11 @@ def start(request: dict[str, Any], streams: list[int], control: socket.socket, c
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    python = os.fork()
-    if python == 0:
-        ours.close()
-        os.close(caller)
-        become_server(theirs)
-    own = [caller, python, ours.fileno(), int(request["announce"])]
-    for descriptor in (caller, ours.fileno()):
-        os.set_inheritable(descriptor, True)
     try:
-        os.chdir(request["folder"])
-        os.execve(request["acc"], ["acc", "notebook-job", *map(str, own), *request["words"]], request["environment"])
+        os.chdir(request["folder"])  # before the fork from which the workers have theirs
     except OSError as error:
-        os.write(2, f"acc: {error}\n".encode())
-    os._exit(127)
+        refuse(error)
+    become_acc(request, caller)
 
 
 def kill_leftovers() -> None:
