@@ -367,6 +367,29 @@ def an_interrupt_stops_all(place):
     assert notebook.returncode == 0 and has_ended(server)
 
 
+def an_interrupt_as_a_call_begins(place):
+    """Comes just before the request for the job or just after it, again and again, and is never lost."""
+    assert said(place, """
+        import signal
+        from acc import messages
+        send, ended = messages.send, 0
+        def interrupt(*place): os.kill(os.getpid(), signal.SIGINT)
+        def before(control, message, *files):
+            if "words" in message: interrupt()
+            send(control, message, *files)
+        def after(control, message, *files):
+            send(control, message, *files)
+            if "words" in message: interrupt()
+        print(launch(work.variable, ("RANK",), 2))
+        for sending in (before, after) * 5:
+            messages.send = sending
+            try: launch(work.sleep, (), 2)
+            except KeyboardInterrupt: ended += 1
+        messages.send = send
+        print(launch(work.variable, ("RANK",), 2), ended)
+        """)[-1] == "['0', '1'] 10"
+
+
 def the_end_of_the_notebook_ends_all(place):
     notebook, processes = start_waiting(place)
     notebook.kill()
@@ -396,7 +419,7 @@ CASES = {function.__name__.replace("_", " "): function for function in (
     failures_without_an_exception, failures_that_hide_themselves, the_notebook_may_move, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
     cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
-    the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,
+    an_interrupt_as_a_call_begins, the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,
     the_end_of_the_fork_server_ends_all)}  # fmt: skip
 
 

@@ -154,8 +154,10 @@ class Server:
 
     def run(self, request: dict[str, Any]) -> int:
         """Runs `acc notebook-job` and shows its output. Returns its exit code, or minus the signal that ended it."""
-        with _streams() as (relays, descriptors), Interrupts(self._interrupt), self._kept_in_step():
+        with _streams() as (relays, descriptors), Interrupts(self._interrupt) as interrupts, self._kept_in_step():
             messages.send(self.control, request, *descriptors)
+            if interrupts.came:  # before the request, when there was no job that it could end
+                self._interrupt()
             for relay in relays:
                 relay.begin()
             self._forward({relay.source: relay for relay in relays})

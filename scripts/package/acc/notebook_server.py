@@ -81,6 +81,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
 
 def become_server(control: socket.socket) -> None:
     """In a copy of this process: runs fork_server.py as `python -c` would, when acc sends what that would get."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     files = messages.receive_files(control)
     if not files:
@@ -127,8 +128,11 @@ def become_acc(request: dict[str, Any], caller: int) -> NoReturn:
 
 def start(request: dict[str, Any], streams: list[int], control: socket.socket, caller: int) -> int:
     """The process id of the job."""
+    # acc takes an interrupt that comes before it runs: this Python would forget it when it becomes acc.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     job = os.fork()
     if job != 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         return job
     control.close()
     os.setsid()
