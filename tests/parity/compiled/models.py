@@ -56,11 +56,14 @@ class Block(nn.Module):
 
 def batch(name, index):
     """Inputs and targets, which C++ computes the same."""
-    shape = {"mlp": (BATCH, 12), "cnn": (BATCH, 1, 8, 8), "gpt": (BATCH, 7)}[name]
+    shape = {"mlp": (12,), "cnn": (1, 8, 8), "gpt": (7,), "gpt2": (32,), "resnet50d": (3, 64, 64)}[name]
+    shape = (BATCH, *shape)
     count = torch.Size(shape).numel()
     values = (torch.arange(count) * 7919 + index * 104729) % 1009
     if name == "gpt":
         return ((values % 20).view(shape),)
+    if name == "gpt2":
+        return (values.view(shape), values.view(shape))
     return (values.float() / 1009 - 0.5).view(shape), (torch.arange(BATCH) + index) % 5
 
 
@@ -79,3 +82,35 @@ def cnn():
 
 def gpt():
     return {"model": Block(), "inputs": batch("gpt", 0)}
+
+
+# Those of others, which take minutes to compile.
+
+
+def next_token_loss(output, tokens):
+    return functional.cross_entropy(output.logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def gpt2():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(vocab_size=1009, n_positions=32, n_embd=64, n_layer=2, n_head=2, use_cache=False)
+    return {"model": GPT2LMHeadModel(config).train(), **example("gpt2"), "loss": next_token_loss}
+
+
+def resnet50d():
+    import timm
+
+    return {"model": timm.create_model("resnet50d", pretrained=False, num_classes=5), **example("resnet50d")}
+
+
+def load_gpt2(net, folder):
+    net.config.save_pretrained(folder)
+    return type(net).from_pretrained(folder)
+
+
+def load_resnet50d(net, folder):
+    import timm
+
+    timm.models.load_checkpoint(net, f"{folder}/model.safetensors")
+    return net

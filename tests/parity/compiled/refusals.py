@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import random
 import sys
 import tempfile
 import unittest
@@ -39,6 +40,15 @@ def made(function, loss=lambda output: output.square().mean(), size=4):
 def assign(net, inputs):
     net.count = net.count + 1
     return net.layer(inputs)
+
+
+def count(net, inputs):
+    net.steps = getattr(net, "steps", 0) + 1
+    return net.layer(inputs)
+
+
+def by_chance(net, inputs):
+    return net.layer(inputs) * (2 if random.random() < 0.01 else 1)
 
 
 def unused(net, inputs):
@@ -91,6 +101,15 @@ class Refusals(unittest.TestCase):
     def test_a_buffer_that_forward_assigns(self):
         self.assertIn("the buffer count: of the exported step is not the model's", self.refusal(lambda: made(assign)))
 
+    def test_state_that_is_no_tensor(self):
+        self.assertIn("steps: changes in forward, and would be a constant (what changes must be a buffer", self.refusal(lambda: made(count)))
+        self.assertIn("the state of Python's random: changes in forward", self.refusal(lambda: made(by_chance)))
+
+    def test_a_tensor_that_the_model_does_not_have(self):
+        factor = nn.Parameter(torch.ones(3))
+        text = self.refusal(lambda: made(lambda net, inputs: net.layer(inputs) * factor))
+        self.assertIn("computes with a tensor that is no parameter, buffer or input of the model", text)
+
     def test_a_parameter_without_a_gradient(self):
         self.assertIn("layer.bias: gets no gradient on the example inputs (freeze it", self.refusal(lambda: made(unused)))
 
@@ -104,7 +123,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("cannot be exported: ", self.refusal(lambda: made(of_a_value)))
 
     def test_a_loss_that_is_not_finite(self):
-        self.assertIn("the loss is not finite on the example inputs", self.refusal(lambda: made(infinite)))
+        self.assertIn("the loss is not finite on the example inputs, or", self.refusal(lambda: made(infinite)))
 
     def test_a_loss_that_is_no_scalar(self):
         self.assertIn("the loss is no scalar tensor", self.refusal(lambda: made(unused, loss=lambda output: output)))

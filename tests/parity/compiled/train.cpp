@@ -3,6 +3,7 @@
 //   train PACKAGE NAME FOLDER [accumulate] [clip] [bf16]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
+#include <c10/util/accumulate.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
@@ -25,11 +26,17 @@ at::Tensor values(std::int64_t count, std::int64_t index) {
 }
 
 std::vector<at::Tensor> batch_of(const std::string& name, std::int64_t index) {
+  if (name == "gpt2") {
+    const at::Tensor tokens = values(kBatch * 32, index).view({kBatch, 32});
+    return {tokens, tokens};
+  }
   if (name == "gpt") return {values(kBatch * 7, index).remainder(20).view({kBatch, 7})};
   const at::Tensor targets = (at::arange(kBatch) + index).remainder(5);
-  const bool images = name == "cnn";
-  at::Tensor inputs = values(kBatch * (images ? 64 : 12), index).to(at::kFloat) / 1009 - 0.5;
-  return {images ? inputs.view({kBatch, 1, 8, 8}) : inputs.view({kBatch, 12}), targets};
+  const std::vector<std::int64_t> shape = name == "mlp"   ? std::vector<std::int64_t>{kBatch, 12}
+                                          : name == "cnn" ? std::vector<std::int64_t>{kBatch, 1, 8, 8}
+                                                          : std::vector<std::int64_t>{kBatch, 3, 64, 64};
+  const at::Tensor inputs = values(c10::multiply_integers(shape), index).to(at::kFloat) / 1009 - 0.5;
+  return {inputs.view(shape), targets};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ CompiledLibrary::CompiledLibrary(const std::filesystem::path& file, const std::s
                    .where = file.string()});
     }
     const at::Tensor& tensor = tensors.at(constant->second);
-    constants_.emplace(symbol, Constant{constant->second, tensor, tensor.scalar_type()});
+    constants_.emplace(symbol,
+                       Constant{constant->second, tensor, tensor.scalar_type(), tensor.sizes().vec()});
   }
 }
 
@@ -47,13 +49,15 @@ CompiledLibrary::~CompiledLibrary() = default;
 
 void CompiledLibrary::follow(Constant& constant, const std::string& symbol) {
   const at::Tensor& tensor = constant.tensor;
-  if (!tensor.device().is_cpu() || tensor.scalar_type() != constant.type || !tensor.is_contiguous()) {
-    throw Error(
-        {.what = fmt::format("is now of {} on {}, and the step was compiled for {} on the CPU, contiguous",
-                             c10::toString(tensor.scalar_type()), tensor.device().str(),
-                             c10::toString(constant.type)),
-         .where = constant.name,
-         .hint = "do not convert or move a compiled model"});
+  if (!tensor.device().is_cpu() || tensor.scalar_type() != constant.type || !tensor.is_contiguous() ||
+      tensor.sizes() != constant.sizes) {
+    throw Error({.what = fmt::format(
+                     "is now [{}] of {} on {}, and the step was compiled for [{}] of {} on the "
+                     "CPU, contiguous",
+                     fmt::join(tensor.sizes(), ", "), c10::toString(tensor.scalar_type()),
+                     tensor.device().str(), fmt::join(constant.sizes, ", "), c10::toString(constant.type)),
+                 .where = constant.name,
+                 .hint = "do not convert, move or resize a compiled model"});
   }
   constant.data = tensor.const_data_ptr();
   handles_.insert_or_assign(symbol, tensor.detach());
@@ -63,7 +67,8 @@ std::vector<at::Tensor> CompiledLibrary::run(const std::vector<at::Tensor>& inpu
   const at::NoGradGuard no_grad;
   bool replaced = handles_.size() != constants_.size();
   for (auto& [symbol, constant] : constants_) {
-    if (constant.data == constant.tensor.const_data_ptr() && handles_.contains(symbol)) continue;
+    const bool is_known = constant.data == constant.tensor.const_data_ptr() && handles_.contains(symbol);
+    if (is_known && constant.tensor.sizes() == constant.sizes) continue;
     follow(constant, symbol);
     replaced = true;
   }

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -29,7 +30,8 @@ class CompiledLibrary {
   ~CompiledLibrary();
 
   /// Runs it. Tensors whose storage was replaced since the last call are used with the new one. Throws
-  /// Error{usage} naming a tensor that has another type, layout or device than the code was compiled for.
+  /// Error{usage} naming a tensor that has another type, shape, layout or device than the code was compiled
+  /// for.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);
 
  private:
@@ -38,6 +40,7 @@ class CompiledLibrary {
     std::string name;
     at::Tensor tensor;
     at::ScalarType type;
+    std::vector<std::int64_t> sizes;
     const void* data = nullptr;
   };
 

@@ -154,6 +154,10 @@ CompiledOutput CompiledModelImpl::run(std::vector<at::Tensor> batch) {
     return {std::move(loss), std::move(outputs)};
   }
   std::vector<at::Tensor> results = impl_->training->run(batch);
+  if (results.size() <= impl_->trained.size()) {
+    throw Error(
+        {.kind = ErrorKind::config, .what = "returns fewer tensors than it has gradients", .where = name()});
+  }
   const auto gradients = std::ranges::subrange(results.end() - std::ssize(impl_->trained), results.end());
   Step step{results.at(0), {gradients.begin(), gradients.end()}};
   std::vector<at::Tensor> outputs(results.begin() + 1, gradients.begin());

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -76,7 +77,8 @@ CompiledLibraryDescription library_in(const json& value) {
 CompiledPackage package_in(const json& value) {
   if (value.at("format") != kFormat)
     refuse_package(fmt::format("is of format {}, and this acc reads {}", value.at("format").dump(), kFormat));
-  CompiledPackage package{.model = value.at("model"),
+  CompiledPackage package{.checksum = value.at("checksum"),
+                          .model = value.at("model"),
                           .torch = value.at("torch"),
                           .precision = value.at("precision") == "bf16" ? at::kBFloat16 : at::kFloat,
                           .machine = value.at("machine"),
@@ -114,12 +116,32 @@ void require_tensors(const CompiledPackage& package) {
   }
 }
 
+// In the order of the code, which is another one.
+void require_gradients(const CompiledPackage& package) {
+  std::vector<std::string> trained;
+  for (const CompiledPackage::Parameter& parameter : package.parameters)
+    if (parameter.trained) trained.push_back(parameter.name);
+  std::vector<std::string> gradients = package.training.gradients;
+  std::ranges::sort(trained);
+  std::ranges::sort(gradients);
+  if (gradients != trained || std::ranges::adjacent_find(trained) != trained.end())
+    refuse_package("has not one gradient of each trained parameter");
+}
+
+void require_weights(const CompiledPackage& package, std::string_view weights) {
+  if (::crc32_z(0, reinterpret_cast<const Bytef*>(weights.data()), weights.size()) != package.checksum)
+    refuse_package("is damaged: the weights have another checksum");
+}
+
 CompiledPackage read_mapped(const std::filesystem::path& file) {
   const auto mapped = std::make_shared<MappedFile>(file);
   const ZipEntries entries = read_zip({mapped->data(), mapped->size()});
   CompiledPackage package = parse_compiled_description(entry(entries, kDescription));
-  package.tensors = safetensors_in(mapped, entry(entries, kWeights), file).tensors;
+  const std::string_view weights = entry(entries, kWeights);
+  require_weights(package, weights);
+  package.tensors = safetensors_in(mapped, weights, file).tensors;
   require_tensors(package);
+  require_gradients(package);
   return package;
 }
 

@@ -40,8 +40,9 @@ struct CompiledPackage {
     bool trained = true;
   };
 
-  std::string model = {};  ///< the class in Python
-  std::string torch = {};  ///< the version that compiled it, as in 2.11.0
+  std::uint32_t checksum = 0;  ///< CRC-32 of the file of the weights
+  std::string model = {};      ///< the class in Python
+  std::string torch = {};      ///< the version that compiled it, as in 2.11.0
   at::ScalarType precision = at::kFloat;
   std::string machine = {};                         ///< as uname says it
   std::set<std::string> processor = {};             ///< instructions that the code may use

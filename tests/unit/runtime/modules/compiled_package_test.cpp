@@ -3,6 +3,7 @@
 
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <zlib.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,7 +28,7 @@ using nlohmann::json;
 // What acc compile writes of a layer of two inputs and one output, which is trained with integer targets.
 json description() {
   return json::parse(R"({
-    "format": 1, "torch": "2.11.0", "model": "Net", "precision": "bf16", "machine": "x86_64",
+    "format": 1, "checksum": 0, "torch": "2.11.0", "model": "Net", "precision": "bf16", "machine": "x86_64",
     "processor": ["avx2", "fma"], "smallest_batch": 2,
     "inputs": [{"dtype": "float32", "shape": [null, 2]}, {"dtype": "int64", "shape": [null]}],
     "parameters": [["layer.weight", true], ["scale", false]], "buffers": ["count"],
@@ -41,15 +42,24 @@ CompiledPackage package() {
   return parse_compiled_description(description().dump());
 }
 
-void write_package(const std::filesystem::path& file, const std::string& text,
-                   const acc::NamedTensors& tensors) {
+void write_package(const std::filesystem::path& file, json content, const acc::NamedTensors& tensors,
+                   std::uint32_t difference = 0) {
   const TemporaryFolder folder;
   acc::write_safetensors(folder.path() / "weights", {.tensors = tensors});
   const std::string weights = folder.read("weights");
+  const auto* bytes = reinterpret_cast<const Bytef*>(weights.data());
+  content["checksum"] = static_cast<std::uint32_t>(::crc32_z(0, bytes, weights.size())) + difference;
+  const std::string text = content.dump();
   acc::detail::ZipWriter zip;
   zip.add("net/data/extra/acc.json", text);
   zip.add("net/data/extra/weights.safetensors", weights);
   acc::replace_file(file, zip.finish());
+}
+
+const acc::NamedTensors& tensors() {
+  static const acc::NamedTensors all = {
+      {"layer.weight", at::ones({1, 2})}, {"scale", at::ones({1})}, {"count", at::zeros({})}};
+  return all;
 }
 
 TEST_CASE("compiled package: a description says what the step takes and returns", "[runtime]") {
@@ -82,8 +92,7 @@ TEST_CASE("compiled package: a description of another format, or a damaged one, 
 TEST_CASE("compiled package: its weights are read from the file", "[runtime]") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "net.pt2";
-  write_package(file, description().dump(),
-                {{"layer.weight", at::ones({1, 2})}, {"scale", at::ones({1})}, {"count", at::zeros({})}});
+  write_package(file, description(), tensors());
   CHECK(acc::detail::read_compiled_package(file).tensors.at("layer.weight").equal(at::ones({1, 2})));
 }
 
@@ -94,9 +103,22 @@ TEST_CASE("compiled package: what is none, or lacks a tensor, is refused with th
   folder.write("net.pt2", "no archive");
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is not a zip archive"));
-  write_package(file, description().dump(), {{"layer.weight", at::ones({1, 2})}});
+  write_package(file, description(), {{"layer.weight", at::ones({1, 2})}});
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: lacks the tensor 'scale'"));
+}
+
+TEST_CASE("compiled package: damaged weights, and gradients that are missing, are refused", "[runtime]") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "net.pt2";
+  write_package(file, description(), tensors(), 1);
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
+             Contains("net.pt2: is damaged: the weights have another checksum"));
+  json without = description();
+  without["libraries"]["training"]["gradients"] = json::array();
+  write_package(file, without, tensors());
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
+             Contains("has not one gradient of each trained parameter"));
 }
 
 TEST_CASE("compiled package: it runs where LibTorch, machine and processor are those that it was made for",
