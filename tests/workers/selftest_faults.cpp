@@ -130,9 +130,10 @@ void wait_for_everyone(const void* self) {
   if (!breaks("wait_for_everyone")) next (&wait_for_everyone)(self);
 }
 
-void backward(void* self, const at::Tensor& loss) asm("_ZN3acc11Accelerator8backwardERKN2at6TensorE");
-void backward(void* self, const at::Tensor& loss) {
-  next (&backward)(self, breaks("scale of accumulation") ? loss.mul(2) : loss);
+void backward(void* self, const at::Tensor& loss, const acc::BackwardOptions& options) asm(
+    "_ZN3acc11Accelerator8backwardERKN2at6TensorERKNS_15BackwardOptionsE");
+void backward(void* self, const at::Tensor& loss, const acc::BackwardOptions& options) {
+  next (&backward)(self, breaks("scale of accumulation") ? loss.mul(2) : loss, options);
 }
 
 void autocast(
