@@ -17,6 +17,9 @@ import textwrap
 
 from replace_torchrun_test import Environment
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from ports import free_port  # noqa: E402
+
 TIMEOUT = 100  # seconds; only a failing test waits so long
 WORK = """\
 import os, signal, sys, time
@@ -111,14 +114,15 @@ def output_reaches_streams_of_python(place):
 
 
 def variables_of_workers(place):
-    lines = said(place, """
+    port = free_port()
+    lines = said(place, f"""
         os.environ["OF_NOTEBOOK"] = "yes"
         for name in "OF_NOTEBOOK", "WORLD_SIZE", "LOCAL_RANK", "ACCELERATE_MIXED_PRECISION", "MASTER_PORT":
             print(launch(work.variable, (name,), 2, mixed_precision="BF16"))
-        print(launch(work.variable, ("MASTER_PORT",), 2, use_port="23456"))
+        print(launch(work.variable, ("MASTER_PORT",), 2, use_port="{port}"))
         """)[1::2]
     assert lines[:4] == ["['yes', 'yes']", "['2', '2']", "['0', '1']", "['bf16', 'bf16']"], lines
-    assert "29500" not in lines[4] and lines[5] == "['23456', '23456']", lines
+    assert "29500" not in lines[4] and lines[5] == f"['{port}', '{port}']", lines
 
 
 def a_failure_is_raised_again(place):

@@ -80,8 +80,9 @@ TEST_CASE("compiled package: a description of another format, or a damaged one, 
   other["format"] = 2;
   CHECK_THAT(error_of([&] { parse_compiled_description(other.dump()); }),
              Contains("is of format 2, and this acc reads 1"));
-  for (const auto& item : description().items()) {
-    json lacking = description();
+  const json whole = description();
+  for (const auto& item : whole.items()) {
+    json lacking = whole;
     lacking.erase(item.key());
     CHECK_THAT(error_of([&] { parse_compiled_description(lacking.dump()); }),
                Contains("is a damaged package"));
