@@ -162,7 +162,7 @@ def make_sharded(stage):
     return steps_of(model, torch.optim.AdamW(model.parameters(), lr=1e-3), shape, steps)
 
 
-class Block(nn.Module):
+class GptBlock(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.ln1, self.qkv, self.proj = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
@@ -181,7 +181,7 @@ class Gpt(nn.Module):
     def __init__(self):
         super().__init__()
         self.token, self.position = nn.Embedding(256, 256), nn.Embedding(128, 256)
-        self.blocks = nn.ModuleList(Block(256) for _ in range(6))
+        self.blocks = nn.ModuleList(GptBlock(256) for _ in range(6))
         self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 256, bias=False)
 
     def forward(self, x):
