@@ -74,7 +74,7 @@ void add_compile_command(CLI::App& app);
 void add_notebook_command(CLI::App& app, int& code);
 
 /// `acc install-torchrun`: makes the torchrun beside acc a link to acc, and takes that back.
-void add_install_torchrun_command(CLI::App& app, int& code);
+void add_install_commands(CLI::App& app, int& code);
 
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);

@@ -135,7 +135,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   acc::launcher::add_new_command(app, code);
   acc::launcher::add_compile_command(app);
   acc::launcher::add_notebook_command(app, code);
-  acc::launcher::add_install_torchrun_command(app, code);
+  acc::launcher::add_install_commands(app, code);
   acc::launcher::add_ps_command(app, code);
   acc::launcher::add_stop_command(app, code);
   acc::launcher::add_logs_command(app, code);

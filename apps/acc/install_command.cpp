@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/plan/program.hpp"
+#include "commands.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InstallOptions {
+  bool yes = false;
+  bool undo = false;
+};
+
+/// A name that acc takes, beside the path by which it was called.
+struct TakenName {
+  fs::path link = {};
+  /// What has the name before.
+  fs::path kept = {};
+};
+
+/// One call of an install command.
+struct Installation {
+  std::string command = {};
+  fs::path acc = {};
+  std::vector<TakenName> names = {};
+};
+
+Installation installation_of(const std::string& command, const std::vector<std::string>& names) {
+  Installation result{.command = command, .acc = absolute_path(program_path()).lexically_normal()};
+  const fs::path folder = result.acc.parent_path();
+  for (const std::string& name : names)
+    result.names.push_back({.link = folder / name, .kept = folder / (name + ".before-acc")});
+  return result;
+}
+
+// Also true for a link that leads nowhere.
+bool is_there(const fs::path& file) {
+  return fs::exists(fs::symlink_status(file));
+}
+
+bool is_this_program(const fs::path& file) {
+  std::error_code ignored;
+  return fs::equivalent(file, "/proc/self/exe", ignored);
+}
+
+bool has_same_content(const fs::path& one, const fs::path& other) {
+  return fs::is_regular_file(one) && fs::is_regular_file(other) && read_file(one) == read_file(other);
+}
+
+// pip writes the same script for each version of a package, so a newer one may stand beside the one that was
+// kept.
+void refuse_to_lose_one(const TakenName& name) {
+  if (is_there(name.link) && is_there(name.kept) && !has_same_content(name.link, name.kept)) {
+    throw Error({.what = "would be lost, for " + name.kept.string() + " is there already",
+                 .where = name.link.string(),
+                 .hint = "remove one of the two"});
+  }
+}
+
+// As a copy, made at `temporary`, where a link is not possible: of another user's file, or on a file system
+// without links.
+void keep(const TakenName& name, const fs::path& temporary) {
+  std::error_code no_link;
+  fs::create_hard_link(name.link, name.kept, no_link);
+  if (!no_link) return;
+  if (fs::is_directory(fs::symlink_status(name.link)))
+    throw fs::filesystem_error("is a folder", name.link, no_link);
+  fs::copy(name.link, temporary, fs::copy_options::copy_symlinks);
+  fs::rename(temporary, name.kept);
+}
+
+// There is a program of the name at each moment, the old one or acc.
+void take(const TakenName& name, const fs::path& acc) {
+  const fs::path link =
+      acc.parent_path() / fmt::format(".{}.{}", name.link.filename().string(), ::getpid());
+  const fs::path copy = fs::path(link).concat(".copy");
+  try {
+    fs::create_symlink(acc.filename(), link);
+    if (is_there(name.link) && !is_there(name.kept)) keep(name, copy);
+    fs::rename(link, name.link);
+  } catch (const fs::filesystem_error& error) {
+    std::error_code ignored;
+    fs::remove(link, ignored);
+    fs::remove(copy, ignored);
+    throw Error({.kind = ErrorKind::system,
+                 .what = "cannot be replaced: " + error.code().message(),
+                 .where = name.link.string()});
+  }
+}
+
+void give_back(const TakenName& name) {
+  if (is_there(name.kept)) {
+    fs::rename(name.kept, name.link);
+  } else {
+    fs::remove(name.link);
+  }
+}
+
+// All of them or none.
+void take_all(const std::vector<TakenName>& names, const fs::path& acc) {
+  auto next = names.begin();
+  try {
+    for (; next != names.end(); ++next) take(*next, acc);
+  } catch (const Error&) {
+    std::for_each(names.begin(), next, give_back);
+    throw;
+  }
+}
+
+void tell_what_path_finds(const Installation& installation) {
+  const std::string name = installation.names.front().link.filename();
+  const fs::path found =
+      find_program({.words = {name}, .no_python = true}, Environment::of_process(), kind_of_file).file;
+  if (is_this_program(found)) return;
+  fmt::print("note: {}, so call it by its path or put {} at the front of PATH\n",
+             found.empty() ? "no " + name + " is on PATH" : "the shell finds " + found.string(),
+             installation.acc.parent_path().string());
+}
+
+bool agrees(const InstallOptions& options) {
+  if (options.yes) return true;
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+    throw Error({.what = "nothing was changed", .hint = "--yes does it"});
+  }
+  fmt::print("Do it? [y/N] ");
+  std::fflush(stdout);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+void announce_links(const std::vector<TakenName>& names) {
+  for (const TakenName& name : names) {
+    fmt::print("{} will be a link to acc{}\n", name.link.string(),
+               is_there(name.link) ? ", and what it is now will be " + name.kept.filename().string() : "");
+  }
+}
+
+void report_links(const std::vector<TakenName>& names, const std::string& command) {
+  for (const TakenName& name : names) {
+    fmt::print("{} is acc now{}{}\n", name.link.string(),
+               is_there(name.kept) ? ", and what it was is " + name.kept.filename().string() : "",
+               &name == &names.back() ? "; `acc " + command + " --undo` takes that back" : "");
+  }
+}
+
+int install(const Installation& installation, const InstallOptions& options) {
+  std::vector<TakenName> names;
+  std::ranges::copy_if(installation.names, std::back_inserter(names),
+                       [](const TakenName& name) { return !is_this_program(name.link); });
+  if (names.empty()) {
+    fmt::print("{} is acc already; --undo takes that back\n", installation.names.front().link.string());
+    tell_what_path_finds(installation);
+    return 0;
+  }
+  std::ranges::for_each(names, refuse_to_lose_one);
+  if (!options.yes) announce_links(names);
+  if (!agrees(options)) {
+    fmt::print("nothing was changed\n");
+    return exit_code(ErrorKind::usage);
+  }
+  take_all(names, installation.acc);
+  report_links(names, installation.command);
+  tell_what_path_finds(installation);
+  return 0;
+}
+
+void undo_one(const TakenName& name) {
+  const std::string link = name.link.string();
+  const bool was_kept = is_there(name.kept);
+  if (!was_kept && !is_there(name.link)) {
+    fmt::print("{} is not there: nothing to take back\n", link);
+    return;
+  }
+  give_back(name);
+  fmt::print("{} is {}\n", link, was_kept ? "what it was before" : "removed; there was none before");
+}
+
+int undo_all(const Installation& installation) {
+  std::vector<Problem> foreign;
+  for (const TakenName& name : installation.names) {
+    if (is_there(name.link) && !is_this_program(name.link)) {
+      foreign.push_back({.what = "is not acc, and was left alone", .where = name.link.string()});
+    } else {
+      undo_one(name);
+    }
+  }
+  if (!foreign.empty()) throw Error(ErrorKind::usage, std::move(foreign));
+  return 0;
+}
+
+void add_install_command(CLI::App& app, int& code, const std::string& summary, const std::string& name,
+                         const std::vector<std::string>& names) {
+  const auto options = std::make_shared<InstallOptions>();
+  CLI::App* command = app.add_subcommand(name, summary);
+  CLI::Option* yes = command->add_flag("--yes,-y", options->yes, "Do it without asking");
+  command->add_flag("--undo", options->undo, "Remove the link, and put back what was there before")
+      ->excludes(yes);
+  command->callback([options, name, names, &code] {
+    const Installation installation = installation_of(name, names);
+    code = options->undo ? undo_all(installation) : install(installation, *options);
+  });
+}
+
+}  // namespace
+
+void add_install_commands(CLI::App& app, int& code) {
+  add_install_command(app, code,
+                      "Make the torchrun beside acc a link to acc, which then follows torchrun's rules",
+                      "install-torchrun", {"torchrun"});
+}
+
+}  // namespace acc::launcher
