@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,10 +36,28 @@ int notebook_job_command(const std::vector<std::string>& words);
 /// Adds `acc test` with its own flags, for help, man page and completion; test_command() parses them.
 void describe_test_command(CLI::App& app);
 
+/// By whose rules a command acts: acc's, or those of the accelerate whose name it was called by.
+enum class CommandSet { acc, accelerate };
+
+/// The programs of accelerate's package, whose names acc may have.
+std::vector<std::string> accelerate_names();
+
+/// The command and its arguments where acc was called by such a name; absent by another one.
+std::optional<std::vector<std::string>> accelerate_words(const std::string& name,
+                                                         const std::vector<std::string>& words);
+
+/// `accelerate WORDS`, and `acc accelerate [--python FILE] WORDS`: accelerate's commands, with its exit
+/// codes, files and texts where programs may read them. FILE is the Python that would have run accelerate:
+/// for the workers, and for what acc hands on.
+int accelerate_command(std::vector<std::string> words, Environment environment);
+
+/// Adds `acc accelerate`, for help, man page and completion.
+void describe_accelerate_command(CLI::App& app);
+
 // Commands that CLI11 parses. Each sets `code`, the exit code, when it runs.
 
 /// `acc config` and its subcommands.
-void add_config_command(CLI::App& app, int& code);
+void add_config_command(CLI::App& app, int& code, CommandSet rules);
 
 /// `acc env`.
 void add_env_command(CLI::App& app, int& code);
@@ -55,8 +76,10 @@ void add_metrics_command(CLI::App& app);
 /// `acc report`: an HTML page that tells from event logs how a job went.
 void add_report_command(CLI::App& app);
 
-/// `acc estimate-memory`: the memory that a model needs, from the headers of its files.
-void add_estimate_command(CLI::App& app, int& code);
+/// `acc estimate-memory`: the memory that a model needs, from the headers of its files, which `find` finds by
+/// the name that was typed.
+void add_estimate_command(CLI::App& app, int& code,
+                          std::function<std::filesystem::path(const std::string& name)> find);
 
 /// `acc merge-weights`: merges shards into one safetensors file.
 void add_merge_command(CLI::App& app, int& code);
@@ -73,7 +96,8 @@ void add_compile_command(CLI::App& app);
 /// `acc notebook`: sets up C++ notebooks in Jupyter. Becomes the Python that does it.
 void add_notebook_command(CLI::App& app, int& code);
 
-/// `acc install-torchrun`: makes the torchrun beside acc a link to acc, and takes that back.
+/// `acc install-torchrun` and `acc install-accelerate`: make the programs of these names beside acc links to
+/// acc, and take that back.
 void add_install_commands(CLI::App& app, int& code);
 
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.

@@ -40,6 +40,7 @@ struct ConfigOptions {
   std::string answers = {};
   bool yes = false;
   bool strict = false;
+  CommandSet rules = CommandSet::acc;
 };
 
 fs::path file_to_write(const ConfigOptions& options, const Environment& environment) {
@@ -64,10 +65,27 @@ int visible_gpu_count(const Environment& environment) {
   return static_cast<int>(visible_gpus(probe_machine(true), environment).size());
 }
 
-void save(const ConfigValues& values, const fs::path& file) {
-  fmt::print("\n{}\n", format_config(values, file));
+// Programs may read these lines: under accelerate's rules they begin as accelerate's do.
+std::string saved_text(CommandSet rules, const std::string& file) {
+  if (rules == CommandSet::accelerate) return "accelerate configuration saved at " + file;
+  return "The configuration was saved at " + file;
+}
+
+std::string kept_text(CommandSet rules, const std::string& file) {
+  if (rules == CommandSet::accelerate)
+    return "Configuration already exists at " + file + ", will not override.";
+  return "The configuration at " + file + " exists already and was kept.";
+}
+
+std::string updated_text(CommandSet rules, const std::string& file) {
+  if (rules == CommandSet::accelerate) return "Successfully updated the configuration file at " + file + ".";
+  return "The configuration at " + file + " is up to date.";
+}
+
+void save(const ConfigValues& values, const ConfigOptions& options, const fs::path& file) {
+  if (options.rules == CommandSet::acc) fmt::print("\n{}\n", format_config(values, file));
   write_config(values, file);
-  fmt::print("The configuration was saved at {}\n", file.string());
+  fmt::print("{}\n", saved_text(options.rules, file.string()));
 }
 
 // The config for this machine with the assignments. Several processes need a type for several.
@@ -107,7 +125,7 @@ int ask(const ConfigOptions& options) {
   const fs::path file = file_to_write(options, environment);
   const int gpus = visible_gpu_count(environment);
   if (options.yes) {
-    save(without_asking(options, gpus), file);
+    save(without_asking(options, gpus), options, file);
     return 0;
   }
   check_assignments(options.assignments);
@@ -128,19 +146,25 @@ int ask(const ConfigOptions& options) {
   }
   ConfigValues values = interview.values();
   assign(values, options.assignments);
-  save(values, file);
+  save(values, options, file);
   return 0;
+}
+
+// accelerate writes JSON, which is YAML too, whatever the file is called.
+void write_default_file(const ConfigValues& values, const ConfigOptions& options, const fs::path& file) {
+  if (options.rules == CommandSet::acc) return write_config(values, file);
+  replace_file(file, format_config(values, "default.json"));
 }
 
 int write_default(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(options, environment);
   if (fs::exists(file)) {
-    fmt::print("The configuration at {} exists already and was kept.\n", file.string());
+    fmt::print("{}\n", kept_text(options.rules, file.string()));
     return 0;
   }
-  write_config(default_config(visible_gpu_count(environment), options.mixed_precision), file);
-  fmt::print("The configuration was saved at {}\n", file.string());
+  write_default_file(default_config(visible_gpu_count(environment), options.mixed_precision), options, file);
+  fmt::print("{}\n", saved_text(options.rules, file.string()));
   return 0;
 }
 
@@ -201,7 +225,7 @@ int update(const ConfigOptions& options) {
   const FileConfig config = read_config(file);
   print_notes(config);
   edit(with_defaults(config.values), config.path);
-  fmt::print("The configuration at {} is up to date.\n", config.path.string());
+  fmt::print("{}\n", updated_text(options.rules, config.path.string()));
   return 0;
 }
 
@@ -224,16 +248,19 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 
 }  // namespace
 
-void add_config_command(CLI::App& app, int& code) {
+void add_config_command(CLI::App& app, int& code, CommandSet rules) {
   const auto options = std::make_shared<ConfigOptions>();
+  options->rules = rules;
   CLI::App& config =
       *add_command(app, "config", "Answer questions and write the config file", options, code, ask);
   CLI::Option* yes = config.add_flag("--yes,-y", options->yes,
                                      "Ask no questions: use the defaults for this machine and KEY=VALUE");
   config.add_option("--answers", options->answers, "A file of `question: answer` lines instead of asking")
       ->excludes(yes);
-  config.add_option("assignments", options->assignments,
-                    "KEY=VALUE or SECTION.KEY=VALUE, overriding the answers");
+  // There, any other word is a misspelt command.
+  if (rules == CommandSet::acc)
+    config.add_option("assignments", options->assignments,
+                      "KEY=VALUE or SECTION.KEY=VALUE, overriding the answers");
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
                                options, code, write_default);
   make->add_option("--mixed_precision,--mixed-precision", options->mixed_precision, "Precision")

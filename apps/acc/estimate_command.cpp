@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -79,8 +80,8 @@ void print_training(const Model& model, int processes) {
       size_text(gathered), size_text(gathered / 2));
 }
 
-int estimate(const EstimateOptions& options) {
-  const Model model = read_model(find_model(options.model, Environment::of_process()));
+int estimate(const EstimateOptions& options, const fs::path& path) {
+  const Model model = read_model(path);
   fmt::print("{}", estimate_table(options.model, model.size, options.dtypes));
   if (model.size.head > 0)
     fmt::print("The head of the task, which the table omits as accelerate's does: {} in float32.\n",
@@ -91,7 +92,7 @@ int estimate(const EstimateOptions& options) {
 
 }  // namespace
 
-void add_estimate_command(CLI::App& app, int& code) {
+void add_estimate_command(CLI::App& app, int& code, std::function<fs::path(const std::string& name)> find) {
   const auto options = std::make_shared<EstimateOptions>();
   CLI::App* command =
       app.add_subcommand("estimate-memory", "Estimate the memory that a model needs, without loading it");
@@ -109,7 +110,8 @@ void add_estimate_command(CLI::App& app, int& code) {
                       "Accepted for compatibility with accelerate; has no effect");
   command->add_flag("--trust_remote_code,--trust-remote-code", options->trust_remote_code,
                     "Accepted for compatibility with accelerate; no code is run");
-  command->callback([options, &code] { code = estimate(*options); });
+  command->callback(
+      [options, &code, find = std::move(find)] { code = estimate(*options, find(options->model)); });
 }
 
 }  // namespace acc::launcher

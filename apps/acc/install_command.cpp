@@ -89,8 +89,7 @@ void keep(const TakenName& name, const fs::path& temporary) {
 
 // There is a program of the name at each moment, the old one or acc.
 void take(const TakenName& name, const fs::path& acc) {
-  const fs::path link =
-      acc.parent_path() / fmt::format(".{}.{}", name.link.filename().string(), ::getpid());
+  const fs::path link = acc.parent_path() / fmt::format(".{}.{}", name.link.filename().string(), ::getpid());
   const fs::path copy = fs::path(link).concat(".copy");
   try {
     fs::create_symlink(acc.filename(), link);
@@ -226,6 +225,9 @@ void add_install_commands(CLI::App& app, int& code) {
   add_install_command(app, code,
                       "Make the torchrun beside acc a link to acc, which then follows torchrun's rules",
                       "install-torchrun", {"torchrun"});
+  add_install_command(app, code,
+                      "Make the accelerate beside acc a link to acc, which then follows accelerate's rules",
+                      "install-accelerate", accelerate_names());
 }
 
 }  // namespace acc::launcher

@@ -51,7 +51,6 @@ bool has_true_flag(const CommandLine& command_line, SettingKey<bool> flag) {
   return value_in(command_line.flags, flag).value_or(false);
 }
 
-// As in accelerate: the given config file, else the default one if it exists, unless --cpu is given.
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
                                                  const Environment& environment) {
   if (const auto named = value_in(command_line.flags, key::config_file)) return *named;
@@ -138,14 +137,16 @@ void run_with_srun(const CommandLine& command_line, const std::string& command,
                .hint = "--srun needs Slurm's srun on PATH"});
 }
 
+std::optional<ConfigText> config_text_of(const CommandLine& command_line, const Environment& environment) {
+  const auto path = choose_file(command_line, environment);
+  if (!path) return std::nullopt;
+  return ConfigText{.path = *path, .text = read_file(*path)};
+}
+
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment) {
   survive_early_notices(environment);
   std::optional<ConfigText> config;
-  if (dialect == Dialect::launch) {
-    if (const auto path = choose_file(command_line, environment)) {
-      config = {.path = *path, .text = read_file(*path)};
-    }
-  }
+  if (dialect == Dialect::launch) config = config_text_of(command_line, environment);
   return gather_inputs(std::move(command_line), dialect, std::move(environment), config);
 }
 

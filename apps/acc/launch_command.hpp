@@ -25,6 +25,10 @@ struct GatheredInputs {
   std::vector<std::string> notes = {};
 };
 
+/// The config file that applies, as in accelerate: the given one, else the default one if it exists, unless
+/// --cpu is given. Throws Error{system} if it cannot be read.
+std::optional<ConfigText> config_text_of(const CommandLine& command_line, const Environment& environment);
+
 /// Reads the config file of this machine, or takes the one that is given.
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment);
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,

@@ -14,6 +14,8 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
+#include "acc/weights/checkpoint.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
 #include "version.hpp"
@@ -22,6 +24,14 @@ namespace {
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+bool is_torchrun(const std::string& name) {
+  return name == "torchrun" || name == "acc-torchrun";
+}
+
+bool has_name_of_peer(const std::string& name) {
+  return is_torchrun(name) || acc::launcher::accelerate_words(name, {});
 }
 
 void require_command(const CLI::App& app, const std::string& word) {
@@ -56,13 +66,6 @@ int with_output_written(int code) {
   return failed_before ? fail_output("cannot be written") : code;
 }
 
-// CLI11 does not inherit the flag in subcommands.
-void add_version_flag(CLI::App& app) {
-  app.set_version_flag("--version", acc::launcher::version_text,
-                       "Print the version and exit; with --json for programs");
-  for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
-}
-
 bool asks_for_help(const std::string& word) {
   return word == "help" || word == "-h" || word == "--help";
 }
@@ -78,32 +81,13 @@ std::vector<std::string> usual_form(std::vector<std::string> words) {
   return words;
 }
 
-// The options of the command that was being parsed, for a hint on a misspelt one.
-std::string nearest_option(const CLI::App& app, const std::vector<std::string>& words) {
-  const CLI::App* command = &app;
-  std::vector<std::string> unknown;
-  for (const std::string& word : words) {
-    for (const CLI::App* inner : command->get_subcommands(nullptr)) {
-      if (inner->get_name() != word) continue;
-      command = inner;
-      break;
-    }
-    if (word.starts_with("--") && command->get_option_no_throw(word.substr(0, word.find('='))) == nullptr)
-      unknown.push_back(word.substr(0, word.find('=')));
-  }
-  if (unknown.empty()) return "";
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return acc::did_you_mean(unknown.front(), names);
-}
-
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.
 int run(const std::string& name, const std::vector<std::string>& words, acc::Environment environment) {
-  if (name == "torchrun" || name == "acc-torchrun")
+  if (is_torchrun(name))
     return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name,
                                          std::move(environment));
+  if (auto inner = acc::launcher::accelerate_words(name, words))
+    return acc::launcher::accelerate_command(*std::move(inner), std::move(environment));
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     if (words[0] == "launch")
@@ -112,6 +96,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
     if (words[0] == "run")
       return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run",
                                            std::move(environment));
+    if (words[0] == "accelerate") return acc::launcher::accelerate_command(rest, std::move(environment));
     if (words[0] == "notebook-job") return acc::launcher::notebook_job_command(rest);
     if (words[0] == "test") return acc::launcher::test_command(rest);
   }
@@ -126,15 +111,17 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   app.add_subcommand("launch", "Start a program on one worker per device (see acc launch --help)");
   app.add_subcommand("run", "Start a program with torchrun's options (see acc run --help)");
   acc::launcher::describe_test_command(app);
-  acc::launcher::add_config_command(app, code);
+  acc::launcher::add_config_command(app, code, acc::launcher::CommandSet::acc);
   acc::launcher::add_env_command(app, code);
-  acc::launcher::add_estimate_command(app, code);
+  acc::launcher::add_estimate_command(
+      app, code, [&](const std::string& model) { return acc::launcher::find_model(model, environment); });
   acc::launcher::add_merge_command(app, code);
   acc::launcher::add_to_fsdp2_command(app, code);
   acc::launcher::add_tpu_config_command(app, code);
   acc::launcher::add_new_command(app, code);
   acc::launcher::add_compile_command(app);
   acc::launcher::add_notebook_command(app, code);
+  acc::launcher::describe_accelerate_command(app);
   acc::launcher::add_install_commands(app, code);
   acc::launcher::add_ps_command(app, code);
   acc::launcher::add_stop_command(app, code);
@@ -145,20 +132,17 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   acc::launcher::add_agent_command(app, code);
   acc::launcher::add_completion_command(app, code);
   acc::launcher::add_man_command(app, code);
-  add_version_flag(app);
+  acc::launcher::add_version_flag(app);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    acc::launcher::parse_words(app, words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     if (words.empty()) {
       fmt::print(stderr, "{}", app.help());
       return acc::exit_code(acc::ErrorKind::usage);
     }
-    const std::string nearest = nearest_option(app, words);
-    const std::string command = words[0].starts_with('-') ? "" : words[0] + " ";
-    throw acc::Error(
-        {.what = error.what(), .hint = nearest.empty() ? fmt::format("acc {}--help", command) : nearest});
+    throw acc::launcher::usage_error(app, words, error);
   }
   return code;
 }
@@ -172,7 +156,7 @@ int main(int argc, char** argv) try {
   open_log(environment);
   const std::string name = base_name(argv[0]);
   std::vector<std::string> words = {argv + 1, argv + argc};
-  if (name != "torchrun" && name != "acc-torchrun") words = usual_form(std::move(words));
+  if (!has_name_of_peer(name)) words = usual_form(std::move(words));
   return with_output_written(run(name, words, std::move(environment)));
 } catch (const acc::Error& error) {
   for (const acc::Problem& problem : error.problems()) log_error(to_string(problem));

@@ -16,7 +16,8 @@ FOREIGN = "#!/bin/sh\necho foreign \"$@\"\n"
 class Environment:
     """A folder `bin` with acc, as pip fills it, and what a shell sees in it."""
 
-    def __init__(self, acc, folder):
+    def __init__(self, acc, folder, name="torchrun"):
+        self.command = "install-" + name
         self.bin = pathlib.Path(folder) / "an environment" / "bin"
         self.bin.mkdir(parents=True)
         try:
@@ -27,7 +28,7 @@ class Environment:
         self.kept = self.bin / "torchrun.before-acc"
 
     def run(self, *words, **more):
-        return subprocess.run([self.bin / "acc", "install-torchrun", *words], text=True, capture_output=True, timeout=60,
+        return subprocess.run([self.bin / "acc", self.command, *words], text=True, capture_output=True, timeout=60,
                               stdin=subprocess.DEVNULL, env={"PATH": f"{self.bin}:{os.environ['PATH']}"}, **more)
 
     def do(self, *words):

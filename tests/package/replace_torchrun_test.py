@@ -38,7 +38,7 @@ class Environment:
         self.python = self.folder / "bin/python"
         self.packages = next(self.folder.glob("lib/python*/site-packages"))
         shutil.copytree(package / "acc", self.packages / "acc", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(package / "acc_replace_torchrun.pth", self.packages)
+        shutil.copy(package / "acc_replace.pth", self.packages)
         (self.folder / "bin/acc").symlink_to(acc)
         (self.folder / "tells.py").write_text(TELLS_ITS_PARENT)
         (self.folder / "trains.py").write_text(TRAINS)

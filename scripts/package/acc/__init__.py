@@ -14,7 +14,7 @@ __all__ = list(_MODULE_OF)
 
 
 def __getattr__(name):
-    """Imported when they are used: Python imports this package at each start where ACC_REPLACE_TORCHRUN is set."""
+    """Imported when they are used: Python imports this package at each start where it may be asked to replace a launcher."""
     if name in _MODULE_OF:
         import importlib
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+
+namespace acc::launcher {
+
+/// The accelerate whose name acc has: the program that `acc install-accelerate` kept, or the package of a
+/// Python that would have run it. It gets what acc does not do.
+class KeptAccelerate {
+ public:
+  /// The program is looked for beside `called_as`, and beside each file that this is a link to. With a
+  /// `python` it is that Python's package.
+  KeptAccelerate(const std::filesystem::path& called_as, const std::string& python);
+
+  bool exists() const { return !command_.empty(); }
+
+  /// Becomes `accelerate WORDS`. Throws Error{system} if it cannot be started.
+  [[noreturn]] void become(const std::vector<std::string>& words) const;
+
+  /// The same; where there is none, an error that says what acc does not do.
+  [[noreturn]] void become_or_refuse(const std::vector<std::string>& words, const std::string& reason) const;
+
+  /// That error: `where` is what was asked for.
+  static Error refusal(const std::string& where, const std::string& reason);
+
+ private:
+  std::vector<std::string> command_ = {};
+};
+
+}  // namespace acc::launcher

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`acc install-accelerate`, and what acc does under accelerate's name: in folders that hold a foreign accelerate, or none.
+
+    install_accelerate_test.py ACC FAKE_NVML_FOLDER RECORDINGS_FOLDER
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from install_torchrun_test import FOREIGN
+from install_torchrun_test import Environment as TorchrunEnvironment
+
+NAMES = ["accelerate", "accelerate-config", "accelerate-estimate-memory", "accelerate-launch", "accelerate-merge-weights"]
+KEPT = [name + ".before-acc" for name in NAMES]
+SAGEMAKER = "compute_environment: AMAZON_SAGEMAKER\ndistributed_type: DATA_PARALLEL\nec2_instance_type: ml\niam_role_name: role\n"
+TWO_ON_CPU = "distributed_type: MULTI_CPU\nnum_processes: 2\nuse_cpu: true\n"
+TEST_SCRIPT = "import os, sys\nprint('rank', os.environ['RANK'])\nsys.exit(int(os.environ.get('FAILS', '0')))\n"
+fake_nvml = recordings = ""
+
+
+class Environment(TorchrunEnvironment):
+    def __init__(self, acc, folder):
+        super().__init__(acc, folder, "accelerate")
+        self.work = pathlib.Path(folder) / "work"
+        self.work.mkdir()
+
+    def put_all(self, text=FOREIGN):
+        for name in NAMES:
+            self.put_one(name, text)
+
+    def put_one(self, name, text=FOREIGN):
+        (self.bin / name).unlink(missing_ok=True)
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def write(self, name, text):
+        (self.work / name).write_text(text)
+        return name
+
+    def call(self, *words, name="accelerate", **variables):
+        environment = {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.work), **variables}
+        return subprocess.run([self.bin / name, *words], text=True, capture_output=True, timeout=120, stdin=subprocess.DEVNULL,
+                              env=environment, cwd=self.work)
+
+
+def is_one_line(text):
+    return text.startswith("acc: ") and text.count("\n") == 1
+
+
+def all_five_programs_are_taken_and_put_back(place):
+    place.put_all()
+    said = place.run().stdout
+    assert said.count("will be a link to acc, and what it is now will be ") == 5 and place.files() == ["acc", *NAMES], said
+    said = place.do("--yes")
+    assert said.count(" is acc now, and what it was is ") == 5 and said.count("`acc install-accelerate --undo` takes that back") == 1, said
+    assert place.files() == sorted(["acc", *NAMES, *KEPT])
+    assert all(os.readlink(place.bin / name) == "acc" for name in NAMES)
+    assert place.call("--version").stdout.startswith("acc ")
+    assert "is acc already" in place.do("--yes")
+    assert place.do("--undo").count("is what it was before") == 5
+    assert place.files() == ["acc", *NAMES] and (place.bin / "accelerate").read_text() == FOREIGN
+
+
+def those_that_are_missing_are_put_there_and_removed(place):
+    place.put_one("accelerate")
+    assert place.do("--yes").count(" is acc now") == 5 and place.files() == sorted(["acc", *NAMES, KEPT[0]])
+    assert place.do("--undo").count("is removed; there was none before") == 4
+    assert place.files() == ["acc", "accelerate"]
+
+
+def all_are_taken_or_none(place):
+    place.put_all()
+    (place.bin / "accelerate-merge-weights").unlink()
+    (place.bin / "accelerate-merge-weights").mkdir()  # the last one, which cannot be kept by a second name
+    done = place.run("--yes")
+    assert done.returncode == 1 and "accelerate-merge-weights: cannot be replaced: " in done.stderr, done
+    assert place.files() == ["acc", *NAMES] and (place.bin / "accelerate").read_text() == FOREIGN
+
+
+def those_of_a_new_accelerate_are_left_alone(place):
+    place.do("--yes")
+    place.put_one("accelerate-config")
+    done = place.run("--undo")
+    assert done.returncode == 2 and done.stderr == f"acc: {place.bin}/accelerate-config: is not acc, and was left alone\n", done
+    assert place.files() == ["acc", "accelerate-config"]
+
+
+def failures_have_the_exit_codes_of_python(place):
+    place.do("--yes")
+    shown = place.call()
+    assert shown.returncode == 1 and "merge-weights" in shown.stdout and not shown.stderr, shown
+    assert place.call("--help").returncode == 0
+    assert place.call("launch", "--help").stdout.startswith("usage: accelerate launch")
+    for words in (["env", "--foo"], ["config", "frob"], ["launch"], ["launch", "--foo", "x"], ["estimate-memory"], ["--foo"],
+                  ["launch", "--mixed_precision", "fp32", "x"]):
+        done = place.call(*words)
+        assert done.returncode == 2 and is_one_line(done.stderr), done
+    place.write("none.yaml", "")
+    for words in (["env", "--config_file", "missing"], ["launch", "--config_file", "none.yaml", "x"],
+                  ["config", "update", "--config_file", "missing"], ["tpu-config", "--debug"],
+                  ["to-fsdp2", "--config_file", "none.yaml"], ["merge-weights", "missing", "out"]):
+        done = place.call(*words)
+        assert done.returncode == 1 and is_one_line(done.stderr), done
+    # What a worker ends with is not lost.
+    assert place.call("launch", "--no_python", "sh", "-c", "exit 7").returncode == 7
+
+
+def options_may_be_abbreviated_but_those_of_launch(place):
+    place.do("--yes")
+    assert "saved at" in place.call("config", "default", "--conf", "c.yaml", "--mixed=bf16").stdout
+    assert '"mixed_precision": "bf16"' in (place.work / "c.yaml").read_text()
+    assert place.call("launch", "--num_proc", "1", "x").returncode == 2
+
+
+def each_program_is_its_command(place):
+    place.do("--yes")
+    done = place.call("--no_python", "echo", "launched", name="accelerate-launch")
+    assert done.returncode == 0 and done.stdout == "launched\n", done
+    assert "saved at" in place.call("default", "--config_file", "c.yaml", name="accelerate-config").stdout
+    assert "FULL_SHARD" not in place.call("--help", name="accelerate-estimate-memory").stdout
+    assert is_one_line(place.call("a", "b", name="accelerate-merge-weights").stderr)
+
+
+def files_and_texts_are_those_of_accelerate(place):
+    place.do("--yes")
+    for name in ("default_cpu", "default_one_gpu", "default_four_gpus", "default_four_gpus_fp8"):
+        recorded = recording(name)
+        words = ["config", "default", "--config_file", name + ".yaml", "--mixed_precision", recorded["mixed_precision"]]
+        gpus = {"LD_LIBRARY_PATH": fake_nvml, "FAKE_NVML_GPUS": str(recorded["gpus"])}
+        assert place.call(*words, **gpus).stdout == f"accelerate configuration saved at {name}.yaml\n"
+        assert (place.work / f"{name}.yaml").read_text() == recorded["file"], name
+        assert place.call(*words, **gpus).stdout == f"Configuration already exists at {name}.yaml, will not override.\n"
+    place.call("config", "default")
+    assert (place.work / ".cache/huggingface/accelerate/default_config.yaml").exists()
+    for name in ("update_json", "update_sagemaker"):
+        recorded = recording(name)
+        file = place.write(name + recorded["suffix"], recorded["before"])
+        assert place.call("config", "update", "--config_file", file).stdout == f"Successfully updated the configuration file at {file}.\n"
+        text = (place.work / file).read_text()
+        # The one difference: the precision that applies is written where the file had none.
+        written = [line for line in text.splitlines() if "mixed_precision" not in line or "mixed_precision" in recorded["after"]]
+        assert sorted(written) == sorted(recorded["after"].splitlines()), text
+    for name in names_of("tofsdp2_"):
+        recorded = recording(name)
+        place.write("before.yaml", recorded["before"])
+        done = place.call("to-fsdp2", "--config_file", "before.yaml", "--output_file", "after.yaml", "--overwrite")
+        assert done.returncode == 0, (name, done)
+        assert sorted((place.work / "after.yaml").read_text().splitlines()) == sorted(recorded["after"].splitlines()), name
+    for name in names_of("tpuconfig_"):
+        recorded = recording(name)
+        words = with_config(place, recorded)
+        done = place.call("tpu-config", *words)
+        if recorded["error"]:
+            assert done.returncode == 1 and is_one_line(done.stderr), (name, done)
+        else:
+            assert done.stdout == recorded["stdout"], (name, done)
+
+
+def recording(name):
+    return json.loads((recordings / f"{name}.json").read_text())
+
+
+def names_of(prefix):
+    names = sorted(file.stem for file in recordings.glob(prefix + "*.json"))
+    assert names
+    return names
+
+
+def with_config(place, recorded):
+    """The words of a recording, whose config is where they say, or the default one."""
+    name = "config" + (recorded.get("preset") or {}).get("config_suffix", ".yaml")
+    default = place.work / ".cache/huggingface/accelerate/default_config.yaml"
+    default.unlink(missing_ok=True)
+    if recorded["config_yaml"] is not None:
+        file = place.work / name if "<CONFIG>" in recorded["argv"] else default
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(recorded["config_yaml"].replace("<CWD>", str(place.work)))
+    place.write("c.sh", 'echo "one"\necho two\n')
+    return [name if word == "<CONFIG>" else word for word in recorded["argv"]]
+
+
+def machine_of(place, recorded):
+    """The variables of the recorded machine: its GPUs, and launchers that are fakes here."""
+    preset = recorded.get("preset") or {}
+    mpi = preset.get("mpi") if isinstance(preset.get("mpi"), dict) else {}
+    for name in ("mpirun", "mpiexec", "deepspeed"):
+        (place.bin / name).unlink(missing_ok=True)
+        if name == "deepspeed" or mpi.get(name):
+            place.put_one(name, f"#!/bin/sh\necho 'mpirun {mpi.get('version', '')}'\n")
+    return {"LD_LIBRARY_PATH": fake_nvml, "FAKE_NVML_GPUS": str(preset.get("gpus", 0)), **preset.get("env", {})}
+
+
+def launches_are_those_of_acc_launch(place):
+    """Which are held to the recordings by a test of their own: here that they pass through the name, with accelerate's codes."""
+    place.do("--yes")
+    place.write("train.py", "")
+    refused = of_sagemaker = 0
+    for name in names_of("launch_"):
+        recorded = recording(name)
+        words = ["launch", "--dry_run=json", *with_config(place, recorded)]
+        machine = machine_of(place, recorded)
+        one, other = (place.call(*words, name=program, **machine) for program in ("accelerate", "acc"))
+        if "AMAZON_SAGEMAKER" in (recorded["config_yaml"] or ""):
+            assert one.returncode == 1 and all(line.startswith("acc: ") for line in one.stderr.splitlines()), (name, one)
+            of_sagemaker += "no accelerate was kept" in one.stderr
+        elif other.returncode != 0:
+            # A choice that accelerate's parser offers and its launch refuses is not offered here.
+            code = 2 if (recorded["error"] or "").startswith("SystemExit") or "invalid choice" in one.stderr else 1
+            assert one.returncode == code and one.stderr == other.stderr, (name, one, other)
+            refused += 1
+        else:
+            shown = [json.loads(done.stdout) for done in (one, other)]
+            assert all(shown[0][key] == shown[1][key] for key in ("launcher", "env", "worker_command")), (name, one, other)
+    assert refused > 10 and of_sagemaker > 0
+
+
+def what_acc_does_not_do_is_handed_on(place):
+    place.put_all("#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n")
+    place.do("--yes")
+    place.write("sagemaker.yaml", SAGEMAKER)
+    (place.work / "folder").mkdir()
+    for words in (["ps", "two words"], ["estimate-memory", "bert-base-cased", "--dtypes", "int8"],
+                  ["launch", "--config_file", "sagemaker.yaml", "train.py", "--lr", "1"],
+                  ["merge-weights", "--unsafe_serialization", "folder", "out"]):
+        done = place.call(*words)
+        assert done.returncode == 7 and done.stdout == "".join(f"<{word}>" for word in words), done
+    done = place.call("bert-base-cased", name="accelerate-estimate-memory")
+    assert done.returncode == 7 and done.stdout == "<estimate-memory><bert-base-cased>", done
+    assert "neither safetensors files nor a config.json" in place.call("estimate-memory", "folder").stderr
+    # Also by a link elsewhere.
+    (place.work / "accelerate").symlink_to(place.bin / "accelerate")
+    done = subprocess.run([place.work / "accelerate", "ps"], text=True, capture_output=True, timeout=60)
+    assert done.stdout == "<ps>", done
+
+
+def where_none_was_kept_one_line_says_so(place):
+    place.do("--yes")
+    place.write("sagemaker.yaml", SAGEMAKER)
+    for words in (["ps"], ["estimate-memory", "bert"], ["launch", "--config_file", "sagemaker.yaml", "train.py"]):
+        done = place.call(*words)
+        assert done.returncode == 1 and is_one_line(done.stderr) and "no accelerate was kept" in done.stderr, done
+        assert "pip install accelerate" in done.stderr, done
+
+
+def the_test_is_the_script_of_accelerate(place):
+    place.do("--yes")
+    (place.bin.parent / "pyvenv.cfg").touch()
+    (place.bin / "python3").symlink_to(sys.executable)
+    missing = place.call("test")
+    assert missing.returncode == 1 and is_one_line(missing.stderr) and "has no accelerate" in missing.stderr, missing
+    scripts = place.work / "packages/accelerate/test_utils/scripts"
+    scripts.mkdir(parents=True)
+    (place.work / "packages/accelerate/__init__.py").write_text("raise RuntimeError('it takes seconds to import')\n")
+    (scripts / "test_script.py").write_text(TEST_SCRIPT)
+    place.write("two on cpu.yaml", TWO_ON_CPU)
+    done = place.call("test", "--config_file", "two on cpu.yaml", PYTHONPATH=str(place.work / "packages"))
+    assert done.returncode == 0 and sorted(done.stdout.splitlines()) == [
+        "Test is a success! You are ready for your distributed training!", "rank 0", "rank 1"], done
+    failed = place.call("test", "--config_file", "two on cpu.yaml", PYTHONPATH=str(place.work / "packages"), FAILS="3")
+    assert failed.returncode == 3 and "success" not in failed.stdout, failed
+
+
+TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
+         those_of_a_new_accelerate_are_left_alone, failures_have_the_exit_codes_of_python,
+         options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
+         launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on, where_none_was_kept_one_line_says_so,
+         the_test_is_the_script_of_accelerate]
+
+
+def main(acc):
+    for test in TESTS:
+        with tempfile.TemporaryDirectory(prefix="acc-accelerate-") as folder:
+            test(Environment(acc, folder))
+        print("ok:", test.__name__.replace("_", " "), flush=True)
+
+
+if __name__ == "__main__":
+    fake_nvml, recordings = os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]).resolve()
+    main(os.path.abspath(sys.argv[1]))
