@@ -43,8 +43,14 @@ class Environment:
         (self.folder / "tells.py").write_text(TELLS_ITS_PARENT)
         (self.folder / "trains.py").write_text(TRAINS)
 
+    def variables(self, **more):
+        return {"PATH": os.environ["PATH"], "HOME": str(self.folder), "OMP_NUM_THREADS": "1", **more}
+
+    def start(self, *words):
+        return subprocess.Popen([self.python, *words], text=True, stdout=subprocess.PIPE, env=self.variables(), cwd=self.folder)
+
     def run(self, *words, replace=None, **variables):
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "OMP_NUM_THREADS": "1", **variables}
+        environment = self.variables(**variables)
         if replace is not None:
             environment["ACC_REPLACE_TORCHRUN"] = replace
         return subprocess.run([self.python, *words], text=True, capture_output=True, timeout=120, env=environment, cwd=self.folder)
@@ -90,6 +96,18 @@ def beside_a_torch_that_only_speaks(place):
     assert said(place.run(*RUN, "x")) == torch
 
 
+def the_acc_of_the_package_comes_first(place):
+    """An environment may have another acc than `pip install --target` or `--user` has put elsewhere."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    for packages, programs in (("target", "target/bin"), (f".local/lib/{version}/site-packages", ".local/bin")):
+        shutil.copytree(place.packages / "acc", place.folder / packages / "acc")
+        (place.folder / programs).mkdir()
+        (place.folder / programs / "acc").write_text(f"#!/bin/sh\necho {programs}\n")
+        (place.folder / programs / "acc").chmod(0o755)
+        assert said(place.run("-m", "acc", PYTHONPATH=str(place.folder / packages))) == [programs]
+    assert said(place.run("-m", "acc", "--version"))[0].startswith("acc ")
+
+
 def beside_pytorch(place, peer):
     packages = subprocess.run([peer, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])"],
                               text=True, capture_output=True, check=True, timeout=120).stdout.strip()
@@ -102,6 +120,8 @@ def beside_pytorch(place, peer):
 def main(acc, package):
     with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
         beside_a_torch_that_only_speaks(Environment(folder, acc, package))
+    with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
+        the_acc_of_the_package_comes_first(Environment(folder, acc, package))
     peer = os.environ.get("ACC_PEER_PYTHON")
     if peer:
         with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:

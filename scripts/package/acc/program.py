@@ -9,9 +9,13 @@ import sysconfig
 
 
 def folders() -> list[str]:
-    """Where pip puts programs: in the environment, of the user, or below the folder of `pip install --target`."""
-    return [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user"),
-            os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin")]
+    """Where pip puts programs: below the folder of `pip install --target`, in the environment, or of the user. That of this
+    package comes first: another acc may be of another version."""
+    packages = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    schemes = [(sysconfig.get_path("platlib"), sysconfig.get_path("scripts")),
+               (sysconfig.get_path("platlib", "posix_user"), sysconfig.get_path("scripts", "posix_user"))]
+    schemes.sort(key=lambda scheme: os.path.realpath(scheme[0]) != packages)
+    return [os.path.join(packages, "bin"), *(scripts for _, scripts in schemes)]
 
 
 def find() -> str | None:
