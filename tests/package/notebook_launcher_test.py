@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 
 from replace_torchrun_test import Environment
 
@@ -57,6 +58,12 @@ def end(how):
 def kill(): os.kill(os.getpid(), signal.SIGSEGV)
 def leave(): sys.exit(7)
 def end_well(): sys.exit(0)
+def fail_when_stopped():
+    def stop(*_): raise ValueError("stopped")
+    if os.environ["RANK"] == "3":
+        raise KeyError("no data")
+    signal.signal(signal.SIGTERM, stop)
+    time.sleep(1000)
 def restart():
     if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
         raise ValueError("the first attempt")
@@ -78,6 +85,13 @@ def run(place, code, stdin=None, **variables):
     done = place.run("-c", PREFACE + textwrap.dedent(code), **variables)
     assert done.returncode == 0, done
     return done
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def said(place, code, **variables):
@@ -237,6 +251,79 @@ def errors_name_what_is_wrong(place):
     done = run(place, "try: launch(work.tell, ('a',), 2, max_restart=1)\nexcept acc.notebook.WorkerError as error: print(error)")
     assert done.stderr.startswith("acc: unrecognized arguments: --max_restart (did you mean '--max"), done.stderr
     assert done.stdout == "acc ended with exit code 2, and says above why\n", done.stdout
+
+
+def nodes_of_one_host_are_not_confused(place):
+    """Rank 3 has the same local rank on the second node as rank 1 on the first, which also fails, but later."""
+    port = free_port()
+    code = PREFACE + textwrap.dedent(f"""
+        try: launch(work.fail_when_stopped, (), 2, use_port="{port}", num_nodes=2, node_rank=int(sys.argv[1]))
+        except Exception as error: print(type(error).__name__, error.rank, "KeyError" in repr(error) + str(error), sep="|")
+        """)
+    nodes = [place.start("-c", code, str(node)) for node in (0, 1)]
+    lines = [node.communicate(timeout=TIMEOUT)[0].splitlines()[-1] for node in nodes]
+    assert lines == ["WorkerError|3|True", "KeyError|3|True"], lines
+
+
+def files_above_1023(place):
+    """Of the notebook's, as with many data sets open."""
+    assert said(place, """
+        import contextlib, io, resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        files = [open(os.devnull) for _ in range(1100)]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            results = launch(work.tell, ("word",), 2)
+        print(results, out.getvalue().splitlines()[-1])
+        """) == ["[('word', 0), ('word', 1)] word of rank 0"]
+
+
+def too_many_workers_leave_no_file(place):
+    lines = said(place, """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
+        before = os.listdir("/proc/self/fd")
+        try: launch(work.tell, ("word",), 100)
+        except OSError as error: print(error)
+        print(os.listdir("/proc/self/fd") == before)
+        """)
+    assert lines == ["[Errno 24] 100 workers need a file each: Too many open files", "True"], lines
+
+
+def the_end_of_a_thread_ends_no_other_call(place):
+    """The thread that started the fork server ends while it imports for another one."""
+    (place.packages / "slow.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
+    (place.folder / "uses.py").write_text("import slow\ndef rank(): return int(os.environ['RANK'])\nimport os\n")
+    assert said(place, """
+        import threading
+        called = threading.Event()
+        def first():
+            launch(work.tell, ("first",), 2)
+            called.set()
+            while not os.path.exists("importing"): time.sleep(0.01)
+        def end_first_and_go_on():
+            while os.path.exists(f"/proc/self/task/{starter.native_id}"): time.sleep(0.01)  # for the kernel, too
+            os.close(os.open("hang", os.O_RDWR))  # ends the read, and waits for no reader
+        starter = threading.Thread(target=first)
+        starter.start()
+        called.wait()
+        import slow, uses
+        os.mkfifo("hang")
+        threading.Thread(target=end_first_and_go_on).start()
+        print(launch(uses.rank, (), 2))
+        """)[-1] == "[0, 1]"
+
+
+def the_end_of_the_notebook_ends_an_import(place):
+    (place.packages / "torch.py").write_text("import os\nopen('importing', 'w').write(str(os.getpid()))\nopen('hang').read()\n")
+    os.mkfifo(place.folder / "hang")
+    notebook = place.start("-c", PREFACE + "launch(work.tell, ('never',), 2)")
+    importing = place.folder / "importing"
+    wait_until(lambda: importing.exists() and importing.read_text())
+    server = os.pidfd_open(int(importing.read_text()))
+    watchers = [os.pidfd_open(pid) for pid in children(int(importing.read_text()))]
+    notebook.kill()
+    assert watchers and all(map(has_ended, [server, *watchers]))
+    notebook.communicate(timeout=TIMEOUT)
 
 
 def modules_may_change(place):
@@ -421,7 +508,9 @@ def the_end_of_the_fork_server_ends_all(place):
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
     failures_without_an_exception, failures_that_hide_themselves, the_notebook_may_move, restarts,
-    one_process_is_the_notebook_itself, errors_name_what_is_wrong, modules_may_change, a_module_that_starts_threads,
+    one_process_is_the_notebook_itself, errors_name_what_is_wrong, nodes_of_one_host_are_not_confused, files_above_1023,
+    too_many_workers_leave_no_file, the_end_of_a_thread_ends_no_other_call, the_end_of_the_notebook_ends_an_import,
+    modules_may_change, a_module_that_starts_threads,
     cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
     an_interrupt_as_a_call_begins, the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,
     the_end_of_the_fork_server_ends_all)}  # fmt: skip

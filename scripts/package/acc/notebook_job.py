@@ -53,6 +53,12 @@ class Relay:
     def begin(self) -> None:
         """The workers alone write from here on."""
         os.close(self.entrance)
+        self.entrance = -1
+
+    def close(self) -> None:
+        for descriptor in (self.source, self.entrance):
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def forward(self) -> bool:
         """Returns false when there is nothing more now."""
@@ -102,12 +108,12 @@ class Server:
 
     def __init__(self) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        caller = _own_pidfd()
-        command = [sys.executable, "-u", os.path.join(_FOLDER, "notebook_server.py"), str(theirs.fileno()), str(caller)]
-        self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(), caller), start_new_session=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        theirs.close()
-        os.close(caller)
+        with theirs, contextlib.ExitStack() as files:
+            caller = _own_pidfd()
+            files.callback(os.close, caller)
+            command = [sys.executable, "-u", os.path.join(_FOLDER, "notebook_server.py"), str(theirs.fileno()), str(caller)]
+            self.process = subprocess.Popen(command, pass_fds=(theirs.fileno(), caller), start_new_session=True,
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.owner = os.getpid()
         self.imported: set[str] = set()
         self.is_busy = False
@@ -165,11 +171,13 @@ class Server:
 
     def _forward(self, relays: dict[int, Relay]) -> None:
         """Until there is an answer."""
-        control, open_relays = self.control.fileno(), dict(relays)
-        while control not in (ready := select.select([control, *open_relays], [], [])[0]):
+        control, events = self.control.fileno(), select.poll()  # select() takes no descriptor above 1023
+        for descriptor in (control, *relays):
+            events.register(descriptor, select.POLLIN)
+        while control not in (ready := [descriptor for descriptor, _ in events.poll()]):
             for source in ready:
                 if not relays[source].forward():
-                    del open_relays[source]
+                    events.unregister(source)
         for relay in relays.values():
             relay.finish()
 
@@ -177,20 +185,20 @@ class Server:
 @contextlib.contextmanager
 def _streams() -> Iterator[tuple[list[Relay], list[int]]]:
     """Standard input, output and error of a job, and the relays that are needed for that."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    relays, descriptors = [], [nothing]
-    for number, stream, original in ((1, sys.stdout, sys.__stdout__), (2, sys.stderr, sys.__stderr__)):
-        stream.flush()
-        if stream is original:
-            descriptors.append(number)
-        else:
-            relays.append(Relay(stream))
-            descriptors.append(relays[-1].entrance)
-    try:
+    with contextlib.ExitStack() as files:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        files.callback(os.close, nothing)
+        relays: list[Relay] = []
+        descriptors = [nothing]
+        for number, stream, original in ((1, sys.stdout, sys.__stdout__), (2, sys.stderr, sys.__stderr__)):
+            stream.flush()
+            if stream is original:
+                descriptors.append(number)
+            else:
+                relays.append(Relay(stream))
+                files.callback(relays[-1].close)
+                descriptors.append(relays[-1].entrance)
         yield relays, descriptors
-    finally:
-        for descriptor in (nothing, *(relay.source for relay in relays)):
-            os.close(descriptor)
 
 
 _server: Server | None = None
@@ -235,9 +243,19 @@ class Job:
     """What a job of `workers` leaves, in memory: no file is left, whoever is killed."""
 
     def __init__(self, call: bytes, workers: int) -> None:
-        self.call = messages.memory_file(call)
-        self.results = [messages.memory_file() for _ in range(workers)]
-        self.events = messages.memory_file()
+        with contextlib.ExitStack() as files:
+
+            def file(content: bytes = b"") -> int:
+                descriptor = messages.memory_file(content)
+                files.callback(os.close, descriptor)
+                return descriptor
+
+            try:
+                self.call, self.events = file(call), file()
+                self.results = [file() for _ in range(workers)]
+            except OSError as error:
+                raise OSError(error.errno, f"{workers} workers need a file each: {error.strerror}") from None
+            self.files = files.pop_all()  # they stay open
 
     @staticmethod
     def _path(file: int) -> str:
@@ -253,7 +271,7 @@ class Job:
         request = {"acc": path, "words": words, "folder": os.getcwd(), "environment": dict(os.environ), "announce": announce}
         with _turn:
             code = _run(request, modules)
-        raise_failure(code, last_event(messages.read_all(self.events)), self._record)
+        raise_failure(code, events_in(messages.read_all(self.events)), self._record)
         return [self._result(local_rank) for local_rank in range(len(self.results))]
 
     def _record(self, local_rank: int) -> tuple[Any, ...]:
@@ -267,17 +285,17 @@ class Job:
         return pickle.loads(record[1]) if record else None  # it has called sys.exit()
 
     def close(self) -> None:
-        for file in (self.call, self.events, *self.results):
-            os.close(file)
+        self.files.close()
 
 
-def last_event(log: bytes) -> dict[str, Any]:
-    """The event `finished`; empty: the job has not come so far."""
-    for line in reversed(log.splitlines()):
-        event = json.loads(line)
-        if event["event"] == "finished":
-            return event
-    return {}
+def events_in(log: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.splitlines()]
+
+
+def _has_started_here(cause: dict[str, Any], events: list[dict[str, Any]]) -> bool:
+    """By its rank: the nodes of a job may be on one host."""
+    worker = {"event": "worker_started", "rank": cause["rank"], "attempt": cause["attempt"]}
+    return any(worker.items() <= event.items() for event in events)
 
 
 def _ending(cause: dict[str, Any]) -> str:
@@ -290,21 +308,20 @@ def _ending(cause: dict[str, Any]) -> str:
     return text + (f"\n{cause['last_words'].rstrip()}" if cause["last_words"] else "")
 
 
-def _place(cause: dict[str, Any]) -> str:
-    return f"rank {cause['rank']}" + (f" on host {cause['host']}" if cause["host"] != socket.gethostname() else "")
-
-
-def raise_failure(code: int, finished: dict[str, Any], record_of: Callable[[int], tuple[Any, ...]]) -> None:
-    """Raises what `finished` tells of a job that did not end well. `record_of(local_rank)` is what that worker has left."""
+def raise_failure(code: int, events: list[dict[str, Any]], record_of: Callable[[int], tuple[Any, ...]]) -> None:
+    """Raises what the events of this node tell of a job that did not end well. `record_of(local_rank)` is what that worker of
+    this node has left."""
+    finished = next((event for event in reversed(events) if event["event"] == "finished"), {})
     cause = finished.get("cause")
     if cause is not None:
-        is_here = cause["host"] == socket.gethostname()
+        is_here = _has_started_here(cause, events)
+        place = f"rank {cause['rank']}" + ("" if is_here else f" on host {cause['host']}")
         record = record_of(cause["local_rank"]) if is_here else ()
-        error = _exception_in(record) or WorkerError(f"{_place(cause)} {_ending(cause)}")
+        error = _exception_in(record) or WorkerError(f"{place} {_ending(cause)}")
         with contextlib.suppress(AttributeError):  # its class may have one that cannot be set
             error.rank = cause["rank"]  # type: ignore[attr-defined]
         trace = record[2] if record and record[0] == "raised" else cause["traceback"]
-        raise error from (WorkerTraceback(f"{_place(cause)}:\n{trace}") if trace else None)
+        raise error from (WorkerTraceback(f"{place}:\n{trace}") if trace else None)
     if finished.get("stop_signal"):
         raise WorkerError(f"the workers were stopped by {finished['stop_signal']}")
     if code < 0:

@@ -19,7 +19,7 @@ import select
 import signal
 import socket
 import sys
-from typing import Any, NoReturn
+from typing import Any, Iterator, NoReturn
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -31,6 +31,14 @@ NVML_VARIABLE = "PYTORCH_NVML_BASED_CUDA_CHECK"
 
 def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+
+
+def wait_for(descriptors: list[int]) -> list[int]:
+    """Those that are ready. select() takes none above 1023, and this process has the numbers of the notebook."""
+    events = select.poll()
+    for descriptor in descriptors:
+        events.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in events.poll()]
 
 
 def count_threads() -> int:
@@ -62,14 +70,32 @@ def take_place(folder: str, environment: dict[str, str]) -> None:
         os.chdir(folder)
 
 
-def prepare(request: dict[str, Any]) -> dict[str, Any]:
+@contextlib.contextmanager
+def lifeline(caller: int) -> Iterator[None]:
+    """Nothing else ends an import with the notebook. PR_SET_PDEATHSIG of this process would end it with the thread of the
+    notebook that has started it."""
+    server = os.getpid()
+    watcher = os.fork()
+    if watcher == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == server:
+            wait_for([caller])
+            os.kill(server, signal.SIGKILL)
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(watcher, signal.SIGKILL)
+        os.waitpid(watcher, 0)
+
+
+def prepare(request: dict[str, Any], caller: int) -> dict[str, Any]:
     sys.path[:] = request["path"]
     take_place(request["folder"], request["environment"])
     before = os.environ.get(NVML_VARIABLE)
     os.environ[NVML_VARIABLE] = "1"  # torch.cuda.is_available() then leaves the driver alone
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # nothing else ends an import
-    refused = import_modules(request["modules"])
-    prctl(PR_SET_PDEATHSIG, 0)
+    with lifeline(caller):
+        refused = import_modules(request["modules"])
     if before is None:
         del os.environ[NVML_VARIABLE]
     else:
@@ -163,7 +189,7 @@ def wait(job: int, control: socket.socket) -> int:
     """Passes the notebook's signals on until the job has ended; its exit code, or minus the signal."""
     ended = os.pidfd_open(job) if hasattr(os, "pidfd_open") else ctypes.CDLL(None).syscall(434, job, 0)
     watched = [ended, control.fileno()]
-    while ended not in select.select(watched, [], [])[0]:
+    while ended not in wait_for(watched):
         request, _ = messages.receive(control)
         if request is None:  # acc sees for itself that the notebook has ended
             watched.remove(control.fileno())
@@ -177,12 +203,12 @@ def wait(job: int, control: socket.socket) -> int:
 
 
 def serve(control: socket.socket, caller: int) -> None:
-    while caller not in select.select([control, caller], [], [])[0]:
+    while caller not in wait_for([control.fileno(), caller]):
         request, files = messages.receive(control)
         if request is None:
             return
         if "modules" in request:
-            answer = prepare(request)
+            answer = prepare(request, caller)
         elif "words" in request:
             job = start(request, files, control, caller)
             for file in files:
