@@ -64,6 +64,9 @@ def fail_when_stopped():
         raise KeyError("no data")
     signal.signal(signal.SIGTERM, stop)
     time.sleep(1000)
+def draw():
+    import random
+    return random.random()
 def restart():
     if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
         raise ValueError("the first attempt")
@@ -326,6 +329,15 @@ def the_end_of_the_notebook_ends_an_import(place):
     notebook.communicate(timeout=TIMEOUT)
 
 
+def workers_have_seeds_of_their_own(place):
+    lines = said(place, """
+        import random
+        random.seed(1)
+        print(len({*launch(work.draw, (), 2), *launch(work.draw, (), 2), random.random()}))
+        """)
+    assert lines[-1] == "5", lines
+
+
 def modules_may_change(place):
     """Modules of the user are imported anew for each call; installed ones once, in the fork server."""
     (place.packages / "heavy.py").write_text("print('imported', file=open('imports', 'a'))\nclass Thing: pass\n")
@@ -362,17 +374,32 @@ def cuda_of_the_notebook_does_not_matter(place):
         """)[-1] == "[False, False] [False, False]"
 
 
+def colab_needs_no_number(place):
+    """It has one GPU or none, and accelerate's tutorials give no number there."""
+    lines = said(place, """
+        import types
+        sys.modules["google.colab"] = types.ModuleType("google.colab")
+        print(launch(work.variable, ("RANK",)))
+        class torch: cuda = types.SimpleNamespace(device_count=lambda: 2, is_available=lambda: True)
+        sys.modules["torch"] = torch
+        try: launch(work.variable, ("RANK",))
+        except ValueError as error: print(error)
+        """)
+    assert lines[:2] == ["Launching training on CPU.", "[None]"] and lines[2].startswith("num_processes is missing"), lines
+
+
 def basic_config(place):
     lines = said(place, """
         path = acc.write_basic_config("bf16")
-        print(path, "mixed_precision: bf16" in path.read_text())
+        import json
+        print(path, json.loads(path.read_text())["mixed_precision"])
         print(acc.write_basic_config(save_location=path))
         print(acc.write_basic_config(save_location="folder/config.yaml"))
         try: acc.write_basic_config("fp7")
         except ValueError as error: print(error)
         """)
     default = place.folder / ".cache/huggingface/accelerate/default_config.yaml"
-    assert lines == [f"{default} True", f"there is a config file already: {default} (acc config writes it anew)", "False",
+    assert lines == [f"{default} bf16", f"there is a config file already: {default} (acc config writes it anew)", "False",
                      "folder/config.yaml", "mixed_precision is one of no, fp16, bf16, fp8, not 'fp7'"], lines
 
 
@@ -510,8 +537,8 @@ CASES = {function.__name__.replace("_", " "): function for function in (
     failures_without_an_exception, failures_that_hide_themselves, the_notebook_may_move, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, nodes_of_one_host_are_not_confused, files_above_1023,
     too_many_workers_leave_no_file, the_end_of_a_thread_ends_no_other_call, the_end_of_the_notebook_ends_an_import,
-    modules_may_change, a_module_that_starts_threads,
-    cuda_of_the_notebook_does_not_matter, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
+    workers_have_seeds_of_their_own, modules_may_change, a_module_that_starts_threads,
+    cuda_of_the_notebook_does_not_matter, colab_needs_no_number, basic_config, twenty_calls_leave_nothing, an_interrupt_of_an_import, an_interrupt_stops_all,
     an_interrupt_as_a_call_begins, the_end_of_the_notebook_ends_all, the_end_of_a_program_ends_the_calls_of_its_threads,
     the_end_of_the_fork_server_ends_all)}  # fmt: skip
 

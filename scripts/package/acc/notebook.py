@@ -57,6 +57,8 @@ def notebook_launcher(
     precision = mixed_precision.lower()
     if _is_on_tpu(os.environ):
         return _launch_on_tpu(function, args, num_processes, mixed_precision)
+    if num_processes is None and _is_in_colab() and _gpu_count() < 2:
+        num_processes = 1  # as in accelerate
     if num_processes is None:
         raise ValueError("num_processes is missing: how many workers are to be started, as in num_processes=2?")
     _check(precision, node_rank, num_nodes)
@@ -79,8 +81,8 @@ def debug_launcher(function: Callable[..., Any], args: Sequence[Any] = (), num_p
 
 
 def write_basic_config(mixed_precision: str = "no", save_location: str | os.PathLike[str] | None = None) -> Path | bool:
-    """Writes the config file for this machine that `acc launch` and accelerate read, by default where both look for it.
-    Returns its path, or False where there is one already."""
+    """Writes the config file for this machine that `acc launch` and accelerate read, by default where both look for it: JSON, as
+    accelerate's. Returns its path, or False where there is one already."""
     precision = mixed_precision.lower()
     if precision not in _PRECISIONS:
         raise ValueError(f"mixed_precision is one of {', '.join(_PRECISIONS)}, not {mixed_precision!r}")
@@ -89,7 +91,7 @@ def write_basic_config(mixed_precision: str = "no", save_location: str | os.Path
         print(f"there is a config file already: {path} (acc config writes it anew)")
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    _run_acc("config", "default", "--config_file", str(path), "--mixed_precision", precision)
+    _run_acc("accelerate", "config", "default", "--config_file", str(path), "--mixed_precision", precision)
     return path
 
 
@@ -195,9 +197,18 @@ def _variables(**values: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
+def _is_in_colab() -> bool:
+    return "google.colab" in sys.modules
+
+
+def _gpu_count() -> int:
+    torch = sys.modules.get("torch")
+    return 0 if torch is None else torch.cuda.device_count()
+
+
 def _is_on_tpu(environment: Mapping[str, str]) -> bool:
     """Of Colab or Kaggle, as accelerate asks."""
-    hosted = "google.colab" in sys.modules or any(name.startswith("KAGGLE") for name in environment)
+    hosted = _is_in_colab() or any(name.startswith("KAGGLE") for name in environment)
     return hosted and ("TPU_NAME" in environment or environment.get("PJRT_DEVICE") == "TPU")
 
 
