@@ -13,10 +13,12 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
 #include "acc/cli/dialog.hpp"
 #include "acc/cli/terminal_dialog.hpp"
 #include "acc/config/assign.hpp"
 #include "acc/config/defaults.hpp"
+#include "acc/config/document.hpp"
 #include "acc/config/edit.hpp"
 #include "acc/config/interview.hpp"
 #include "acc/config/read.hpp"
@@ -219,12 +221,23 @@ int set(const ConfigOptions& options) {
   return 0;
 }
 
+// What `config default` has written into a .yaml file becomes YAML by an update, as in accelerate.
+bool becomes_yaml(CommandSet rules, const fs::path& file) {
+  return rules == CommandSet::accelerate && file.extension() != ".json" &&
+         trim(read_file(file, DocumentLimits::kBytes)).starts_with('{');
+}
+
 int update(const ConfigOptions& options) {
   const fs::path file = file_to_read(options);
   const Descriptor lock = lock_folder_of(file);
   const FileConfig config = read_config(file);
   print_notes(config);
-  edit(with_defaults(config.values), config.path);
+  const ConfigValues values = with_defaults(config.values);
+  if (becomes_yaml(options.rules, file)) {
+    write_config(values, file);
+  } else {
+    edit(values, file);
+  }
   fmt::print("{}\n", updated_text(options.rules, config.path.string()));
   return 0;
 }

@@ -134,6 +134,8 @@ def files_and_texts_are_those_of_accelerate(place):
         assert place.call(*words, **gpus).stdout == f"accelerate configuration saved at {name}.yaml\n"
         assert (place.work / f"{name}.yaml").read_text() == recorded["file"], name
         assert place.call(*words, **gpus).stdout == f"Configuration already exists at {name}.yaml, will not override.\n"
+    place.call("config", "update", "--config_file", "default_cpu.yaml")
+    assert (place.work / "default_cpu.yaml").read_text().startswith("compute_environment: LOCAL_MACHINE\ndebug: false\n")
     place.call("config", "default")
     assert (place.work / ".cache/huggingface/accelerate/default_config.yaml").exists()
     for name in ("update_json", "update_sagemaker"):
