@@ -8,7 +8,8 @@ Each fenced block is checked by its language, or as the HTML comments in front o
 
     ```sh                   is run and must succeed; a line that readme_test.py has a case for is run by that
     <!-- exit N -->         it ends with exit code N
-    <!-- needs torch -->    it is run where ACC_PEER_PYTHON names a Python with torch
+    <!-- needs MODULES -->  it is run where ACC_PEER_PYTHON names a Python that has them: `torch`, or `trl, peft`
+    <!-- typed LINES -->    it is run on a terminal, and these lines are typed at the first `(Pdb)`: `p total, c`
     <!-- own network -->    it is run in a network namespace, whose ports are all free
     <!-- output -->         a block of text: lines that the block before has printed, in that order; `...` stands for
                             anything, on a line of its own for any lines
@@ -25,10 +26,11 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 
-from readme_test import CASES, ROOT, Place, Skipped, isolated, need
+from readme_test import CASES, ROOT, Place, Skipped, isolated, need, on_terminal
 
 DOCS = ROOT / "apps/docs"
 WORKERS = {
@@ -86,6 +88,19 @@ def blocks_of(page):
     return found
 
 
+def python_with(modules):
+    """ACC_PEER_PYTHON, if it has the modules."""
+    python = os.environ.get("ACC_PEER_PYTHON")
+    if not python:
+        raise Skipped("ACC_PEER_PYTHON names no Python with the peers")
+    finds = "import importlib.util, sys; print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))"
+    missing = subprocess.run([python, "-c", finds, *modules], capture_output=True, text=True, check=True).stdout.split()
+    need("torch" not in missing, f"{python} has no torch")
+    if missing:
+        raise Skipped(f"{python} has no {', '.join(missing)}")
+    return python
+
+
 def matches(expected, printed):
     """Whether the lines are among those printed, one after another; the width of spaces does not count."""
     expected, printed = (re.sub(" +", " ", text) for text in (expected, printed))
@@ -110,11 +125,8 @@ class Page:
 
     def run(self, block):
         if "needs" in block.marks:
-            need(block.marks["needs"] == "torch", "needs what?")
             self.printed = None
-            python = os.environ.get("ACC_PEER_PYTHON")
-            if not python:
-                raise Skipped("ACC_PEER_PYTHON names no Python with the peers")
+            python = python_with(block.marks["needs"].split(", "))
             before = self.place.environment["PATH"]
             self.place.environment["PATH"] = f"{pathlib.Path(python).parent}:{before}"
             try:
@@ -130,6 +142,10 @@ class Page:
         if all(line in CASES for line in lines):
             for line in lines:
                 run_case(line)
+            return
+        if "typed" in block.marks:
+            keys = "".join(f"{line}\r" for line in block.marks["typed"].split(", "))
+            self.printed = on_terminal(self.place, block.text, answers=[("(Pdb) ", keys.encode())]).replace("\r\n", "\n")
             return
         script = "set -e\n" + block.text
         if "own" in block.marks:

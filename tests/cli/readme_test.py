@@ -198,7 +198,8 @@ def follows_logs(place, command):
 
 
 def on_terminal(place, command, *parts, answers=()):
-    """Runs the command as the leader of a session with a terminal. `answers`: texts that it shows, and the keys to press then."""
+    """Runs the command as the leader of a session with a terminal, and returns what it shows. `answers`: texts in it, and the
+    keys to press then."""
     answers = list(answers)
     pid, terminal = pty.fork()
     if pid == 0:
@@ -216,6 +217,7 @@ def on_terminal(place, command, *parts, answers=()):
     need(os.waitstatus_to_exitcode(status) == 0, text)
     for part in parts:
         need(part in text, f"no '{part}' in: {text}")
+    return text
 
 
 def watches(place, command):
