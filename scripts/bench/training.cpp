@@ -24,6 +24,7 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -43,6 +44,7 @@
 #include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/modules/compiled_model.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
 #include "model.hpp"
@@ -111,6 +113,35 @@ Work make_steps(Accelerator& accelerator, const std::string& mode, const Argumen
   return [steps = std::move(steps), model = std::move(model)] {
     const NoSync alone = model.no_sync();
     return steps();
+  };
+}
+
+std::vector<at::Tensor> make_batch(const std::string& network, std::uint64_t seed) {
+  const std::vector<std::int64_t> shape =
+      network == "gpt" ? std::vector<std::int64_t>{8, 64} : make_workload(network).input;
+  set_seed(seed);  // making a network has drawn
+  if (network == "gpt") return {at::randint(256, shape, at::kLong)};
+  at::Tensor x = at::randn(shape);
+  return {x, at::randint(10, {shape[0]}, at::kLong)};
+}
+
+// compiled NETWORK PACKAGE STEPS: data-parallel steps of a package.
+Work make_compiled(Accelerator& accelerator, const Arguments& arguments) {
+  CompiledModel net(arguments.at(1));
+  auto prepared = accelerator.prepare(
+      net, torch::optim::SGD(net->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
+  const auto seed = 10 + static_cast<std::uint64_t>(accelerator.process_index());
+  return [&accelerator, prepared = std::move(prepared), batch = make_batch(arguments.at(0), seed),
+          steps = std::stoi(arguments.at(2))]() mutable {
+    auto& [model, optimizer] = prepared;
+    at::Tensor loss;
+    for (int step = 0; step < steps; ++step) {
+      optimizer.zero_grad();
+      loss = (batch.size() == 1 ? model(batch[0]) : model(batch[0], batch[1])).first;
+      accelerator.backward(loss);
+      optimizer.step();
+    }
+    return loss.item<double>();
   };
 }
 
@@ -372,6 +403,7 @@ double kibibytes(const std::string& name) {
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "sharded") return make_sharded(accelerator);
   if (mode == "recomputed") return make_recomputed(accelerator);
+  if (mode == "compiled") return make_compiled(accelerator, arguments);
   if (mode.starts_with("gather") || mode.starts_with("scatter"))
     return make_flat(accelerator, mode, arguments);
   if (mode.starts_with("step")) return make_steps(accelerator, mode, arguments);

@@ -147,6 +147,54 @@ def make_steps(name):
     return steps_of(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), shape, steps)
 
 
+def make_batch(name):
+    """Of random numbers, which training.cpp draws the same."""
+    if name == "gpt":
+        return (torch.randint(256, (8, 64)),)
+    _, shape, _ = WORKLOADS[name]
+    return torch.randn(shape), torch.randint(10, shape[:1])
+
+
+class WithLoss(nn.Module):
+    """A network whose forward returns its loss, and the logits."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x, y=None):
+        logits = self.network(x)
+        return functional.cross_entropy(logits.flatten(0, -2), (x if y is None else y).flatten()), logits
+
+
+def whole_step(name):
+    """What `acc compile` takes."""
+    torch.manual_seed(1)
+    model = WithLoss(Gpt(128, 64, 4, 4) if name == "gpt" else WORKLOADS[name][0]())
+    return {"model": model, "inputs": make_batch(name)}
+
+
+mlp_step, cnn_step, resnet18_step, gpt_step = (functools.partial(whole_step, name) for name in ("mlp", "cnn", "resnet18", "gpt"))
+
+
+def make_compiled(name, package, steps):
+    """Steps of torch.compile, of the loss too."""
+    model = torch.compile(nn.parallel.DistributedDataParallel(whole_step(name)["model"]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    torch.manual_seed(10 + torch.distributed.get_rank())
+    batch = make_batch(name)
+
+    def work():
+        for _ in range(int(steps)):
+            optimizer.zero_grad()
+            loss, _ = model(*batch)
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return work
+
+
 def make_sharded(stage):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -163,26 +211,27 @@ def make_sharded(stage):
 
 
 class GptBlock(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, heads):
         super().__init__()
+        self.heads = heads
         self.ln1, self.qkv, self.proj = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.ln2, self.fc1, self.fc2 = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
-        parts = self.qkv(self.ln1(x)).view(*x.shape[:2], 3, 8, x.shape[2] // 8).permute(2, 0, 3, 1, 4)
+        parts = self.qkv(self.ln1(x)).view(*x.shape[:2], 3, self.heads, x.shape[2] // self.heads).permute(2, 0, 3, 1, 4)
         attention = functional.scaled_dot_product_attention(*parts, is_causal=True)
         x = x + self.proj(attention.transpose(1, 2).reshape(x.shape))
         return x + self.fc2(functional.gelu(self.fc1(self.ln2(x))))
 
 
 class Gpt(nn.Module):
-    """micro of the GPT example."""
+    """micro of the GPT example, or another."""
 
-    def __init__(self):
+    def __init__(self, width=256, context=128, blocks=6, heads=8):
         super().__init__()
-        self.token, self.position = nn.Embedding(256, 256), nn.Embedding(128, 256)
-        self.blocks = nn.ModuleList(GptBlock(256) for _ in range(6))
-        self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 256, bias=False)
+        self.token, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(GptBlock(width, heads) for _ in range(blocks))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 256, bias=False)
 
     def forward(self, x):
         x = self.token(x) + self.position(torch.arange(x.shape[1], device=x.device))
@@ -434,7 +483,7 @@ def make_checkpoint(folder, saves):
 
 def serve(mode, control, *arguments):
     sharded = mode in ("sharded", "recomputed")
-    distributed = sharded or mode == "step"
+    distributed = sharded or mode in ("step", "compiled")
     if sharded:
         importlib.import_module("torch.distributed.fsdp")  # before the memory is measured
         cores = sorted(os.sched_getaffinity(0))
@@ -446,7 +495,7 @@ def serve(mode, control, *arguments):
     before = kibibytes("VmRSS:")
     with open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")  # begins anew
-    work = {"step": make_steps, "sharded": make_sharded, "recomputed": make_recomputed, "trainer": make_trainer,
+    work = {"step": make_steps, "compiled": make_compiled, "sharded": make_sharded, "recomputed": make_recomputed, "trainer": make_trainer,
             "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets, "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
@@ -472,11 +521,12 @@ def reduce_once():
         print(f"{time.monotonic():.6f}", flush=True)
 
 
-if sys.argv[1] == "first":
-    reduce_once()
-elif sys.argv[1] == "photographs":
-    make_photographs(sys.argv[2], int(sys.argv[3]))
-else:
-    serve(*sys.argv[1:])
-# torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
-os._exit(0)
+if __name__ == "__main__":
+    if sys.argv[1] == "first":
+        reduce_once()
+    elif sys.argv[1] == "photographs":
+        make_photographs(sys.argv[2], int(sys.argv[3]))
+    else:
+        serve(*sys.argv[1:])
+    # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
+    os._exit(0)

@@ -49,10 +49,11 @@ int main(int argc, char** argv) try {
       {.mixed_precision = has("bf16") ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
        .gradient_accumulation_steps = has("accumulate") ? 2 : 1});
   acc::CompiledModel net(words.at(0));
-  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  torch::optim::SGD sgd(net->parameters(),
+                        torch::optim::SGDOptions(has("slowly") ? 1e-3 : 0.1).momentum(0.9));
   auto [model, optimizer] = accelerator.prepare(net, std::move(sgd));
   torch::manual_seed(100 + static_cast<std::uint64_t>(accelerator.process_index()));  // of dropout
-  for (std::int64_t step = 0; step < kSteps; ++step) {
+  for (std::int64_t step = 0; step < (has("slowly") ? 2 : kSteps); ++step) {
     const auto accumulation = accelerator.accumulate(model);
     const std::vector<at::Tensor> batch =
         batch_of(name, step * accelerator.num_processes() + accelerator.process_index());
