@@ -2,18 +2,9 @@
 #include "acc/runtime/comm/cpu/memory_group.hpp"
 
 #include <fmt/format.h>
-#include <linux/futex.h>
-#include <poll.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "acc/base/blocked_signals.hpp"
@@ -32,33 +23,6 @@ constexpr std::chrono::nanoseconds kMaxSleep = 10ms;
 // Who does not look at an operation in progress for so long was suspended.
 constexpr std::chrono::nanoseconds kSuspended = 500ms;
 constexpr std::size_t kCacheLine = Segment::kCacheLine;
-constexpr int kMaxSpins = 400;
-constexpr int kYields = 4;
-// From this size on, more than two ranks reduce a part each instead of everything.
-constexpr std::size_t kReduceInPartsFrom = 32U << 10U;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-timespec timespec_of(std::chrono::nanoseconds time) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
-  return {.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
-}
-
-void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value,
-                std::chrono::nanoseconds max_time) {
-  const timespec time = timespec_of(max_time);
-  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
-}
-
-void futex_wake(const std::atomic<std::uint32_t>& word) {
-  ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-}
 
 // Kind, combination, type and root in the upper half, the lower bits of the size in the other.
 constexpr unsigned kKindShift = 61;
@@ -94,11 +58,9 @@ MemoryGroup::MemoryGroup(const Descriptor& memory, Ranks ranks)
       ranks_(std::move(ranks)),
       own_progress_(segment_.progress(ranks_.rank)),
       own_bell_(segment_.bell(ranks_.rank)),
-      max_spins_(ranks_.core_for_each ? kMaxSpins : 0),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
-  if (!timer_) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+      max_spins_(ranks_.core_for_each ? platform::kMaxSpins : 0) {
   const BlockedSignals blocked;
-  thread_ = std::thread([this] { run_thread(); });
+  thread_ = platform::Thread([this] { run_thread(); });
 }
 
 MemoryGroup::~MemoryGroup() {
@@ -125,7 +87,7 @@ std::uint64_t MemoryGroup::begin(Collective collective) {
   leave_out_suspension();
   operation.deadline = looked_ + what.timeout;
   if (what.kind == Collective::Kind::all_reduce) {
-    operation.in_parts = ranks_.size > 2 && what.bytes >= kReduceInPartsFrom;
+    operation.in_parts = ranks_.size > 2 && what.bytes >= platform::kReduceInPartsFrom;
     operation.combine = combine_function(what.type, what.combination);
     if (what.average) operation.divide = divide_function(what.type);
   }
@@ -280,6 +242,8 @@ bool MemoryGroup::step() {
 }
 
 void MemoryGroup::post() {
+  // All have consumed the chunk that was in the slot, and so posted it, of whatever operation.
+  if (posted_ >= Segment::kSlots && !all_made_same_calls(posted_ - Segment::kSlots + 1)) return;
   const Operation& operation = operation_of(posted_);
   const Collective& what = operation.what;
   segment_.signature(ranks_.rank, posted_) = operation.signature;
@@ -287,11 +251,12 @@ void MemoryGroup::post() {
   if (what.kind == Collective::Kind::all_to_all) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
-      std::memcpy(exchange_slot(what, ranks_.rank, rank, posted_),
-                  what.sources[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
+      platform::copy(exchange_slot(what, ranks_.rank, rank, posted_),
+                     what.sources[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
     }
   } else if (what.kind != Collective::Kind::broadcast || what.root == ranks_.rank) {
-    if (part.bytes > 0) std::memcpy(segment_.slot(ranks_.rank, posted_), what.data + part.offset, part.bytes);
+    if (part.bytes > 0)
+      platform::copy(segment_.slot(ranks_.rank, posted_), what.data + part.offset, part.bytes);
   }
   advance(&RankProgress::posted, posted_);
 }
@@ -303,11 +268,11 @@ void MemoryGroup::reduce() {
     ++reduced_;
     return;
   }
-  if (!all_have_signature(operation, reduced_)) return;
+  if (!all_made_same_calls(reduced_ + 1)) return;
   const Part part = part_of_chunk(operation, reduced_, ranks_.rank);
   std::byte* const to = operation.what.data + part_of_data(operation, reduced_).offset + part.offset;
   reduce_into(to, operation, reduced_, part);
-  std::memcpy(segment_.slot(ranks_.rank, reduced_) + part.offset, to, part.bytes);
+  platform::copy(segment_.slot(ranks_.rank, reduced_) + part.offset, to, part.bytes);
   advance(&RankProgress::reduced, reduced_);
 }
 
@@ -322,28 +287,29 @@ void MemoryGroup::reduce_into(std::byte* to, const Operation& operation, std::ui
 void MemoryGroup::consume() {
   Operation& operation = operation_of(consumed_);
   const Collective& what = operation.what;
-  if (!all_have_signature(operation, consumed_)) return;
+  const bool is_broadcast = what.kind == Collective::Kind::broadcast;
+  if (is_broadcast ? !made_same_call(what.root, consumed_) : !all_made_same_calls(consumed_ + 1)) return;
   const Part part = part_of_data(operation, consumed_);
-  if (what.kind == Collective::Kind::broadcast && what.root != ranks_.rank) {
-    std::memcpy(what.data + part.offset, segment_.slot(what.root, consumed_), part.bytes);
+  if (is_broadcast && what.root != ranks_.rank) {
+    platform::copy(what.data + part.offset, segment_.slot(what.root, consumed_), part.bytes);
   } else if (what.kind == Collective::Kind::all_gather) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       std::byte* const destination = what.gathered[static_cast<std::size_t>(rank)];
       if (destination != nullptr && part.bytes > 0)
-        std::memcpy(destination + part.offset, segment_.slot(rank, consumed_), part.bytes);
+        platform::copy(destination + part.offset, segment_.slot(rank, consumed_), part.bytes);
     }
   } else if (what.kind == Collective::Kind::all_to_all) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
-      std::memcpy(what.gathered[static_cast<std::size_t>(rank)] + part.offset,
-                  exchange_slot(what, rank, ranks_.rank, consumed_), part.bytes);
+      platform::copy(what.gathered[static_cast<std::size_t>(rank)] + part.offset,
+                     exchange_slot(what, rank, ranks_.rank, consumed_), part.bytes);
     }
   } else if (operation.in_parts) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank) continue;
       const Part reduced = part_of_chunk(operation, consumed_, rank);
-      std::memcpy(what.data + part.offset + reduced.offset, segment_.slot(rank, consumed_) + reduced.offset,
-                  reduced.bytes);
+      platform::copy(what.data + part.offset + reduced.offset,
+                     segment_.slot(rank, consumed_) + reduced.offset, reduced.bytes);
     }
   } else if (what.kind == Collective::Kind::all_reduce) {
     reduce_into(what.data + part.offset, operation, consumed_, {.offset = 0, .bytes = part.bytes});
@@ -356,25 +322,31 @@ void MemoryGroup::consume() {
   }
 }
 
-// Ranks that do not call the same operation would mix up each other's bytes.
-bool MemoryGroup::all_have_signature(const Operation& operation, std::uint64_t chunk) {
-  for (int rank = 0; rank < ranks_.size; ++rank) {
-    if (operation.what.kind == Collective::Kind::broadcast && rank != operation.what.root) continue;
-    const std::uint64_t signature = segment_.signature(rank, chunk);
-    if (signature == operation.signature) continue;
-    fail(fmt::format("the processes do not make the same calls: rank {} calls {}, rank {} calls {}",
-                     name_of(ranks_.rank), signature_text(operation.signature), name_of(rank),
-                     signature_text(signature)));
-    return false;
+// Ranks that do not call the same operation would mix up each other's bytes. Compares what has not been
+// compared of as many chunks, which all have posted.
+bool MemoryGroup::all_made_same_calls(std::uint64_t chunks) {
+  for (; compared_ < chunks; ++compared_) {
+    for (int rank = 0; rank < ranks_.size; ++rank) {
+      if (!made_same_call(rank, compared_)) return false;
+    }
   }
   return true;
+}
+
+bool MemoryGroup::made_same_call(int rank, std::uint64_t chunk) {
+  const std::uint64_t own = segment_.signature(ranks_.rank, chunk);
+  const std::uint64_t other = segment_.signature(rank, chunk);
+  if (other == own) return true;
+  fail(fmt::format("the processes do not make the same calls: rank {} calls {}, rank {} calls {}",
+                   name_of(ranks_.rank), signature_text(own), name_of(rank), signature_text(other)));
+  return false;
 }
 
 // Publishes that this rank has done a step with one chunk more, and wakes who waits for that.
 void MemoryGroup::advance(Counter counter, std::uint64_t& own_count) {
   (own_progress_.*counter).store(++own_count, std::memory_order_release);
   // A rank that goes to sleep writes for whom it waits, and then reads the counters.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  platform::fence();
   for (int rank = 0; rank < ranks_.size; ++rank) {
     const std::int32_t peer = segment_.bell(rank).waiting_for.load(std::memory_order_relaxed);
     if (rank != ranks_.rank && (peer == ranks_.rank || peer == RankBell::kAnybody)) ring(rank);
@@ -385,7 +357,7 @@ void MemoryGroup::ring(int rank) {
   RankBell& bell = segment_.bell(rank);
   if (bell.waiting_for.exchange(RankBell::kNobody) == RankBell::kNobody) return;
   ++bell.rings;
-  futex_wake(bell.rings);
+  platform::futex_wake(bell.rings);
 }
 
 // Takes all steps up to some condition, and waits for the others in between.
@@ -398,18 +370,18 @@ void MemoryGroup::drive(Lock& lock, Clock::time_point give_up, Predicate is_done
       finish_operations(lock);
       if (callers_ > 0) {
         lock.unlock();
-        std::this_thread::yield();
+        platform::yield();
         lock.lock();
       }
       continue;
     }
     ++idle;
-    if (idle <= max_spins_ + kYields) {
+    if (idle <= max_spins_ + platform::kYields) {
       lock.unlock();
       if (idle <= max_spins_) {
-        relax();
+        platform::relax();
       } else {
-        std::this_thread::yield();
+        platform::yield();
       }
       lock.lock();
     } else if (Clock::now() >= give_up) {
@@ -427,7 +399,7 @@ void MemoryGroup::sleep(Lock& lock, Clock::time_point give_up) {
   const std::uint32_t rings = own_bell_.rings;
   const std::int32_t peer = awaited_rank();
   own_bell_.waiting_for.store(peer);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  platform::fence();
   if (peer == RankBell::kNobody || awaited_rank() != peer) {
     own_bell_.waiting_for.store(RankBell::kNobody);
     return;
@@ -438,7 +410,7 @@ void MemoryGroup::sleep(Lock& lock, Clock::time_point give_up) {
       std::min(kMaxSleep, std::max<std::chrono::nanoseconds>(0ns, deadline - looked_));
   asleep_ = true;
   lock.unlock();
-  futex_wait(own_bell_.rings, rings, max_time);
+  platform::futex_wait(own_bell_.rings, rings, max_time);
   lock.lock();
   asleep_ = false;
   own_bell_.waiting_for.store(RankBell::kNobody);
@@ -458,9 +430,9 @@ void MemoryGroup::leave_out_suspension() {
 void MemoryGroup::look_for_lost_ranks(bool ask_kernel) {
   for (int rank = 0; rank < ranks_.size; ++rank) {
     if (rank == ranks_.rank) continue;
-    pollfd process = {
-        .fd = ranks_.processes[static_cast<std::size_t>(rank)].get(), .events = POLLIN, .revents = 0};
-    const bool has_left = segment_.progress(rank).has_left != 0 || (ask_kernel && ::poll(&process, 1, 0) > 0);
+    const bool has_left =
+        segment_.progress(rank).has_left != 0 ||
+        (ask_kernel && platform::has_ended(ranks_.processes[static_cast<std::size_t>(rank)]));
     // It may have left after it did what this rank needs.
     const bool is_needed = (consumed_ < reduced_ && consume_needs(rank)) ||
                            (reduced_ < posted_ && reduce_needs(rank)) || (may_post() && post_needs(rank));
@@ -506,15 +478,12 @@ void MemoryGroup::finish_operations(Lock& lock) {
 void MemoryGroup::call_thread(std::chrono::nanoseconds after) {
   if (called_for_ <= after) return;
   called_for_ = after;
-  const itimerspec time = {.it_interval = {}, .it_value = timespec_of(after)};
-  ::timerfd_settime(timer_.get(), 0, &time, nullptr);
+  timer_.set(after);
 }
 
 void MemoryGroup::run_thread() {
-  std::uint64_t expirations = 0;
   while (true) {
-    while (::read(timer_.get(), &expirations, sizeof expirations) < 0 && errno == EINTR) {
-    }
+    timer_.wait();
     Lock lock(mutex_);
     called_for_ = kNotCalled;
     if (ends_) return;

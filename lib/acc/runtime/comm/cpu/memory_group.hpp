@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,13 +11,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/comm/cpu/combine.hpp"
+#include "acc/runtime/comm/cpu/platform.hpp"
 #include "acc/runtime/comm/cpu/segment.hpp"
 
 namespace acc::detail {
@@ -54,7 +53,8 @@ class MemoryFailure : public Error {
 
 /// Collective operations of processes that share a Segment. Every process begins the same operations in the
 /// same order; they are done in that order. All get the same bits, which depend only on the data and the
-/// number of ranks.
+/// number of ranks. Ranks that do not begin the same operations fail. Where a broadcast needs nothing of a
+/// rank that began another one, that is with the next operation that does, or some chunks later.
 ///
 /// Whoever begins an operation does what is possible at once. The rest is done by a thread that waits for it,
 /// by the next call, or soon after by a thread of the group. Who has to wait for another rank spins shortly,
@@ -70,7 +70,7 @@ class MemoryGroup {
     /// How messages call each rank; by its number if this is empty.
     std::vector<int> names = {};
     /// A pidfd of each rank's process; that of this one is not used.
-    std::vector<Descriptor> processes = {};
+    std::vector<platform::Process> processes = {};
     /// There is a core for each rank.
     bool core_for_each = false;
   };
@@ -83,7 +83,7 @@ class MemoryGroup {
   MemoryGroup& operator=(const MemoryGroup&) = delete;
 
   /// Whether this is called on the group's thread.
-  bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
+  bool is_own_thread() const { return thread_.get_id() == platform::own_thread(); }
 
   /// Begins an operation, and returns its number.
   std::uint64_t begin(Collective collective);
@@ -101,9 +101,9 @@ class MemoryGroup {
   void leave(const std::string& text);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  using Lock = std::unique_lock<std::mutex>;
-  using Counter = std::atomic<std::uint64_t> RankProgress::*;
+  using Clock = platform::Clock;
+  using Lock = std::unique_lock<platform::Mutex>;
+  using Counter = platform::Atomic<std::uint64_t> RankProgress::*;
 
   struct Operation {
     Collective what = {};
@@ -143,7 +143,8 @@ class MemoryGroup {
   void reduce();
   void consume();
   void reduce_into(std::byte* to, const Operation& operation, std::uint64_t chunk, Part part);
-  bool all_have_signature(const Operation& operation, std::uint64_t chunk);
+  bool all_made_same_calls(std::uint64_t chunks);
+  bool made_same_call(int rank, std::uint64_t chunk);
   void advance(Counter counter, std::uint64_t& own_count);
 
   template <class Predicate>
@@ -164,17 +165,18 @@ class MemoryGroup {
   RankProgress& own_progress_;
   RankBell& own_bell_;
   int max_spins_;
-  Descriptor timer_;
+  platform::Timer timer_ = {};
 
   std::atomic<int> callers_ = 0;
-  std::mutex mutex_ = {};
-  std::condition_variable changed_ = {};
+  platform::Mutex mutex_ = {};
+  platform::Condition changed_ = {};
   std::deque<Operation> operations_ = {};
   std::vector<std::function<void()>> done_ = {};
   Clock::time_point looked_ = {};
   std::uint64_t begun_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t begun_chunks_ = 0;
+  std::uint64_t compared_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t reduced_ = 0;
   std::uint64_t consumed_ = 0;
@@ -184,7 +186,7 @@ class MemoryGroup {
   bool driven_ = false;
   bool asleep_ = false;
   bool ends_ = false;
-  std::thread thread_ = {};
+  platform::Thread thread_ = {};
 };
 
 }  // namespace acc::detail

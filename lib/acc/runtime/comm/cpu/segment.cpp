@@ -54,13 +54,13 @@ Segment::Segment(const Descriptor& memory, int ranks) : ranks_(ranks) {
     errno = EINVAL;
     throw failed("the size of the shared memory");
   }
-  void* const mapped = ::mmap(nullptr, bytes_for(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  void* const mapped = platform::map(memory, bytes_for(ranks));
   if (mapped == MAP_FAILED) throw failed("mmap");
   memory_ = static_cast<std::byte*>(mapped);
 }
 
 Segment::~Segment() {
-  ::munmap(memory_, bytes_for(ranks_));
+  platform::unmap(memory_, bytes_for(ranks_));
 }
 
 Segment::Control& Segment::control(int rank) const {

@@ -2,27 +2,28 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "acc/base/files.hpp"
+#include "acc/runtime/comm/cpu/platform.hpp"
 
 namespace acc::detail {
 
 /// A rank's chunks are numbered through all collectives; its progress is the number of chunks with which it
 /// has done a step.
 struct alignas(128) RankProgress {
-  std::atomic<std::uint64_t> posted;    ///< Chunks whose values are in the rank's slots.
-  std::atomic<std::uint64_t> reduced;   ///< Chunks of which the rank's own part is reduced.
-  std::atomic<std::uint64_t> consumed;  ///< Chunks that the rank needs no longer.
-  std::atomic<std::uint32_t> has_left;  ///< 1: the rank has left the group, or given up.
+  platform::Atomic<std::uint64_t> posted;    ///< Chunks whose values are in the rank's slots.
+  platform::Atomic<std::uint64_t> reduced;   ///< Chunks of which the rank's own part is reduced.
+  platform::Atomic<std::uint64_t> consumed;  ///< Chunks that the rank needs no longer.
+  platform::Atomic<std::uint32_t> has_left;  ///< 1: the rank has left the group, or given up.
 };
 
 /// How a rank is woken.
 struct alignas(128) RankBell {
-  std::atomic<std::uint32_t> rings;       ///< A futex: increased by who wakes the rank.
-  std::atomic<std::int32_t> waiting_for;  ///< The rank whose progress it waits for, or one of the following.
+  platform::Atomic<std::uint32_t> rings;  ///< A futex: increased by who wakes the rank.
+  platform::Atomic<std::int32_t>
+      waiting_for;  ///< The rank whose progress it waits for, or one of the following.
 
   static constexpr std::int32_t kNobody = -1;
   static constexpr std::int32_t kAnybody = -2;
@@ -39,8 +40,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 /// c % kSlots.
 class Segment {
  public:
-  static constexpr std::size_t kChunkBytes = 128U << 10U;
-  static constexpr std::size_t kSlots = 8;
+  static constexpr std::size_t kChunkBytes = platform::kChunkBytes;
+  static constexpr std::size_t kSlots = platform::kSlots;
+  static constexpr std::size_t kSignatures = 2 * kSlots;
   static constexpr std::size_t kCacheLine = 64;
 
   /// Creates memory for `ranks`, all zero but that nobody waits. Throws std::system_error.
@@ -54,9 +56,10 @@ class Segment {
 
   RankProgress& progress(int rank) const { return control(rank).progress; }
   RankBell& bell(int rank) const { return control(rank).bell; }
-  /// What the rank's chunk is part of, written before it is posted.
-  std::uint64_t& signature(int rank, std::uint64_t chunk) const {
-    return control(rank).signatures[chunk % kSlots];
+  /// What the rank's chunk is part of, written before it is posted. It stays for as many chunks again as the
+  /// chunk itself: so long it takes, at most, until every rank knows that every other one has posted it.
+  platform::Published<std::uint64_t>& signature(int rank, std::uint64_t chunk) const {
+    return control(rank).signatures[chunk % kSignatures];
   }
   std::byte* slot(int rank, std::uint64_t chunk) const;
 
@@ -64,7 +67,7 @@ class Segment {
   struct alignas(128) Control {
     RankProgress progress;
     RankBell bell;
-    std::array<std::uint64_t, kSlots> signatures;
+    std::array<platform::Published<std::uint64_t>, kSignatures> signatures;
   };
 
   static std::size_t bytes_for(int ranks);

@@ -264,6 +264,28 @@ TEST_CASE("memory_group: ranks that call different operations are told so", "[ru
   CHECK((second_knows || failures[1].starts_with("Connection closed by peer")));
 }
 
+TEST_CASE(
+    "memory_group: a broadcast with another root is noticed by what needs all ranks, or some chunks later",
+    "[runtime]") {
+  const int size = GENERATE(2, 3);
+  const bool barrier_follows = GENERATE(true, false);
+  for (const std::string& failure : on_ranks(size, [barrier_follows](MemoryGroup& group, int rank) {
+         std::vector<float> values(barrier_follows ? 10 : 2 * Segment::kSlots * kChunkFloats);
+         return failure_of([&] {
+           const auto number = group.begin({.kind = Kind::broadcast,
+                                            .data = bytes_of(values),
+                                            .bytes = values.size() * sizeof(float),
+                                            .root = rank == 1 ? 1 : 0,
+                                            .timeout = 1min});
+           group.wait(barrier_follows ? group.begin({.timeout = 1min}) : number, std::nullopt);
+         });
+       })) {
+    INFO(failure);
+    CHECK((failure.starts_with("the processes do not make the same calls: rank ") ||
+           failure.starts_with("Connection closed by peer")));
+  }
+}
+
 TEST_CASE("memory_group: a callback may drop the last reference to its group", "[runtime]") {
   const Descriptor memory = Segment::create(2);
   const Collective barrier{.kind = Kind::barrier, .timeout = 1min};
