@@ -44,6 +44,8 @@ constexpr std::array kAccelerateNames = {AccelerateName{"accelerate", ""},
                                          AccelerateName{"accelerate-estimate-memory", "estimate-memory"},
                                          AccelerateName{"accelerate-merge-weights", "merge-weights"}};
 
+constexpr const char* kAccelerate = "accelerate";
+
 constexpr std::array kCommands = {"config",        "estimate-memory", "env",  "launch",
                                   "merge-weights", "tpu-config",      "test", "to-fsdp2"};
 
@@ -68,32 +70,35 @@ std::vector<std::string> launch_words(const AccelerateCall& call, std::vector<st
   return words;
 }
 
-bool is_for_sagemaker(const CommandLine& command_line, const Environment& environment) {
-  const std::optional<ConfigText> config = config_text_of(command_line, environment);
-  return config && kind_of(parse_config(config->text, config->path).values) == ConfigKind::sagemaker;
+bool is_for_sagemaker(const ConfigText& config) {
+  return kind_of(parse_config(config.text, config.path).values) == ConfigKind::sagemaker;
 }
 
 int launch_as_accelerate(const AccelerateCall& call, std::vector<std::string> words) {
   words = launch_words(call, std::move(words));
-  const CommandLine command_line = parse_command_line(words, Dialect::launch);
-  const auto launch = [&] {
-    return launch_command(words, Dialect::launch, "accelerate launch", call.environment);
-  };
+  const bool has_program = !parse_command_line(words, Dialect::launch).program.empty();
+  LaunchCall launch{.words = std::move(words),
+                    .program = "accelerate launch",
+                    .environment = call.environment,
+                    .replaced = kAccelerate};
   // A missing program is an error of the command line.
-  if (command_line.program.empty()) return launch();
+  if (!has_program) return launch_command(std::move(launch));
+  launch.check_config = [&](const ConfigText& config) {
+    if (is_for_sagemaker(config)) call.kept.become_or_refuse(call.words, "acc starts no jobs of SageMaker");
+  };
   try {
-    if (is_for_sagemaker(command_line, call.environment))
-      call.kept.become_or_refuse(call.words, "acc starts no jobs of SageMaker");
-    return launch();
+    return launch_command(std::move(launch));
   } catch (const Error& error) {
     throw as_failure(error);
   }
 }
 
 fs::path script_of_test(const AccelerateCall& call) {
-  const Python python = find_python(call.python, call.environment, kind_of_file, program_path());
+  const Python python = find_python(call.python, call.environment, kind_of_file,
+                                    caller_under_name(program_path(), kAccelerate));
   if (python.problem) throw Error(ErrorKind::system, {*python.problem});
   constexpr const char* kProgram =
+      "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n"
       "from importlib.util import find_spec\nspec = find_spec('accelerate')\n"
       "print('\\n' + (spec.origin if spec else ''))";
   const auto output = run_command({python.file.string(), "-c", kProgram}, call.environment, {});
@@ -170,12 +175,14 @@ int run_command_of_accelerate(AccelerateCall& call) {
   return code;
 }
 
-// `--python FILE` before the command.
-std::string take_python(std::vector<std::string>& words) {
-  if (words.size() < 2 || words[0] != "--python") return "";
-  std::string python = words[1];
-  words.erase(words.begin(), words.begin() + 2);
-  return python;
+// `--python FILE` before the command, with `--module` behind it for `python -m`.
+AccelerateCaller take_caller(std::vector<std::string>& words) {
+  AccelerateCaller caller{.path = program_path()};
+  if (words.size() < 2 || words[0] != "--python") return caller;
+  caller.python = words[1];
+  caller.as_module = words.size() > 2 && words[2] == "--module";
+  words.erase(words.begin(), words.begin() + (caller.as_module ? 3 : 2));
+  return caller;
 }
 
 }  // namespace
@@ -196,10 +203,10 @@ std::optional<std::vector<std::string>> accelerate_words(const std::string& name
 }
 
 int accelerate_command(std::vector<std::string> words, Environment environment) {
-  const std::string python = take_python(words);
+  const AccelerateCaller caller = take_caller(words);
   AccelerateCall call{.words = std::move(words),
-                      .python = python,
-                      .kept = KeptAccelerate(program_path(), python),
+                      .python = caller.python,
+                      .kept = KeptAccelerate(caller),
                       .environment = std::move(environment)};
   if (call.words.empty() || call.words[0].starts_with('-')) return run_command_of_accelerate(call);
   if (std::ranges::find(kCommands, call.words[0]) == kCommands.end())

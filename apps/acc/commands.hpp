@@ -9,6 +9,8 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/config/schema.hpp"
+#include "acc/plan/launch_inputs.hpp"
+#include "acc/remote/job_spec.hpp"
 
 namespace CLI {
 class App;
@@ -21,9 +23,21 @@ inline constexpr const char* kVersionLine = "acc " ACC_VERSION;
 
 // Commands that parse their arguments by the schema. They return the exit code.
 
-/// `acc launch` or, by the dialect, `acc run` and torchrun. `program` is the name in the help.
-int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program,
-                   Environment environment);
+/// A call of `acc launch` or, by the dialect, of `acc run` and torchrun.
+struct LaunchCall {
+  std::vector<std::string> words = {};
+  Dialect dialect = Dialect::launch;
+  /// The name in the help.
+  std::string program = {};
+  Environment environment = {};
+  /// The launcher, torchrun or accelerate, whose name acc has: as there, Python scripts run under its Python
+  /// whatever their `#!` says. Empty: acc's own command.
+  std::string replaced = {};
+  /// Called with the config file, which may be a pipe and is read once, before anything is done.
+  std::function<void(const ConfigText&)> check_config = {};
+};
+
+int launch_command(LaunchCall call);
 
 /// `acc test`: launches acc-selftest with the user's config and any flags of `acc launch`.
 int test_command(const std::vector<std::string>& words);
@@ -46,9 +60,10 @@ std::vector<std::string> accelerate_names();
 std::optional<std::vector<std::string>> accelerate_words(const std::string& name,
                                                          const std::vector<std::string>& words);
 
-/// `accelerate WORDS`, and `acc accelerate [--python FILE] WORDS`: accelerate's commands, with its exit
-/// codes, files and texts where programs may read them. FILE is the Python that would have run accelerate:
-/// for the workers, and for what acc hands on.
+/// `accelerate WORDS`, and `acc accelerate [--python FILE [--module]] WORDS`: accelerate's commands, with its
+/// exit codes, files and texts where programs may read them. FILE is the Python that would have run
+/// accelerate: for the workers, and for what acc hands on. --module: by `python -m`, which also finds modules
+/// in the current folder.
 int accelerate_command(std::vector<std::string> words, Environment environment);
 
 /// Adds `acc accelerate`, for help, man page and completion.

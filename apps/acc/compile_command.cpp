@@ -30,7 +30,7 @@ struct CompileOptions {
 };
 
 Python python_with_torch(const std::string& requested) {
-  Python python = find_python(requested, Environment::of_process(), kind_of_file, program_path());
+  Python python = find_python(requested, Environment::of_process(), kind_of_file, {.path = program_path()});
   if (python.problem) throw Error(ErrorKind::system, {*python.problem});
   if (python.file.empty()) {
     throw Error({.kind = ErrorKind::system,

@@ -34,7 +34,7 @@ fs::path find_libtorch(const std::vector<fs::path>& site_packages, const Environ
 
 void show_environment(const std::string& named) {
   const Environment environment = Environment::of_process();
-  const fs::path python = find_python("", environment, kind_of_file, program_path()).file;
+  const fs::path python = find_python("", environment, kind_of_file, {.path = program_path()}).file;
   const std::vector<fs::path> folders = python.empty() ? std::vector<fs::path>() : site_packages(python);
   EnvironmentFacts facts{.version = version_and_commit(),
                          .program = program_folder() / "acc",

@@ -9,11 +9,15 @@
 #include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/caller.hpp"
 
 namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
+
+// For a program: with -c Python would import a random.py of the current folder.
+constexpr const char* kWithoutCurrentFolder = "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n";
 
 // As `python -m accelerate.commands.accelerate_cli`, which ACC_REPLACE_ACCELERATE would make acc again.
 constexpr const char* kPythonProgram =
@@ -23,30 +27,14 @@ constexpr const char* kPythonProgram =
     "from accelerate.commands.accelerate_cli import main\n"
     "main()\n";
 
-bool is_kept_program(const fs::path& file) {
-  std::error_code ignored;
-  return ::access(file.c_str(), X_OK) == 0 && !fs::equivalent(file, "/proc/self/exe", ignored);
-}
-
-fs::path find_kept_program(fs::path called_as) {
-  constexpr int kMaxLinks = 40;  // the kernel's limit
-  for (int link = 0; link <= kMaxLinks; ++link) {
-    fs::path kept = called_as.parent_path() / "accelerate.before-acc";
-    if (is_kept_program(kept)) return kept;
-    std::error_code no_link;
-    const fs::path next = fs::read_symlink(called_as, no_link);
-    if (no_link) break;
-    called_as = called_as.parent_path() / next;
-  }
-  return {};
-}
-
 }  // namespace
 
-KeptAccelerate::KeptAccelerate(const fs::path& called_as, const std::string& python) {
-  if (!python.empty()) {
-    command_ = {python, "-c", kPythonProgram};
-  } else if (const fs::path program = find_kept_program(absolute_path(called_as)); !program.empty()) {
+KeptAccelerate::KeptAccelerate(const AccelerateCaller& caller) {
+  if (!caller.python.empty()) {
+    const std::string program = kPythonProgram;
+    command_ = {caller.python, "-c", caller.as_module ? program : kWithoutCurrentFolder + program};
+  } else if (const fs::path program = find_kept_program(absolute_path(caller.path), "accelerate");
+             !program.empty()) {
     command_ = {program.string()};
   }
 }

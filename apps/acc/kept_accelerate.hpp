@@ -9,13 +9,22 @@
 
 namespace acc::launcher {
 
+/// How acc was called in accelerate's place.
+struct AccelerateCaller {
+  std::filesystem::path path = {};
+  /// The Python that would have run accelerate, where it is known.
+  std::string python = {};
+  /// With `python -m`, which finds modules in the current folder, too.
+  bool as_module = false;
+};
+
 /// The accelerate whose name acc has: the program that `acc install-accelerate` kept, or the package of a
 /// Python that would have run it. It gets what acc does not do.
 class KeptAccelerate {
  public:
-  /// The program is looked for beside `called_as`, and beside each file that this is a link to. With a
-  /// `python` it is that Python's package.
-  KeptAccelerate(const std::filesystem::path& called_as, const std::string& python);
+  /// The program is looked for beside the path of the caller, and beside each file that this is a link to.
+  /// With a `python` it is that Python's package.
+  explicit KeptAccelerate(const AccelerateCaller& caller);
 
   bool exists() const { return !command_.empty(); }
 

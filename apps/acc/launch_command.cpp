@@ -110,6 +110,19 @@ void keep_exit_code(const LaunchPlan& plan) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {
+  survive_early_notices(call.environment);
+  std::optional<ConfigText> config;
+  if (call.dialect == Dialect::launch) config = config_text_of(command_line, call.environment);
+  if (config && call.check_config) call.check_config(*config);
+  GatheredInputs gathered = gather_inputs(std::move(command_line), call.dialect, call.environment, config);
+  if (!call.replaced.empty()) {
+    gathered.inputs.caller = caller_under_name(program_path(), call.replaced);
+    gathered.inputs.is_python_script = is_python_script;
+  }
+  return gathered;
+}
+
 void write_deepspeed_env(const LaunchPlan& plan) {
   if (plan.deepspeed_env.empty()) return;
   const std::filesystem::path file = ".deepspeed_env";
@@ -159,7 +172,7 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.random_id = random_uuid();
   inputs.folder = current_folder();
   inputs.temporary_folder = temporary_folder(inputs.environment);
-  inputs.called_as = program_path();
+  inputs.caller = {.path = program_path()};
   inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
     const FileConfig file = parse_config(config->text, config->path);
@@ -214,26 +227,25 @@ int start_or_explain(LaunchPlan plan) {
   return 0;
 }
 
-int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program,
-                   Environment environment) {
-  CommandLine command_line = parse_command_line(words, dialect);
+int launch_command(LaunchCall call) {
+  CommandLine command_line = parse_command_line(call.words, call.dialect);
   if (command_line.version) {
     fmt::print("{}\n", version_text());
     return 0;
   }
   if (command_line.help) {
-    fmt::print("{}", launch_help(dialect, program, help_width(), help_scope(command_line)));
+    fmt::print("{}", launch_help(call.dialect, call.program, help_width(), help_scope(command_line)));
     return 0;
   }
   if (const auto shell = value_in(command_line.flags, key::print_completion)) {
-    fmt::print("{}", completion(*shell, dialect, program));
+    fmt::print("{}", completion(*shell, call.dialect, call.program));
     return 0;
   }
-  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect, std::move(environment));
+  GatheredInputs gathered = gather_inputs_of(std::move(command_line), call);
   if (gathered.inputs.command_line.flags.contains(key::print_script))
     return print_script(std::move(gathered));
-  if (const auto code = launch_on_hosts(gathered, words)) return *code;
-  run_with_srun(gathered.inputs.command_line, dialect == Dialect::launch ? "launch" : "run", words);
+  if (const auto code = launch_on_hosts(gathered, call.words)) return *code;
+  run_with_srun(gathered.inputs.command_line, call.dialect == Dialect::launch ? "launch" : "run", call.words);
   return start_or_explain(plan_of(std::move(gathered)));
 }
 

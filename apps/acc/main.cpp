@@ -84,18 +84,23 @@ std::vector<std::string> usual_form(std::vector<std::string> words) {
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.
 int run(const std::string& name, const std::vector<std::string>& words, acc::Environment environment) {
   if (is_torchrun(name))
-    return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name,
-                                         std::move(environment));
+    return acc::launcher::launch_command({.words = words,
+                                          .dialect = acc::launcher::Dialect::torchrun,
+                                          .program = name,
+                                          .environment = std::move(environment),
+                                          .replaced = "torchrun"});
   if (auto inner = acc::launcher::accelerate_words(name, words))
     return acc::launcher::accelerate_command(*std::move(inner), std::move(environment));
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     if (words[0] == "launch")
-      return acc::launcher::launch_command(rest, acc::launcher::Dialect::launch, "acc launch",
-                                           std::move(environment));
+      return acc::launcher::launch_command(
+          {.words = rest, .program = "acc launch", .environment = std::move(environment)});
     if (words[0] == "run")
-      return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run",
-                                           std::move(environment));
+      return acc::launcher::launch_command({.words = rest,
+                                            .dialect = acc::launcher::Dialect::torchrun,
+                                            .program = "acc run",
+                                            .environment = std::move(environment)});
     if (words[0] == "accelerate") return acc::launcher::accelerate_command(rest, std::move(environment));
     if (words[0] == "notebook-job") return acc::launcher::notebook_job_command(rest);
     if (words[0] == "test") return acc::launcher::test_command(rest);

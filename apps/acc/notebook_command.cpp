@@ -28,7 +28,7 @@ struct NotebookOptions {
 };
 
 Python notebook_python(const std::string& requested) {
-  Python python = find_python(requested, Environment::of_process(), kind_of_file, program_path());
+  Python python = find_python(requested, Environment::of_process(), kind_of_file, {.path = program_path()});
   if (python.problem) throw Error(ErrorKind::system, {*python.problem});
   if (python.file.empty()) {
     throw Error({.kind = ErrorKind::system,

@@ -188,7 +188,7 @@ std::vector<std::string> plain_test(const CommandLine& command_line, int expecte
                                     bool json, const std::string& report_file) {
   const Environment environment = Environment::of_process();
   const std::string requested = value_in(command_line.flags, key::python).value_or("");
-  const Python python = find_python(requested, environment, kind_of_file, program_path());
+  const Python python = find_python(requested, environment, kind_of_file, {.path = program_path()});
   const std::string count = fmt::to_string(expected);
   const std::string limit = fmt::format("{:g}", time_limit);
   const std::string format = json ? "json" : "text";

@@ -266,11 +266,44 @@ def the_test_is_the_script_of_accelerate(place):
     assert failed.returncode == 3 and "success" not in failed.stdout, failed
 
 
+def workers_run_under_the_python_of_the_program_that_was_kept(place):
+    (place.work / "own").mkdir()
+    python = place.work / "own" / "python3"
+    python.symlink_to(sys.executable)
+    place.put_all(f"#!{python}\n")
+    place.do("--yes")
+    (place.work / "elsewhere").mkdir()
+    link = place.work / "elsewhere" / "accelerate"
+    link.symlink_to(place.bin / "accelerate")
+    text = "import os, sys\nprint(os.path.realpath(sys.executable), os.environ['WORLD_SIZE'])\n"
+    # The program of a package, which names a Python, and one that may not be executed.
+    place.write("package", "#!/nowhere/bin/python\n" + text)
+    (place.work / "package").chmod(0o755)
+    place.write("plain", "#!/usr/bin/env python3\n" + text)
+    place.write("script.py", text)
+    (place.work / "random.py").write_text("raise RuntimeError('of the current folder')\n")
+    for program in ("script.py", "package", "plain"):
+        done = subprocess.run([link, "launch", "--cpu", "--num_processes", "2", program], text=True, capture_output=True,
+                              timeout=60, cwd=place.work, env={"PATH": "/usr/bin:/bin", "HOME": str(place.work)})
+        assert done.returncode == 0 and done.stdout == f"{os.path.realpath(sys.executable)} 2\n" * 2, (program, done)
+
+
+def a_config_may_come_from_a_pipe(place):
+    place.put_all()
+    place.do("--yes")
+    place.write("rank.sh", "#!/bin/sh\necho $RANK\n")
+    (place.work / "rank.sh").chmod(0o755)
+    done = subprocess.run(["bash", "-c", '"$0" launch --config_file <(printf "$1") --no_python ./rank.sh', place.bin / "accelerate",
+                           TWO_ON_CPU], text=True, capture_output=True, timeout=60, cwd=place.work)
+    assert done.returncode == 0 and sorted(done.stdout.split()) == ["0", "1"], done
+
+
 TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
          those_of_a_new_accelerate_are_left_alone, failures_have_the_exit_codes_of_python,
          options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
          launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on, where_none_was_kept_one_line_says_so,
-         the_test_is_the_script_of_accelerate]
+         the_test_is_the_script_of_accelerate, workers_run_under_the_python_of_the_program_that_was_kept,
+         a_config_may_come_from_a_pipe]
 
 
 def main(acc):

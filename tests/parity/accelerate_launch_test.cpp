@@ -139,7 +139,7 @@ Shown show(const std::string& name) {
   for (json& word : expected) {
     if (word == "<PYTHON>")
       word =
-          acc::launcher::find_python("", environment_of(recording, folder), acc::launcher::kind_of_file, "")
+          acc::launcher::find_python("", environment_of(recording, folder), acc::launcher::kind_of_file, {})
               .word;
   }
   json command =

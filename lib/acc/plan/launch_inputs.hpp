@@ -48,8 +48,9 @@ struct LaunchInputs {
   std::filesystem::path folder = {};
   /// TMPDIR if it names a folder.
   std::optional<std::filesystem::path> temporary_folder = {};
-  /// The path by which acc was called.
-  std::filesystem::path called_as = {};
+  Caller caller = {};
+  /// ProgramRequest::is_python_script.
+  std::function<bool(const std::filesystem::path&)> is_python_script = {};
   /// Whether the mpirun on PATH is that of Open MPI; determined only for jobs that use mpirun.
   bool open_mpi = true;
   Machine machine = {};

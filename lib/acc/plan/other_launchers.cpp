@@ -95,7 +95,7 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
 
 OtherLauncher python_launcher(const LaunchInputs& inputs, const Settings& settings) {
   const Python python =
-      find_python(settings[key::python], inputs.environment, inputs.file_kind, inputs.called_as);
+      find_python(settings[key::python], inputs.environment, inputs.file_kind, inputs.caller);
   return {.command = {python.word}, .file = python.file, .problem = python.problem};
 }
 

@@ -82,7 +82,7 @@ std::optional<Python> python_of_variable(std::string_view home, const Environmen
 
 WorkerProgram under_python(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of) {
-  const Python python = find_python(request.python, environment, kind_of, request.called_as);
+  const Python python = find_python(request.python, environment, kind_of, request.caller);
   WorkerProgram program{.command = {python.word},
                         .file = python.file,
                         .problem = python.problem,
@@ -117,11 +117,13 @@ Problem refusal_of_notebook(const std::string& notebook) {
 }  // namespace
 
 Python find_python(const std::string& requested, const Environment& environment, const FileKindOf& kind_of,
-                   const fs::path& called_as) {
+                   const Caller& caller) {
   if (!requested.empty()) return named_python(requested, "--python", environment, kind_of);
   if (const auto name = environment.find("PYTHON_EXEC"))
     return named_python(*name, "PYTHON_EXEC", environment, kind_of);
-  if (auto python = python_beside(called_as, kind_of)) return *python;
+  if (!caller.python.empty())
+    return {.word = caller.python.string(), .file = caller.python, .origin = caller.kept.string()};
+  if (auto python = python_beside(caller.path, kind_of)) return *python;
   if (auto python = python_on_path(environment, kind_of)) return *python;
   for (const std::string_view home : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     if (auto python = python_of_variable(home, environment, kind_of)) return *python;
@@ -179,11 +181,13 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
     }
   }
   const bool for_python = kind == FileKind::other || kind == FileKind::package || kind == FileKind::stream;
-  const bool by_python = request.run_path || (!request.no_python && (is_script || for_python));
+  const bool begins_with_name = kind == FileKind::executable || kind == FileKind::not_executable;
+  const bool is_named_script = begins_with_name && request.is_python_script && request.is_python_script(name);
+  const bool by_python =
+      request.run_path || (!request.no_python && (is_script || for_python || is_named_script));
   if (by_python) {
     WorkerProgram program = under_python(request, environment, kind_of);
-    const bool runs = for_python || kind == FileKind::executable || kind == FileKind::not_executable;
-    if (!runs) program.problem = refusal(name, kind);
+    if (!for_python && !begins_with_name) program.problem = refusal(name, kind);
     program.read_once = kind == FileKind::stream;
     return program;
   }

@@ -9,6 +9,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/plan/caller.hpp"
 
 namespace acc::launcher {
 
@@ -37,8 +38,9 @@ struct ProgramRequest {
   bool run_path = false;    ///< run it as a Python file; overrides module and no_python
   std::string python = {};  ///< `--python`
   bool unbuffered = false;  ///< pass `-u` to Python, as torchrun does
-  /// The path by which acc was called.
-  std::filesystem::path called_as = {};
+  Caller caller = {};
+  /// Whether Python runs a file although it begins with `#!`. Empty: none, the file says itself what runs it.
+  std::function<bool(const std::filesystem::path&)> is_python_script = {};
 };
 
 /// The command that starts a worker.
@@ -66,11 +68,11 @@ struct Python {
   std::optional<Problem> problem = {};
 };
 
-/// Finds the Python for scripts, in this order: `requested` (--python), PYTHON_EXEC, the folder of
-/// `called_as` if it belongs to a virtual or conda environment, the first folder of PATH with `python3` or
-/// `python`, VIRTUAL_ENV, CONDA_PREFIX.
+/// Finds the Python for scripts, in this order: `requested` (--python), PYTHON_EXEC, that of the program
+/// whose name acc has taken, the folder of the caller if it belongs to a virtual or conda environment, the
+/// first folder of PATH with `python3` or `python`, VIRTUAL_ENV, CONDA_PREFIX.
 Python find_python(const std::string& requested, const Environment& environment, const FileKindOf& kind_of,
-                   const std::filesystem::path& called_as);
+                   const Caller& caller);
 
 /// Determines how to run the program. An ELF or `#!` file is executed directly; `.py`, `-m`, `-` (standard
 /// input) and everything else runs under the Python of find_python. A bare name that is not a file in the

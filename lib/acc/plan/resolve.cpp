@@ -61,7 +61,8 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
       .run_path = settings[key::run_path],
       .python = settings[key::python],
       .unbuffered = plan.launcher != Launcher::simple,
-      .called_as = inputs.called_as,
+      .caller = inputs.caller,
+      .is_python_script = inputs.is_python_script,
   };
   if (request.module && request.no_python && !request.run_path)
     refuse_both(settings, key::module, key::no_python);

@@ -51,7 +51,8 @@ def torchrun_words(module):
 def accelerate_words(module, path):
     package, _, name = (module or "").rpartition(".")
     words = ACCELERATE.get(name) if package == "accelerate.commands" else PROGRAMS.get(program_of(path))
-    return None if words is None else ["accelerate", "--python", sys.executable] + words
+    as_module = ["--module"] if module else []
+    return None if words is None else ["accelerate", "--python", sys.executable] + as_module + words
 
 
 def replace():

@@ -64,8 +64,8 @@ TEST_CASE("program: the Python is what `python3` would start, with its origin", 
                       {"/forge/bin/../conda-meta", FileKind::directory},
                       {"/forge/bin/python3", FileKind::executable}});
   const auto python = [&](const std::string& asked = "", const std::string& called_as = "/opt/bin/acc") {
-    const WorkerProgram program =
-        find_program({.words = {"train.py"}, .python = asked, .called_as = called_as}, environment, known);
+    const WorkerProgram program = find_program(
+        {.words = {"train.py"}, .python = asked, .caller = {.path = called_as}}, environment, known);
     return program.file.string() + ", " + program.python_origin;
   };
   CHECK(python() == "/usr/bin/python, PATH");
@@ -80,6 +80,38 @@ TEST_CASE("program: the Python is what `python3` would start, with its origin", 
   environment.set("PYTHON_EXEC", "/bin/python3");
   CHECK(python("", "/env/bin/acc") == "/bin/python3, PYTHON_EXEC");
   CHECK(python("/conda/bin/python") == "/conda/bin/python, --python");
+}
+
+TEST_CASE("program: the Python of the program whose name acc has comes before all that was not named",
+          "[plan]") {
+  const auto known = files({{"train.py", FileKind::other},
+                            {"/env/bin/../pyvenv.cfg", FileKind::other},
+                            {"/env/bin/python", FileKind::executable},
+                            {"/usr/bin/python3", FileKind::executable}});
+  ProgramRequest request{
+      .words = {"train.py"},
+      .caller = {
+          .path = "/env/bin/torchrun", .kept = "/env/bin/torchrun.before-acc", .python = "/far/python"}};
+  CHECK(find_program(request, kPath, known).file == "/far/python");
+  CHECK(find_program(request, kPath, known).python_origin == "/env/bin/torchrun.before-acc");
+  CHECK(find_program(request, {{"PYTHON_EXEC", "/usr/bin/python3"}}, known).file == "/usr/bin/python3");
+  request.python = "/env/bin/python";
+  CHECK(find_program(request, kPath, known).file == "/env/bin/python");
+}
+
+TEST_CASE("program: a Python script without .py is Python's where a peer would run it so", "[plan]") {
+  const auto is_python = [](const std::filesystem::path& file) {
+    return file == "./a.out" || file == "./plain";
+  };
+  for (const char* name : {"./a.out", "./plain"}) {
+    const WorkerProgram program =
+        find_program({.words = {name, "x"}, .is_python_script = is_python}, kPath, usual());
+    CHECK(program.command == Words{"/usr/bin/python3", name, "x"});
+    CHECK_FALSE(program.problem.has_value());
+  }
+  CHECK(find_program({.words = {"./a.out"}, .no_python = true, .is_python_script = is_python}, kPath, usual())
+            .command == Words{"./a.out"});
+  CHECK(find_program({.words = {"echo"}, .is_python_script = is_python}, kPath, usual()).file == "/bin/echo");
 }
 
 TEST_CASE("program: a script from standard input is Python's, and can be read once", "[plan]") {
