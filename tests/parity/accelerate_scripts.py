@@ -17,6 +17,24 @@ PACKAGE = pathlib.Path(importlib.util.find_spec("accelerate").origin).parent
 SCRIPTS = PACKAGE / "test_utils/scripts"
 PROGRAM = "#!{python}\nimport sys\nfrom accelerate.commands.accelerate_cli import main\nsys.exit(main())\n"
 CONFIG = "distributed_type: MULTI_CPU\nnum_processes: 2\nuse_cpu: true\n"
+# A worker that has done its work ends without the interpreter's end, in which torch 2.11 aborts now and then, under torchrun too.
+END_OF_WORKERS = """import atexit, os, sys
+failures = []
+
+def note(*error, hook=sys.excepthook):
+    failures.append(error)
+    hook(*error)
+
+def leave():
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if not failures:
+        os._exit(0)
+
+if "LOCAL_RANK" in os.environ:
+    sys.excepthook = note
+    atexit.register(leave)
+"""
 VARIABLES = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
@@ -28,7 +46,8 @@ class Environment:
         self.bin = self.folder / "environment/bin"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.bin.parent], check=True, timeout=120)
         packages = next(self.bin.parent.glob("lib/python*/site-packages"))
-        (packages / "peers.pth").write_text(f"{PACKAGE.parent}\n")
+        (packages / "peers.pth").write_text(f"{PACKAGE.parent}\nimport end_of_workers\n")
+        (packages / "end_of_workers.py").write_text(END_OF_WORKERS)
         (self.bin / "acc").symlink_to(acc)
         (self.bin / "accelerate").write_text(PROGRAM.format(python=self.bin / "python"))
         (self.bin / "accelerate").chmod(0o755)
