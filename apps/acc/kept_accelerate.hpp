@@ -9,7 +9,7 @@
 
 namespace acc::launcher {
 
-/// How acc was called in accelerate's place.
+/// How acc was called instead of accelerate.
 struct AccelerateCaller {
   std::filesystem::path path = {};
   /// The Python that would have run accelerate, where it is known.

@@ -30,10 +30,14 @@ std::vector<fs::path> with_link_targets(fs::path file) {
   return files;
 }
 
+bool is_executable(const fs::path& file) {
+  std::error_code ignored;
+  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
 bool is_kept_program(const fs::path& file) {
   std::error_code ignored;
-  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0 &&
-         !fs::equivalent(file, "/proc/self/exe", ignored);
+  return is_executable(file) && !fs::equivalent(file, "/proc/self/exe", ignored);
 }
 
 bool is_in_environment(const fs::path& file) {
@@ -65,11 +69,6 @@ std::string python_of_sh(std::string_view line) {
   if (word.size() > 1 && (word.front() == '"' || word.front() == '\'') && word.back() == word.front())
     word = word.substr(1, word.size() - 2);
   return std::string(word);
-}
-
-bool is_executable(const fs::path& file) {
-  std::error_code ignored;
-  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
 }
 
 }  // namespace

@@ -315,13 +315,13 @@ def raise_failure(code: int, events: list[dict[str, Any]], record_of: Callable[[
     cause = finished.get("cause")
     if cause is not None:
         is_here = _has_started_here(cause, events)
-        place = f"rank {cause['rank']}" + ("" if is_here else f" on host {cause['host']}")
+        worker = f"rank {cause['rank']}" + ("" if is_here else f" on host {cause['host']}")
         record = record_of(cause["local_rank"]) if is_here else ()
-        error = _exception_in(record) or WorkerError(f"{place} {_ending(cause)}")
+        error = _exception_in(record) or WorkerError(f"{worker} {_ending(cause)}")
         with contextlib.suppress(AttributeError):  # its class may have one that cannot be set
             error.rank = cause["rank"]  # type: ignore[attr-defined]
         trace = record[2] if record and record[0] == "raised" else cause["traceback"]
-        raise error from (WorkerTraceback(f"{place}:\n{trace}") if trace else None)
+        raise error from (WorkerTraceback(f"{worker}:\n{trace}") if trace else None)
     if finished.get("stop_signal"):
         raise WorkerError(f"the workers were stopped by {finished['stop_signal']}")
     if code < 0:
