@@ -10,7 +10,7 @@ CompletionCommand describe(const CLI::App& command) {
   CompletionCommand result{.name = command.get_name(), .help = command.get_description()};
   if (result.name == "launch") result.flags = completion_flags(Dialect::launch);
   if (result.name == "new") result.words = project_kinds();
-  if (result.name == "run") result.flags = completion_flags(Dialect::torchrun);
+  if (result.name == "run" || result.name == "torchrun") result.flags = completion_flags(Dialect::torchrun);
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames())
       result.flags.push_back({.spelling = "--" + name,

@@ -81,14 +81,18 @@ std::vector<std::string> usual_form(std::vector<std::string> words) {
   return words;
 }
 
+int launch_as_torchrun(const std::vector<std::string>& words, const std::string& program,
+                       acc::Environment environment) {
+  return acc::launcher::launch_command({.words = words,
+                                        .dialect = acc::launcher::Dialect::torchrun,
+                                        .program = program,
+                                        .environment = std::move(environment),
+                                        .replaced = "torchrun"});
+}
+
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.
 int run(const std::string& name, const std::vector<std::string>& words, acc::Environment environment) {
-  if (is_torchrun(name))
-    return acc::launcher::launch_command({.words = words,
-                                          .dialect = acc::launcher::Dialect::torchrun,
-                                          .program = name,
-                                          .environment = std::move(environment),
-                                          .replaced = "torchrun"});
+  if (is_torchrun(name)) return launch_as_torchrun(words, name, std::move(environment));
   if (auto inner = acc::launcher::accelerate_words(name, words))
     return acc::launcher::accelerate_command(*std::move(inner), std::move(environment));
   if (!words.empty()) {
@@ -101,6 +105,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
                                             .dialect = acc::launcher::Dialect::torchrun,
                                             .program = "acc run",
                                             .environment = std::move(environment)});
+    if (words[0] == "torchrun") return launch_as_torchrun(rest, "acc torchrun", std::move(environment));
     if (words[0] == "accelerate") return acc::launcher::accelerate_command(rest, std::move(environment));
     if (words[0] == "notebook-job") return acc::launcher::notebook_job_command(rest);
     if (words[0] == "test") return acc::launcher::test_command(rest);
@@ -126,6 +131,7 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   acc::launcher::add_new_command(app, code);
   acc::launcher::add_compile_command(app);
   acc::launcher::add_notebook_command(app, code);
+  app.add_subcommand("torchrun", "Do what torchrun does, by its rules (see acc torchrun --help)");
   acc::launcher::describe_accelerate_command(app);
   acc::launcher::add_install_commands(app, code);
   acc::launcher::add_ps_command(app, code);

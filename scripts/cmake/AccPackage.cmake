@@ -80,7 +80,7 @@ endforeach()
 if(SKBUILD)
   install(PROGRAMS $<TARGET_FILE:acc> ${CMAKE_SOURCE_DIR}/scripts/package/acc-torchrun
           DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
-  install(FILES ${CMAKE_SOURCE_DIR}/scripts/package/acc_replace.pth
+  install(FILES ${CMAKE_SOURCE_DIR}/scripts/package/acc_replace.pth ${CMAKE_SOURCE_DIR}/scripts/package/_acc_replace.py
           DESTINATION ${SKBUILD_PLATLIB_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
 

@@ -68,6 +68,17 @@ def modules_and_programs_become_acc(place):
     assert place.call("bin/accelerate-launch", "--no_python", "sh", "-c", "exit 7").returncode == 7
 
 
+def a_program_that_is_acc_becomes_acc(place):
+    """`python $(which accelerate-launch)` once `acc install-accelerate` has made it a link: no Python can run it."""
+    program = place.folder / "bin/accelerate-merge-weights"
+    program.symlink_to("acc")
+    done = place.call("bin/accelerate-merge-weights", "missing", "out")
+    assert done.returncode == 1 and done.stderr.startswith("acc: missing: ") and done.stderr.count("\n") == 1, done
+    program.unlink()
+    program.write_bytes(b"\x7fELF of another")
+    assert "SyntaxError" in place.call("bin/accelerate-merge-weights").stderr
+
+
 def what_acc_does_not_do_goes_to_the_package(place):
     for spelling in (["-m", "accelerate.commands.accelerate_cli"], ["bin/accelerate"]):
         assert said(place.call(*spelling, "ps", "two words"))[-1] == "accelerate_cli of accelerate ['ps', 'two words']"
@@ -88,6 +99,7 @@ def main(acc, package):
         place.put_accelerate()
         nothing_happens_unless_it_is_asked_for(place)
         modules_and_programs_become_acc(place)
+        a_program_that_is_acc_becomes_acc(place)
         what_acc_does_not_do_goes_to_the_package(place)
 
 

@@ -38,7 +38,8 @@ class Environment:
         self.python = self.folder / "bin/python"
         self.packages = next(self.folder.glob("lib/python*/site-packages"))
         shutil.copytree(package / "acc", self.packages / "acc", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(package / "acc_replace.pth", self.packages)
+        for file in ("acc_replace.pth", "_acc_replace.py"):
+            shutil.copy(package / file, self.packages)
         (self.folder / "bin/acc").symlink_to(acc)
         (self.folder / "tells.py").write_text(TELLS_ITS_PARENT)
         (self.folder / "trains.py").write_text(TRAINS)
@@ -96,6 +97,41 @@ def beside_a_torch_that_only_speaks(place):
     assert said(place.run(*RUN, "x")) == torch
 
 
+def the_program_is_replaced_too(place):
+    workers = sorted(f"acc {place.python} ['x'] {rank}" for rank in (0, 1))
+    pip = f"#!{place.python}\nimport sys\nfrom torch.distributed.run import main\nsys.exit(main())\n"
+    program = place.folder / "bin/torchrun"
+    program.write_text(pip)
+    assert said(place.run("bin/torchrun", *TWO, "tells.py", "x", replace="0"), code=1)[0] == "imported torch"  # whose run has no main
+    assert sorted(said(place.run("bin/torchrun", *TWO, "tells.py", "x", replace="1"))) == workers
+    # What `acc install-torchrun` keeps is PyTorch's, and a script of the user is his.
+    program.rename(place.folder / "bin/torchrun.before-acc")
+    assert said(place.run("bin/torchrun.before-acc", "x", replace="1"), code=1)[0] == "imported torch"
+    (place.folder / "torchrun").write_text("print('a script of the user')\n")
+    assert said(place.run("torchrun", "x", replace="1")) == ["a script of the user"]
+    # `python $(which torchrun)`, which is acc itself: no Python can run it.
+    program.symlink_to("acc")
+    assert sorted(said(place.run("bin/torchrun", *TWO, "tells.py", "x", replace="1"))) == workers
+
+
+def a_program_that_names_a_python_runs_under_the_one_that_was_asked_for(place):
+    script = place.folder / "names_another.py"
+    script.write_text("#!/nowhere/bin/python\n" + TELLS_ITS_PARENT)
+    script.chmod(0o755)
+    script.rename(place.folder / "names_another")
+    assert said(place.run(*RUN, "names_another", replace="1")) == [f"acc {place.python} [] 0"]
+
+
+def a_foreign_acc_changes_nothing(place):
+    """A folder of PYTHONPATH comes before the packages of the environment."""
+    (place.folder / "strangers").mkdir()
+    (place.folder / "strangers/acc.py").write_text("print('imported a foreign acc')\n")
+    strangers = {"PYTHONPATH": str(place.folder / "strangers"), "ACC_REPLACE_ACCELERATE": "1"}
+    started = place.run("-c", "print(1)", replace="1", **strangers)
+    assert said(started) == ["1"] and not started.stderr, started
+    assert said(place.run(*RUN, "tells.py", replace="1", **strangers)) == [f"acc {place.python} [] 0"]
+
+
 def the_acc_of_the_package_comes_first(place):
     """An environment may have another acc than `pip install --target` or `--user` has put elsewhere."""
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -120,6 +156,12 @@ def beside_pytorch(place, peer):
 def main(acc, package):
     with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
         beside_a_torch_that_only_speaks(Environment(folder, acc, package))
+    with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
+        place = Environment(folder, acc, package)
+        place.put_torch()
+        the_program_is_replaced_too(place)
+        a_program_that_names_a_python_runs_under_the_one_that_was_asked_for(place)
+        a_foreign_acc_changes_nothing(place)
     with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
         the_acc_of_the_package_comes_first(Environment(folder, acc, package))
     peer = os.environ.get("ACC_PEER_PYTHON")

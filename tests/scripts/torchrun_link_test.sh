@@ -13,7 +13,7 @@ chmod +x "$folder/wheel/acc"
 ln -s ../wheel/acc-torchrun "$folder/bin/torchrun"
 for program in "$folder/wheel/acc-torchrun" "$folder/bin/torchrun"; do
   started=$("$program" --standalone 'my script.py')
-  if [ "$started" != "$(printf '%s\n' "$folder/wheel/acc" run --standalone 'my script.py')" ]; then
+  if [ "$started" != "$(printf '%s\n' "$folder/wheel/acc" torchrun --standalone 'my script.py')" ]; then
     echo "$program started: $started"
     exit 1
   fi
