@@ -16,6 +16,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/plan/caller.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
 
@@ -29,11 +30,20 @@ struct InstallOptions {
   bool undo = false;
 };
 
+/// An install command.
+struct InstallCommand {
+  std::string name = {};
+  std::vector<std::string> programs = {};
+  /// The Python package whose scripts these programs are.
+  std::string package = {};
+};
+
 /// A name that acc takes, beside the path by which it was called.
 struct TakenName {
   fs::path link = {};
   /// What has the name before.
   fs::path kept = {};
+  std::string package = {};
 };
 
 /// One call of an install command.
@@ -43,11 +53,12 @@ struct Installation {
   std::vector<TakenName> names = {};
 };
 
-Installation installation_of(const std::string& command, const std::vector<std::string>& names) {
-  Installation result{.command = command, .acc = absolute_path(program_path()).lexically_normal()};
+Installation installation_of(const InstallCommand& command) {
+  Installation result{.command = command.name, .acc = absolute_path(program_path()).lexically_normal()};
   const fs::path folder = result.acc.parent_path();
-  for (const std::string& name : names)
-    result.names.push_back({.link = folder / name, .kept = folder / (name + ".before-acc")});
+  for (const std::string& name : command.programs)
+    result.names.push_back(
+        {.link = folder / name, .kept = folder / (name + ".before-acc"), .package = command.package});
   return result;
 }
 
@@ -65,14 +76,31 @@ bool has_same_content(const fs::path& one, const fs::path& other) {
   return fs::is_regular_file(one) && fs::is_regular_file(other) && read_file(one) == read_file(other);
 }
 
-// pip writes the same script for each version of a package, so a newer one may stand beside the one that was
-// kept.
+// As pip, uv and conda write it: the same for each version of a package, but not by each version of pip.
+bool is_script_of(const std::string& package, const fs::path& file) {
+  return fs::is_regular_file(file) && is_python_script(file) &&
+         read_file(file).find("from " + package + ".") != std::string::npos;
+}
+
+// A newer one may stand beside the one that was kept, which is then worth nothing.
+bool is_outdated(const TakenName& name) {
+  return has_same_content(name.link, name.kept) ||
+         (is_script_of(name.package, name.link) && is_script_of(name.package, name.kept));
+}
+
 void refuse_to_lose_one(const TakenName& name) {
-  if (is_there(name.link) && is_there(name.kept) && !has_same_content(name.link, name.kept)) {
+  if (is_there(name.link) && is_there(name.kept) && !is_outdated(name)) {
     throw Error({.what = "would be lost, for " + name.kept.string() + " is there already",
                  .where = name.link.string(),
                  .hint = "remove one of the two"});
   }
+}
+
+void require_program(const TakenName& name) {
+  if (!fs::is_directory(fs::symlink_status(name.link))) return;
+  throw Error({.what = "is a folder, and acc takes the names of programs",
+               .where = name.link.string(),
+               .hint = "move it away"});
 }
 
 // As a copy, made at `temporary`, where a link is not possible: of another user's file, or on a file system
@@ -81,8 +109,6 @@ void keep(const TakenName& name, const fs::path& temporary) {
   std::error_code no_link;
   fs::create_hard_link(name.link, name.kept, no_link);
   if (!no_link) return;
-  if (fs::is_directory(fs::symlink_status(name.link)))
-    throw fs::filesystem_error("is a folder", name.link, no_link);
   fs::copy(name.link, temporary, fs::copy_options::copy_symlinks);
   fs::rename(temporary, name.kept);
 }
@@ -93,7 +119,7 @@ void take(const TakenName& name, const fs::path& acc) {
   const fs::path copy = fs::path(link).concat(".copy");
   try {
     fs::create_symlink(acc.filename(), link);
-    if (is_there(name.link) && !is_there(name.kept)) keep(name, copy);
+    if (is_there(name.link)) keep(name, copy);
     fs::rename(link, name.link);
   } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
@@ -170,6 +196,7 @@ int install(const Installation& installation, const InstallOptions& options) {
     tell_what_path_finds(installation);
     return 0;
   }
+  std::ranges::for_each(names, require_program);
   std::ranges::for_each(names, refuse_to_lose_one);
   if (!options.yes) announce_links(names);
   if (!agrees(options)) {
@@ -183,38 +210,54 @@ int install(const Installation& installation, const InstallOptions& options) {
 }
 
 void undo_one(const TakenName& name) {
-  const std::string link = name.link.string();
   const bool was_kept = is_there(name.kept);
   if (!was_kept && !is_there(name.link)) {
-    fmt::print("{} is not there: nothing to take back\n", link);
+    fmt::print("{} is not there: nothing to take back\n", name.link.string());
     return;
   }
   give_back(name);
-  fmt::print("{} is {}\n", link, was_kept ? "what it was before" : "removed; there was none before");
+  fmt::print("{} is {}\n", name.link.string(),
+             was_kept ? "what it was before" : "removed; there was none before");
+}
+
+// The name has been taken back already, by pip for example. Returns whether it is clear what was there
+// before.
+bool clean_up(const TakenName& name) {
+  const bool was_kept = is_there(name.kept);
+  if (was_kept && !is_outdated(name)) return false;
+  if (was_kept) fs::remove(name.kept);
+  fmt::print("{} is not acc: {}\n", name.link.string(),
+             was_kept
+                 ? "it was installed again, and the older " + name.kept.filename().string() + " is removed"
+                 : "nothing to take back");
+  return true;
 }
 
 int undo_all(const Installation& installation) {
-  std::vector<Problem> foreign;
+  std::vector<Problem> unclear;
   for (const TakenName& name : installation.names) {
-    if (is_there(name.link) && !is_this_program(name.link)) {
-      foreign.push_back({.what = "is not acc, and was left alone", .where = name.link.string()});
-    } else {
+    if (!is_there(name.link) || is_this_program(name.link)) {
       undo_one(name);
+    } else if (!clean_up(name)) {
+      unclear.push_back({.what = "is not acc, and was left alone, beside " + name.kept.filename().string() +
+                                 ", which was there before",
+                         .where = name.link.string(),
+                         .hint = "remove one of the two"});
     }
   }
-  if (!foreign.empty()) throw Error(ErrorKind::usage, std::move(foreign));
+  if (!unclear.empty()) throw Error(ErrorKind::usage, std::move(unclear));
   return 0;
 }
 
-void add_install_command(CLI::App& app, int& code, const std::string& summary, const std::string& name,
-                         const std::vector<std::string>& names) {
+void add_install_command(CLI::App& app, int& code, const std::string& summary,
+                         const InstallCommand& installed) {
   const auto options = std::make_shared<InstallOptions>();
-  CLI::App* command = app.add_subcommand(name, summary);
+  CLI::App* command = app.add_subcommand(installed.name, summary);
   CLI::Option* yes = command->add_flag("--yes,-y", options->yes, "Do it without asking");
-  command->add_flag("--undo", options->undo, "Remove the link, and put back what was there before")
+  command->add_flag("--undo", options->undo, "Give back what was there before, or nothing where nothing was")
       ->excludes(yes);
-  command->callback([options, name, names, &code] {
-    const Installation installation = installation_of(name, names);
+  command->callback([options, installed, &code] {
+    const Installation installation = installation_of(installed);
     code = options->undo ? undo_all(installation) : install(installation, *options);
   });
 }
@@ -224,10 +267,10 @@ void add_install_command(CLI::App& app, int& code, const std::string& summary, c
 void add_install_commands(CLI::App& app, int& code) {
   add_install_command(app, code,
                       "Make the torchrun beside acc a link to acc, which then follows torchrun's rules",
-                      "install-torchrun", {"torchrun"});
-  add_install_command(app, code,
-                      "Make the accelerate beside acc a link to acc, which then follows accelerate's rules",
-                      "install-accelerate", accelerate_names());
+                      {.name = "install-torchrun", .programs = {"torchrun"}, .package = "torch"});
+  add_install_command(
+      app, code, "Make the accelerate beside acc a link to acc, which then follows accelerate's rules",
+      {.name = "install-accelerate", .programs = accelerate_names(), .package = "accelerate"});
 }
 
 }  // namespace acc::launcher

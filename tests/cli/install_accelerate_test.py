@@ -18,6 +18,7 @@ NAMES = ["accelerate", "accelerate-config", "accelerate-estimate-memory", "accel
 KEPT = [name + ".before-acc" for name in NAMES]
 SAGEMAKER = "compute_environment: AMAZON_SAGEMAKER\ndistributed_type: DATA_PARALLEL\nec2_instance_type: ml\niam_role_name: role\n"
 TWO_ON_CPU = "distributed_type: MULTI_CPU\nnum_processes: 2\nuse_cpu: true\n"
+OF_PIP = "#!/an/environment/bin/python\nimport sys\nfrom accelerate.commands.accelerate_cli import main\nsys.exit(main())\n#{}\n"
 TEST_SCRIPT = "import os, sys\nprint('rank', os.environ['RANK'])\nsys.exit(int(os.environ.get('FAILS', '0')))\n"
 fake_nvml = recordings = ""
 
@@ -74,9 +75,8 @@ def those_that_are_missing_are_put_there_and_removed(place):
 
 def all_are_taken_or_none(place):
     place.put_all()
-    (place.bin / "accelerate-merge-weights").unlink()
-    (place.bin / "accelerate-merge-weights").mkdir()  # the last one, which cannot be kept by a second name
-    done = place.run("--yes")
+    # What the last one is prepared in is taken.
+    done = place.run("--yes", preexec_fn=lambda: (place.bin / f".accelerate-merge-weights.{os.getpid()}").mkdir())
     assert done.returncode == 1 and "accelerate-merge-weights: cannot be replaced: " in done.stderr, done
     assert place.files() == ["acc", *NAMES] and (place.bin / "accelerate").read_text() == FOREIGN
 
@@ -84,9 +84,17 @@ def all_are_taken_or_none(place):
 def those_of_a_new_accelerate_are_left_alone(place):
     place.do("--yes")
     place.put_one("accelerate-config")
-    done = place.run("--undo")
-    assert done.returncode == 2 and done.stderr == f"acc: {place.bin}/accelerate-config: is not acc, and was left alone\n", done
+    assert f"{place.bin}/accelerate-config is not acc: nothing to take back\n" in place.do("--undo")
     assert place.files() == ["acc", "accelerate-config"]
+
+
+def an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back(place):
+    place.put_all(OF_PIP.format(""))
+    place.do("--yes")
+    place.put_all(OF_PIP.format(" and another text around it"))
+    assert place.do("--undo").count("it was installed again, and the older ") == 5
+    assert place.files() == ["acc", *NAMES]
+    assert place.do("--undo").count("nothing to take back") == 5
 
 
 def failures_have_the_exit_codes_of_python(place):
@@ -299,7 +307,7 @@ def a_config_may_come_from_a_pipe(place):
 
 
 TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
-         those_of_a_new_accelerate_are_left_alone, failures_have_the_exit_codes_of_python,
+         those_of_a_new_accelerate_are_left_alone, an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back, failures_have_the_exit_codes_of_python,
          options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
          launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on, where_none_was_kept_one_line_says_so,
          the_test_is_the_script_of_accelerate, workers_run_under_the_python_of_the_program_that_was_kept,

@@ -126,13 +126,30 @@ def the_torchrun_of_another_pytorch_is_not_lost(place):
     place.put()
     place.do("--yes")
     place.put()  # PyTorch was installed again: the same script
-    assert "is not acc, and was left alone" in place.run("--undo").stderr
     place.do("--yes")
     assert place.is_acc() and place.kept.read_text() == FOREIGN
     place.put("#!/bin/sh\necho other\n")
-    done = place.run("--yes")
-    assert done.returncode == 2 and "would be lost" in done.stderr and "remove one of the two" in done.stderr, done
+    for word, said in (("--yes", "would be lost"), ("--undo", "is not acc, and was left alone, beside torchrun.before-acc")):
+        done = place.run(word)
+        assert done.returncode == 2 and said in done.stderr and "remove one of the two" in done.stderr, done
     assert place.torchrun.read_text() == "#!/bin/sh\necho other\n" and place.kept.read_text() == FOREIGN
+
+
+def what_was_installed_again_takes_the_name_back(place):
+    """pip brings PyTorch's own, perhaps in words of a newer pip: what was kept is worth nothing then."""
+    of_pip = "#!/an/environment/bin/python\nimport sys\nfrom torch.distributed.run import main\nsys.exit(main())\n"
+    for newer in (of_pip, of_pip + "# of a newer pip\n"):
+        place.put(of_pip)
+        place.do("--yes")
+        place.put(newer)
+        assert "is not acc: it was installed again, and the older torchrun.before-acc is removed" in place.do("--undo")
+        assert place.files() == ["acc", "torchrun"] and place.torchrun.read_text() == newer
+        assert "is not acc: nothing to take back" in place.do("--undo")
+    place.put(of_pip)
+    place.do("--yes")
+    place.put(newer)
+    place.do("--yes")
+    assert place.is_acc() and place.kept.read_text() == newer
 
 
 def a_torchrun_that_path_does_not_find_is_told(place):
@@ -164,18 +181,20 @@ def a_terminal_is_asked(place):
         assert place.torchrun.exists() == (code == 0), said
 
 
-def a_folder_that_cannot_be_written_is_told(place):
-    place.torchrun.mkdir()  # cannot be kept by a second name, whoever runs this
-    done = place.run("--yes")
-    assert done.returncode == 1 and done.stderr.startswith(f"acc: {place.torchrun}: cannot be replaced: "), done
-    assert place.files() == ["acc", "torchrun"]
+def a_folder_of_that_name_is_told(place):
+    place.torchrun.mkdir()
+    for words in ([], ["--yes"]):
+        done = place.run(*words)
+        assert done.returncode == 2 and not done.stdout, done
+        assert done.stderr == f"acc: {place.torchrun}: is a folder, and acc takes the names of programs (move it away)\n", done
+    assert "is not acc: nothing to take back" in place.do("--undo") and place.files() == ["acc", "torchrun"]
 
 
 TESTS = [nothing_is_done_without_yes, a_torchrun_is_put_beside_acc_and_removed, it_follows_the_rules_of_torchrun,
          a_foreign_torchrun_is_kept_and_put_back, a_torchrun_of_another_user_is_kept_as_a_copy, a_copy_that_fails_leaves_nothing,
          a_link_is_kept_as_a_link,
-         the_torchrun_of_another_pytorch_is_not_lost,
-         a_torchrun_that_path_does_not_find_is_told, a_terminal_is_asked, a_folder_that_cannot_be_written_is_told]
+         the_torchrun_of_another_pytorch_is_not_lost, what_was_installed_again_takes_the_name_back,
+         a_torchrun_that_path_does_not_find_is_told, a_terminal_is_asked, a_folder_of_that_name_is_told]
 
 
 def main(acc):
