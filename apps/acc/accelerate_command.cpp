@@ -93,9 +93,13 @@ int launch_as_accelerate(const AccelerateCall& call, std::vector<std::string> wo
   }
 }
 
+Python python_of(const AccelerateCall& call) {
+  return find_python(call.python, call.environment, kind_of_file,
+                     caller_under_name(program_path(), kAccelerate));
+}
+
 fs::path script_of_test(const AccelerateCall& call) {
-  const Python python = find_python(call.python, call.environment, kind_of_file,
-                                    caller_under_name(program_path(), kAccelerate));
+  const Python python = python_of(call);
   if (python.problem) throw Error(ErrorKind::system, {*python.problem});
   constexpr const char* kProgram =
       "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n"
@@ -151,7 +155,7 @@ int run_command_of_accelerate(AccelerateCall& call) {
   int code = 0;
   add_config_command(app, code, CommandSet::accelerate);
   add_estimate_command(app, code, [&](const std::string& name) { return model_or_hub(call, name); });
-  add_env_command(app, code);
+  add_env_command(app, code, [&] { return python_of(call); });
   app.add_subcommand("launch", "Start a program on one worker per device (see accelerate launch --help)");
   add_merge_command(app, code);
   add_tpu_config_command(app, code);
@@ -204,9 +208,10 @@ std::optional<std::vector<std::string>> accelerate_words(const std::string& name
 
 int accelerate_command(std::vector<std::string> words, Environment environment) {
   const AccelerateCaller caller = take_caller(words);
+  const KeptAccelerate kept(caller, environment);
   AccelerateCall call{.words = std::move(words),
                       .python = caller.python,
-                      .kept = KeptAccelerate(caller),
+                      .kept = kept,
                       .environment = std::move(environment)};
   if (call.words.empty() || call.words[0].starts_with('-')) return run_command_of_accelerate(call);
   if (std::ranges::find(kCommands, call.words[0]) == kCommands.end())

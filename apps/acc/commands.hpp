@@ -10,6 +10,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/plan/launch_inputs.hpp"
+#include "acc/plan/program.hpp"
 #include "acc/remote/job_spec.hpp"
 
 namespace CLI {
@@ -74,8 +75,8 @@ void describe_accelerate_command(CLI::App& app);
 /// `acc config` and its subcommands.
 void add_config_command(CLI::App& app, int& code, CommandSet rules);
 
-/// `acc env`.
-void add_env_command(CLI::App& app, int& code);
+/// `acc env`, about the Python that `find` finds.
+void add_env_command(CLI::App& app, int& code, std::function<Python()> find);
 
 /// `acc ps`, `acc stop` and `acc logs`.
 void add_ps_command(CLI::App& app, int& code);

@@ -274,24 +274,25 @@ void add_config_command(CLI::App& app, int& code, CommandSet rules) {
   if (rules == CommandSet::acc)
     config.add_option("assignments", options->assignments,
                       "KEY=VALUE or SECTION.KEY=VALUE, overriding the answers");
+  // There, a command has a file of its own, whichever is named before it.
+  const auto inner = rules == CommandSet::acc ? options : std::make_shared<ConfigOptions>(*options);
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
-                               options, code, write_default);
-  make->add_option("--mixed_precision,--mixed-precision", options->mixed_precision, "Precision")
+                               inner, code, write_default);
+  make->add_option("--mixed_precision,--mixed-precision", inner->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
-  CLI::App* checker =
-      add_command(config, "check", "Report all errors of a config file", options, code, check);
-  checker->add_option("file", options->file, "The config file (default: the default one)");
-  checker->add_flag("--strict", options->strict, "Treat keys without effect as errors");
-  add_command(config, "show", "Print the configuration with its defaults", options, code, show);
-  add_command(config, "get", "Print the value of a key", options, code, get)
-      ->add_option("key", options->key, "KEY or SECTION.KEY")
+  CLI::App* checker = add_command(config, "check", "Report all errors of a config file", inner, code, check);
+  checker->add_option("file", inner->file, "The config file (default: the default one)");
+  checker->add_flag("--strict", inner->strict, "Treat keys without effect as errors");
+  add_command(config, "show", "Print the configuration with its defaults", inner, code, show);
+  add_command(config, "get", "Print the value of a key", inner, code, get)
+      ->add_option("key", inner->key, "KEY or SECTION.KEY")
       ->required();
-  add_command(config, "set", "Change values", options, code, set)
-      ->add_option("assignments", options->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= removes it")
+  add_command(config, "set", "Change values", inner, code, set)
+      ->add_option("assignments", inner->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= removes it")
       ->required();
-  add_command(config, "update", "Rewrite a config file of an older version in the current format", options,
+  add_command(config, "update", "Rewrite a config file of an older version in the current format", inner,
               code, update);
-  add_command(config, "schema", "Print the JSON schema of config files, for editors", options, code,
+  add_command(config, "schema", "Print the JSON schema of config files, for editors", inner, code,
               show_schema);
 }
 

@@ -27,9 +27,23 @@ constexpr const char* kPythonProgram =
     "from accelerate.commands.accelerate_cli import main\n"
     "main()\n";
 
+// Names the program that was kept while it runs.
+constexpr const char* kHandedOn = "ACC_HANDED_ON";
+
+// The kernel only says that there is "No such file", where the program's own interpreter is gone.
+std::string reason_of(int error, const fs::path& program) {
+  const fs::path interpreter = interpreter_of_script(program);
+  if (error == ENOENT && fs::exists(program) && !interpreter.empty() && !fs::exists(interpreter))
+    return "cannot be started: its interpreter " + interpreter.string() + " is gone";
+  return std::string("cannot be started: ") + std::strerror(error);
+}
+
 }  // namespace
 
-KeptAccelerate::KeptAccelerate(const AccelerateCaller& caller) {
+KeptAccelerate::KeptAccelerate(const AccelerateCaller& caller, Environment& environment)
+    : handed_on_(environment.get(kHandedOn)), environment_(environment) {
+  // Not for the workers of a job: what they call is no part of that program.
+  environment.erase(kHandedOn);
   if (!caller.python.empty()) {
     const std::string program = kPythonProgram;
     command_ = {caller.python, "-c", caller.as_module ? program : kWithoutCurrentFolder + program};
@@ -42,10 +56,21 @@ KeptAccelerate::KeptAccelerate(const AccelerateCaller& caller) {
 void KeptAccelerate::become(const std::vector<std::string>& words) const {
   std::vector<std::string> command = command_;
   command.insert(command.end(), words.begin(), words.end());
-  ::execvp(command.front().c_str(), pointers_to(command).data());
+  const std::string& program = command.front();
+  if (handed_on_ == program) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = "calls accelerate, which is acc and calls it again, without an end",
+                 .where = program,
+                 .hint = "let it call `python -m accelerate.commands.accelerate_cli`"});
+  }
+  Environment environment = environment_;
+  environment.set(kHandedOn, program);
+  const std::vector<std::string> variables = std::move(environment).to_strings();
+  ::execvpe(program.c_str(), pointers_to(command).data(), pointers_to(variables).data());
   throw Error({.kind = ErrorKind::system,
-               .what = std::string("cannot be started: ") + std::strerror(errno),
-               .where = command.front()});
+               .what = reason_of(errno, program),
+               .where = program,
+               .hint = "`pip install --force-reinstall accelerate`, then `acc install-accelerate --yes`"});
 }
 
 void KeptAccelerate::become_or_refuse(const std::vector<std::string>& words,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc::launcher {
@@ -23,12 +24,13 @@ struct AccelerateCaller {
 class KeptAccelerate {
  public:
   /// The program is looked for beside the path of the caller, and beside each file that this is a link to.
-  /// With a `python` it is that Python's package.
-  explicit KeptAccelerate(const AccelerateCaller& caller);
+  /// With a `python` it is that Python's package. Takes out of the environment what says that this process
+  /// was started by that program.
+  KeptAccelerate(const AccelerateCaller& caller, Environment& environment);
 
   bool exists() const { return !command_.empty(); }
 
-  /// Becomes `accelerate WORDS`. Throws Error{system} if it cannot be started.
+  /// Becomes `accelerate WORDS`. Throws Error{system} if it cannot be started, or has called acc itself.
   [[noreturn]] void become(const std::vector<std::string>& words) const;
 
   /// The same; where there is none, an error that says what acc does not do.
@@ -39,6 +41,9 @@ class KeptAccelerate {
 
  private:
   std::vector<std::string> command_ = {};
+  /// The program by which this process was started.
+  std::string handed_on_ = {};
+  Environment environment_ = {};
 };
 
 }  // namespace acc::launcher

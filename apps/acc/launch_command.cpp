@@ -110,12 +110,23 @@ void keep_exit_code(const LaunchPlan& plan) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+// As accelerate: a number below 1, the output of a command that counts no GPUs for example, is one process.
+void take_none_as_one(GatheredInputs& gathered) {
+  const auto flag = gathered.inputs.command_line.flags.find(key::num_processes);
+  if (flag == gathered.inputs.command_line.flags.end() || !flag->second.value.is_number_integer()) return;
+  const auto number = flag->second.value.get<std::int64_t>();
+  if (number > 0) return;
+  flag->second.value = 1;
+  gathered.notes.push_back(fmt::format("--num_processes {} is one process, as under accelerate", number));
+}
+
 GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {
   survive_early_notices(call.environment);
   std::optional<ConfigText> config;
   if (call.dialect == Dialect::launch) config = config_text_of(command_line, call.environment);
   if (config && call.check_config) call.check_config(*config);
   GatheredInputs gathered = gather_inputs(std::move(command_line), call.dialect, call.environment, config);
+  if (call.dialect == Dialect::launch && !call.replaced.empty()) take_none_as_one(gathered);
   if (!call.replaced.empty()) {
     gathered.inputs.caller = caller_under_name(program_path(), call.replaced);
     gathered.inputs.is_python_script = is_python_script;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 #include "acc/weights/checkpoint.hpp"
@@ -122,7 +123,10 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
   app.add_subcommand("run", "Start a program with torchrun's options (see acc run --help)");
   acc::launcher::describe_test_command(app);
   acc::launcher::add_config_command(app, code, acc::launcher::CommandSet::acc);
-  acc::launcher::add_env_command(app, code);
+  acc::launcher::add_env_command(app, code, [&] {
+    return acc::launcher::find_python("", environment, acc::launcher::kind_of_file,
+                                      {.path = acc::program_path()});
+  });
   acc::launcher::add_estimate_command(
       app, code, [&](const std::string& model) { return acc::launcher::find_model(model, environment); });
   acc::launcher::add_merge_command(app, code);

@@ -247,6 +247,74 @@ def what_acc_does_not_do_is_handed_on(place):
     assert done.stdout == "<ps>", done
 
 
+def what_is_handed_on_imports_nothing_of_the_current_folder(place):
+    commands = place.work / "packages/accelerate/commands"
+    commands.mkdir(parents=True)
+    (commands.parent / "__init__.py").touch()
+    (commands / "__init__.py").touch()
+    (commands / "accelerate_cli.py").write_text("def main():\n    import os, sys\n    print(os.getcwd() in sys.path or '' in sys.path)\n")
+    (place.work / "importlib.py").write_text("raise RuntimeError('of the current folder')\n")
+    done = place.call("accelerate", "--python", sys.executable, "ps", name="acc", PYTHONPATH=str(place.work / "packages"))
+    assert done.returncode == 0 and done.stdout == "False\n", done
+
+
+def a_kept_program_that_calls_accelerate_is_told(place):
+    place.put_all('#!/bin/sh\necho called\nexec accelerate "$@"\n')
+    place.do("--yes")
+    done = place.call("ps")
+    assert done.returncode == 1 and done.stdout == "called\n" and is_one_line(done.stderr), done
+    assert done.stderr.startswith(f"acc: {place.bin}/accelerate.before-acc: calls accelerate, which is acc and calls it again"), done
+    # Workers are started by acc, not by that program.
+    (place.bin / "accelerate.before-acc").write_text('#!/bin/sh\nexec accelerate launch --no_python sh -c "env; true"\n')
+    done = place.call("ps")
+    assert done.returncode == 0 and "ACC_HANDED_ON" not in done.stdout, done
+
+
+def a_kept_program_whose_interpreter_is_gone_is_told(place):
+    place.put_all("#!/nowhere/bin/python -s\n")
+    place.do("--yes")
+    done = place.call("ps")
+    assert done.returncode == 1 and is_one_line(done.stderr), done
+    assert "accelerate.before-acc: cannot be started: its interpreter /nowhere/bin/python is gone (" in done.stderr, done
+
+
+def the_environment_is_that_of_the_python_of_accelerate(place):
+    """Whatever brings its packages: PYTHONPATH, a .pth file, or the user's folder."""
+    python = os.path.realpath(sys.executable)  # a virtual environment has no folder of the user
+    place.put_all(f"#!{python}\n")
+    place.do("--yes")
+    for folder, package in (("packages", "torch-9.8.7"), ("linked", "accelerate-6.5.4"), ("user", "numpy-3.2.1")):
+        (place.work / folder / f"{package}.dist-info").mkdir(parents=True)
+    of_user = place.work / f".local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    of_user.mkdir(parents=True)
+    (of_user / "linked.pth").write_text(f"{place.work}/linked\n{place.work}/user\n")
+    # Nothing of the current folder.
+    (place.work / "torch-1.0.dist-info").mkdir()
+    text = place.call("env", PYTHONPATH=str(place.work / "packages")).stdout
+    for line in ("PyTorch version: 9.8.7", "`Accelerate` version: 6.5.4", "Numpy version: 3.2.1", python):
+        assert line in text, (line, text)
+
+
+def no_processes_are_one(place):
+    """The output of a command that counts no GPUs, for example."""
+    place.do("--yes")
+    for number in ("0", "-1"):
+        done = place.call("launch", "--cpu", "--num_processes", number, "--no_python", "sh", "-c", "echo one $RANK")
+        assert done.returncode == 0 and done.stdout == "one\n", done
+        assert f"--num_processes {number} is one process, as under accelerate" in done.stderr, done
+    assert place.call("launch", "--multi_gpu", "--num_processes", "0", "--no_python", "true").returncode == 1
+    assert place.call("launch", "--cpu", "--num_processes", "0", "--no_python", "true", name="acc").returncode == 2
+
+
+def a_config_file_before_the_command_is_ignored_as_there(place):
+    place.do("--yes")
+    default = place.work / ".cache/huggingface/accelerate/default_config.yaml"
+    assert place.call("config", "--config_file", "c.yaml", "default").stdout == f"accelerate configuration saved at {default}\n"
+    assert default.exists() and not (place.work / "c.yaml").exists()
+    place.call("config", "--config_file", "c.yaml", "default", "--config_file", "d.yaml")
+    assert (place.work / "d.yaml").exists() and not (place.work / "c.yaml").exists()
+
+
 def where_none_was_kept_one_line_says_so(place):
     place.do("--yes")
     place.write("sagemaker.yaml", SAGEMAKER)
@@ -309,7 +377,10 @@ def a_config_may_come_from_a_pipe(place):
 TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
          those_of_a_new_accelerate_are_left_alone, an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back, failures_have_the_exit_codes_of_python,
          options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
-         launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on, where_none_was_kept_one_line_says_so,
+         launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on,
+         what_is_handed_on_imports_nothing_of_the_current_folder, a_kept_program_that_calls_accelerate_is_told,
+         a_kept_program_whose_interpreter_is_gone_is_told, the_environment_is_that_of_the_python_of_accelerate,
+         no_processes_are_one, a_config_file_before_the_command_is_ignored_as_there, where_none_was_kept_one_line_says_so,
          the_test_is_the_script_of_accelerate, workers_run_under_the_python_of_the_program_that_was_kept,
          a_config_may_come_from_a_pipe]
 

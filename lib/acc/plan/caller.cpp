@@ -107,6 +107,13 @@ std::string python_of_script(std::string_view beginning) {
   return lines.size() > 1 ? python_of_sh(lines[1]) : "";
 }
 
+fs::path interpreter_of_script(const fs::path& file) {
+  const std::string beginning = beginning_of(file);
+  if (!beginning.starts_with("#!")) return {};
+  const std::string first_line = split(beginning.substr(2), '\n').front();
+  return split(trim(first_line), ' ').front();
+}
+
 bool is_python_script(const fs::path& file) {
   const std::string beginning = beginning_of(file);
   const std::size_t line_end = beginning.find('\n');

@@ -28,6 +28,9 @@ Caller caller_under_name(const std::filesystem::path& called_as, const std::stri
 /// for a path with spaces; empty: it is not a Python's. A word without a slash is one that env looks for.
 std::string python_of_script(std::string_view beginning);
 
+/// The file that the kernel, or sh for a path with spaces, starts for a script; empty: the file is no script.
+std::filesystem::path interpreter_of_script(const std::filesystem::path& file);
+
 /// Whether a file that begins with `#!` is Python's, whichever it names: a script, or a zip with one.
 bool is_python_script(const std::filesystem::path& file);
 
