@@ -181,6 +181,26 @@ def failures_that_hide_themselves(place):
     assert lines[1:] == ["Ranked one its own", "[0, 1]"], lines
 
 
+def workers_have_limits_of_the_notebook(place):
+    """As forks of it: its umask, its limits and its CPUs at each call, whatever they were at the first."""
+    (place.folder / "limits.py").write_text(textwrap.dedent("""
+        import os, resource
+        def limits():
+            umask = os.umask(0)
+            os.umask(umask)
+            return umask, resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0)
+        """))
+    assert said(place, """
+        import resource, limits
+        print(launch(limits.limits, (), 2) == [limits.limits()] * 2)
+        os.umask(0o027)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (500, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        print(launch(limits.limits, (), 2) == [limits.limits()] * 2)
+        """)[1::2] == ["True", "True"]
+
+
 def the_notebook_may_move(place):
     """To another folder, with other variables: both are those of the call, for workers and for what is imported for them."""
     (place.packages / "first.py").write_text("")
@@ -534,7 +554,7 @@ def the_end_of_the_fork_server_ends_all(place):
 
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
-    failures_without_an_exception, failures_that_hide_themselves, the_notebook_may_move, restarts,
+    failures_without_an_exception, failures_that_hide_themselves, workers_have_limits_of_the_notebook, the_notebook_may_move, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, nodes_of_one_host_are_not_confused, files_above_1023,
     too_many_workers_leave_no_file, the_end_of_a_thread_ends_no_other_call, the_end_of_the_notebook_ends_an_import,
     workers_have_seeds_of_their_own, modules_may_change, a_module_that_starts_threads,

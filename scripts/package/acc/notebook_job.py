@@ -19,7 +19,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Iterator
 
-from acc import messages, program
+from acc import inherited, messages, program
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -268,7 +268,8 @@ class Job:
             raise FileNotFoundError(program.missing_text())
         words = [*flags, "--python", sys.executable, "--event-log", self._path(self.events),
                  os.path.join(_FOLDER, "notebook_worker.py"), *map(self._path, [self.call, *self.results])]
-        request = {"acc": path, "words": words, "folder": os.getcwd(), "environment": dict(os.environ), "announce": announce}
+        request = {"acc": path, "words": words, "folder": os.getcwd(), "environment": dict(os.environ),
+                   "inherited": inherited.read(), "announce": announce}
         with _turn:
             code = _run(request, modules)
         raise_failure(code, events_in(messages.read_all(self.events)), self._record)

@@ -23,7 +23,7 @@ from typing import Any, Iterator, NoReturn
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from acc import messages  # noqa: E402
+from acc import inherited, messages  # noqa: E402
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 NVML_VARIABLE = "PYTORCH_NVML_BASED_CUDA_CHECK"
@@ -130,7 +130,7 @@ def become_server(control: socket.socket) -> None:
     sys.exit()
 
 
-def refuse(error: OSError) -> NoReturn:
+def refuse(error: Exception) -> NoReturn:
     os.write(2, f"acc: {error}\n".encode())
     os._exit(127)
 
@@ -167,8 +167,10 @@ def start(request: dict[str, Any], streams: list[int], control: socket.socket, c
         os.dup2(stream, number)
         os.close(stream)
     try:
-        os.chdir(request["folder"])  # before the fork from which the workers have theirs
-    except OSError as error:
+        # Before the fork from which the workers have theirs.
+        os.chdir(request["folder"])
+        inherited.take(request["inherited"])
+    except (OSError, ValueError) as error:
         refuse(error)
     become_acc(request, caller)
 
