@@ -62,6 +62,7 @@ GatheredInputs inputs_on_host(const JobSpec& spec) {
   GatheredInputs gathered = gather_inputs(parse_command_line(spec.words, spec.dialect), spec.dialect,
                                           spec.environment, spec.config);
   gathered.inputs.host = spec.host;
+  if (!spec.replaced.empty()) take_name_of(spec.replaced, gathered);
   return gathered;
 }
 
@@ -100,6 +101,7 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
       .hosts = hosts, .flag = flag, .environment = inputs.environment, .run_id = inputs.random_id};
   job.spec = {.version = kVersionLine,
               .dialect = inputs.dialect,
+              .replaced = gathered.replaced,
               .words = words,
               .folder = inputs.folder,
               .environment = environment_of_job(inputs, settings),

@@ -17,6 +17,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/subprocess/command.hpp"
+#include "acc/base/text.hpp"
 #include "acc/cli/explain.hpp"
 #include "acc/cli/help.hpp"
 #include "acc/cli/shell_completion.hpp"
@@ -126,12 +127,25 @@ GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call
   if (call.dialect == Dialect::launch) config = config_text_of(command_line, call.environment);
   if (config && call.check_config) call.check_config(*config);
   GatheredInputs gathered = gather_inputs(std::move(command_line), call.dialect, call.environment, config);
-  if (call.dialect == Dialect::launch && !call.replaced.empty()) take_none_as_one(gathered);
-  if (!call.replaced.empty()) {
-    gathered.inputs.caller = caller_under_name(program_path(), call.replaced);
-    gathered.inputs.is_python_script = is_python_script;
-  }
+  if (!call.replaced.empty()) take_name_of(call.replaced, gathered);
   return gathered;
+}
+
+// What the nodes of an allocation run. Their acc is this program itself, and may not lie beside what was
+// kept: they are told its Python.
+std::vector<std::string> words_for_nodes(const LaunchCall& call, const LaunchInputs& inputs) {
+  std::vector<std::string> words = call.words;
+  const bool names_python =
+      inputs.command_line.flags.contains(key::python) || inputs.environment.contains("PYTHON_EXEC");
+  if (!names_python && !inputs.caller.python.empty())
+    words.insert(words.begin(), {"--python", inputs.caller.python.string()});
+  return words;
+}
+
+std::string command_for_nodes(const LaunchCall& call) {
+  if (call.replaced == "accelerate") return "accelerate launch";
+  if (!call.replaced.empty()) return call.replaced;
+  return call.dialect == Dialect::launch ? "launch" : "run";
 }
 
 void write_deepspeed_env(const LaunchPlan& plan) {
@@ -143,10 +157,17 @@ void write_deepspeed_env(const LaunchPlan& plan) {
 
 }  // namespace
 
+void take_name_of(const std::string& launcher, GatheredInputs& gathered) {
+  gathered.replaced = launcher;
+  gathered.inputs.caller = caller_under_name(program_path(), launcher);
+  gathered.inputs.is_python_script = is_python_script;
+  if (gathered.inputs.dialect == Dialect::launch) take_none_as_one(gathered);
+}
+
 void run_with_srun(const CommandLine& command_line, const std::string& command,
                    const std::vector<std::string>& words) {
   if (!has_true_flag(command_line, key::srun)) return;
-  std::vector<std::string> own = {command};
+  std::vector<std::string> own = split(command, ' ');
   own.insert(own.end(), words.begin(), words.end());
   std::vector<std::string> srun =
       srun_command(Environment::of_process(), (program_folder() / "acc").string(), own);
@@ -256,7 +277,8 @@ int launch_command(LaunchCall call) {
   if (gathered.inputs.command_line.flags.contains(key::print_script))
     return print_script(std::move(gathered));
   if (const auto code = launch_on_hosts(gathered, call.words)) return *code;
-  run_with_srun(gathered.inputs.command_line, call.dialect == Dialect::launch ? "launch" : "run", call.words);
+  run_with_srun(gathered.inputs.command_line, command_for_nodes(call),
+                words_for_nodes(call, gathered.inputs));
   return start_or_explain(plan_of(std::move(gathered)));
 }
 

@@ -23,7 +23,12 @@ struct GatheredInputs {
   std::optional<ConfigText> config = {};
   /// About the config file, for the user.
   std::vector<std::string> notes = {};
+  /// LaunchCall::replaced.
+  std::string replaced = {};
 };
+
+/// Makes them those of a launcher, torchrun or accelerate, whose name acc has: its Python, and its readings.
+void take_name_of(const std::string& launcher, GatheredInputs& gathered);
 
 /// The config file that applies, as in accelerate: the given one, else the default one if it exists, unless
 /// --cpu is given. Throws Error{system} if it cannot be read.

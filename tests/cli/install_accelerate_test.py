@@ -364,6 +364,23 @@ def workers_run_under_the_python_of_the_program_that_was_kept(place):
         assert done.returncode == 0 and done.stdout == f"{os.path.realpath(sys.executable)} 2\n" * 2, (program, done)
 
 
+def nodes_follow_the_rules_of_the_name(place):
+    """Those that --srun and --hosts start: a script whose #! names a lost Python runs there, too, under accelerate's."""
+    python = place.work / "own" / "python3"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    place.put_all(f"#!{python}\n")
+    place.do("--yes")
+    place.put_one("srun", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    done = place.call("launch", "--srun", "script", SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="1", SLURMD_NODENAME="a")
+    assert done.stdout.splitlines()[-7:] == [str(place.bin / "acc"), "accelerate", "launch", "--python", str(python), "--srun", "script"], done
+    place.write("script", "#!/nowhere/bin/python\nimport os, sys\nprint(os.path.realpath(sys.executable))\n")
+    (place.work / "script").chmod(0o755)
+    place.write("rsh", 'shift; exec sh -c "$*"\n')  # in place of ssh: all hosts are this machine
+    done = place.call("launch", "--cpu", "--hosts", "node-a", "script", ACC_RSH=f"sh {place.work}/rsh")
+    assert done.returncode == 0 and os.path.realpath(sys.executable) in done.stdout, done
+
+
 def a_config_may_come_from_a_pipe(place):
     place.put_all()
     place.do("--yes")
@@ -382,7 +399,7 @@ TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_pu
          a_kept_program_whose_interpreter_is_gone_is_told, the_environment_is_that_of_the_python_of_accelerate,
          no_processes_are_one, a_config_file_before_the_command_is_ignored_as_there, where_none_was_kept_one_line_says_so,
          the_test_is_the_script_of_accelerate, workers_run_under_the_python_of_the_program_that_was_kept,
-         a_config_may_come_from_a_pipe]
+         nodes_follow_the_rules_of_the_name, a_config_may_come_from_a_pipe]
 
 
 def main(acc):

@@ -97,6 +97,7 @@ std::string to_json(const JobSpec& spec) {
     environment[to_characters(name)] = to_characters(value);
   Value json = {{"acc", spec.version},
                 {"torchrun", spec.dialect == Dialect::torchrun},
+                {"replaced", spec.replaced},
                 {"words", to_characters(spec.words)},
                 {"folder", to_characters(spec.folder.string())},
                 {"environment", std::move(environment)},
@@ -113,6 +114,7 @@ JobSpec parse_job_spec(std::string_view text) {
   return parse(text, [](const Value& json) {
     JobSpec spec = {.version = json.at("acc").get<std::string>(),
                     .dialect = json.at("torchrun").get<bool>() ? Dialect::torchrun : Dialect::launch,
+                    .replaced = json.at("replaced").get<std::string>(),
                     .words = texts_at(json, "words"),
                     .folder = text_at(json, "folder"),
                     .host = host_at(json.at("host")),

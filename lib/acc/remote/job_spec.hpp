@@ -23,6 +23,8 @@ struct JobSpec {
   /// Of the acc that sends it; the other has to be the same.
   std::string version = {};
   Dialect dialect = Dialect::launch;
+  /// The launcher whose name acc has on the client, by whose Python scripts run; empty: none.
+  std::string replaced = {};
   /// The words behind `acc launch` or `acc run`, as typed.
   std::vector<std::string> words = {};
   /// The current folder of the client.

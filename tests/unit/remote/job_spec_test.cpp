@@ -16,6 +16,7 @@ using acc::launcher::StartOrder;
 TEST_CASE("job_spec: what is sent comes back, whatever bytes it has", "[remote]") {
   JobSpec spec = {.version = "acc 1.2",
                   .dialect = Dialect::torchrun,
+                  .replaced = "torchrun",
                   .words = {"--hosts", "a,b", "tr\xffin.py", "ü 'x' \"y\""},
                   .folder = "/home/me/a b\xfe",
                   .environment = {{"NCCL_DEBUG", "INFO\n"}, {"ACC_JOB_SECRET", "s3cret"}}};
