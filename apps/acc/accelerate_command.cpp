@@ -59,9 +59,17 @@ struct AccelerateCall {
   Environment environment = {};
 };
 
+std::vector<Problem> named_by_accelerate(std::vector<Problem> problems) {
+  for (Problem& problem : problems) {
+    problem.what = in_words_of_accelerate(problem.what);
+    problem.hint = in_words_of_accelerate(problem.hint);
+  }
+  return problems;
+}
+
 // Exit code 1: there a Python that fails ends with it, whatever the reason is.
 Error as_failure(const Error& error) {
-  return Error(ErrorKind::system, error.problems());
+  return Error(ErrorKind::system, named_by_accelerate(error.problems()));
 }
 
 std::vector<std::string> launch_words(const AccelerateCall& call, std::vector<std::string> words) {

@@ -30,12 +30,18 @@ constexpr const char* kPythonProgram =
 // Names the program that was kept while it runs.
 constexpr const char* kHandedOn = "ACC_HANDED_ON";
 
-// The kernel only says that there is "No such file", where the program's own interpreter is gone.
-std::string reason_of(int error, const fs::path& program) {
+Error cannot_start(const std::string& program, const std::string& reason) {
+  return Error({.kind = ErrorKind::system,
+                .what = "cannot be started: " + reason,
+                .where = program,
+                .hint = "`pip install --force-reinstall accelerate`, then `acc install-accelerate --yes`"});
+}
+
+// The kernel would only say "No such file", of the program.
+void require_interpreter(const std::string& program) {
   const fs::path interpreter = interpreter_of_script(program);
-  if (error == ENOENT && fs::exists(program) && !interpreter.empty() && !fs::exists(interpreter))
-    return "cannot be started: its interpreter " + interpreter.string() + " is gone";
-  return std::string("cannot be started: ") + std::strerror(error);
+  if (!interpreter.empty() && !fs::exists(interpreter))
+    throw cannot_start(program, "its interpreter " + interpreter.string() + " is gone");
 }
 
 }  // namespace
@@ -63,14 +69,12 @@ void KeptAccelerate::become(const std::vector<std::string>& words) const {
                  .where = program,
                  .hint = "let it call `python -m accelerate.commands.accelerate_cli`"});
   }
+  require_interpreter(program);
   Environment environment = environment_;
   environment.set(kHandedOn, program);
   const std::vector<std::string> variables = std::move(environment).to_strings();
   ::execvpe(program.c_str(), pointers_to(command).data(), pointers_to(variables).data());
-  throw Error({.kind = ErrorKind::system,
-               .what = reason_of(errno, program),
-               .where = program,
-               .hint = "`pip install --force-reinstall accelerate`, then `acc install-accelerate --yes`"});
+  throw cannot_start(program, std::strerror(errno));
 }
 
 void KeptAccelerate::become_or_refuse(const std::vector<std::string>& words,

@@ -121,6 +121,15 @@ void take_none_as_one(GatheredInputs& gathered) {
   gathered.notes.push_back(fmt::format("--num_processes {} is one process, as under accelerate", number));
 }
 
+// The launcher itself could not start then; the workers get the Python of acc's folder or of PATH.
+void note_lost_python(const std::string& launcher, GatheredInputs& gathered) {
+  const std::filesystem::path kept = find_kept_program(absolute_path(program_path()), launcher);
+  const std::filesystem::path python = kept.empty() ? "" : interpreter_of_script(kept);
+  if (!python.is_absolute() || std::filesystem::exists(python)) return;
+  gathered.notes.push_back(fmt::format("{}: its Python {} is gone: workers run under another one",
+                                       kept.string(), python.string()));
+}
+
 GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {
   survive_early_notices(call.environment);
   std::optional<ConfigText> config;
@@ -157,10 +166,21 @@ void write_deepspeed_env(const LaunchPlan& plan) {
 
 }  // namespace
 
+std::string in_words_of_accelerate(std::string text) {
+  for (const std::string command : {"launch", "config", "to-fsdp2"}) {
+    const std::string ours = "acc " + command;
+    const std::string theirs = "accelerate " + command;
+    for (std::size_t at = text.find(ours); at != std::string::npos; at = text.find(ours, at + theirs.size()))
+      text.replace(at, ours.size(), theirs);
+  }
+  return text;
+}
+
 void take_name_of(const std::string& launcher, GatheredInputs& gathered) {
   gathered.replaced = launcher;
   gathered.inputs.caller = caller_under_name(program_path(), launcher);
   gathered.inputs.is_python_script = is_python_script;
+  if (gathered.inputs.caller.kept.empty()) note_lost_python(launcher, gathered);
   if (gathered.inputs.dialect == Dialect::launch) take_none_as_one(gathered);
 }
 
@@ -227,6 +247,8 @@ LaunchPlan plan_of(GatheredInputs gathered) {
     gathered.notes.push_back("there is no config file: " + assumed +
                              " (`acc config` writes one, --quiet hides this)");
   plan.notes.insert(plan.notes.begin(), gathered.notes.begin(), gathered.notes.end());
+  if (gathered.replaced == "accelerate")
+    std::ranges::transform(plan.notes, plan.notes.begin(), in_words_of_accelerate);
   return plan;
 }
 

@@ -30,6 +30,9 @@ struct GatheredInputs {
 /// Makes them those of a launcher, torchrun or accelerate, whose name acc has: its Python, and its readings.
 void take_name_of(const std::string& launcher, GatheredInputs& gathered);
 
+/// A text that names commands of acc, for a person who typed accelerate's.
+std::string in_words_of_accelerate(std::string text);
+
 /// The config file that applies, as in accelerate: the given one, else the default one if it exists, unless
 /// --cpu is given. Throws Error{system} if it cannot be read.
 std::optional<ConfigText> config_text_of(const CommandLine& command_line, const Environment& environment);

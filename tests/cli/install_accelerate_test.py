@@ -220,12 +220,22 @@ def launches_are_those_of_acc_launch(place):
         elif other.returncode != 0:
             # A choice that accelerate's parser offers and its launch refuses is not offered here.
             code = 2 if (recorded["error"] or "").startswith("SystemExit") or "invalid choice" in one.stderr else 1
-            assert one.returncode == code and one.stderr == other.stderr, (name, one, other)
+            assert one.returncode == code and one.stderr == other.stderr.replace("`acc config`", "`accelerate config`"), (name, one, other)
             refused += 1
         else:
             shown = [json.loads(done.stdout) for done in (one, other)]
             assert all(shown[0][key] == shown[1][key] for key in ("launcher", "env", "worker_command")), (name, one, other)
     assert refused > 10 and of_sagemaker > 0
+
+
+def messages_name_the_command_that_was_typed(place):
+    place.do("--yes")
+    place.write("train.py", "")
+    done = place.call("launch", "train.py", SLURM_JOB_ID="17", SLURM_JOB_NUM_NODES="2", SLURM_JOB_NODELIST="a,b", SLURMD_NODENAME="a")
+    assert done.returncode == 1 and "srun --ntasks-per-node=1 accelerate launch …" in done.stderr, done
+    assert "acc launch" not in done.stderr and "or accelerate launch --srun" in done.stderr, done
+    place.write("empty.yaml", "")
+    assert "`accelerate config`" in place.call("launch", "--config_file", "empty.yaml", "train.py").stderr
 
 
 def what_acc_does_not_do_is_handed_on(place):
@@ -276,6 +286,8 @@ def a_kept_program_whose_interpreter_is_gone_is_told(place):
     done = place.call("ps")
     assert done.returncode == 1 and is_one_line(done.stderr), done
     assert "accelerate.before-acc: cannot be started: its interpreter /nowhere/bin/python is gone (" in done.stderr, done
+    done = place.call("launch", "--no_python", "true")
+    assert done.returncode == 0 and "its Python /nowhere/bin/python is gone: workers run under another one" in done.stderr, done
 
 
 def the_environment_is_that_of_the_python_of_accelerate(place):
@@ -394,7 +406,7 @@ def a_config_may_come_from_a_pipe(place):
 TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
          those_of_a_new_accelerate_are_left_alone, an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back, failures_have_the_exit_codes_of_python,
          options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
-         launches_are_those_of_acc_launch, what_acc_does_not_do_is_handed_on,
+         launches_are_those_of_acc_launch, messages_name_the_command_that_was_typed, what_acc_does_not_do_is_handed_on,
          what_is_handed_on_imports_nothing_of_the_current_folder, a_kept_program_that_calls_accelerate_is_told,
          a_kept_program_whose_interpreter_is_gone_is_told, the_environment_is_that_of_the_python_of_accelerate,
          no_processes_are_one, a_config_file_before_the_command_is_ignored_as_there, where_none_was_kept_one_line_says_so,

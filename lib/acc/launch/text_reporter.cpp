@@ -150,8 +150,8 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
     block += fmt::format("  its Python: {}; choose another with --python\n", python);
   if (says(failure, kMissesRank))
     block +=
-        "  a single process gets no rank from acc launch, as from accelerate: `acc run`, or acc launch "
-        "--nproc_per_node 1, gives it one; with accelerate's Accelerator it needs none\n";
+        "  a single process gets no rank, as from accelerate: --nproc_per_node 1 gives it one; with "
+        "accelerate's Accelerator it needs none\n";
   if (says(failure, kReportedLater))
     block += "  with CUDA_LAUNCH_BLOCKING=1 the call that failed reports the error, not a later one\n";
   if (!python.empty() && crashed_in_silence(failure))

@@ -110,6 +110,7 @@ std::string python_of_script(std::string_view beginning) {
 fs::path interpreter_of_script(const fs::path& file) {
   const std::string beginning = beginning_of(file);
   if (!beginning.starts_with("#!")) return {};
+  if (const fs::path python = python_of_script(beginning); python.is_absolute()) return python;
   const std::string first_line = split(beginning.substr(2), '\n').front();
   return split(trim(first_line), ' ').front();
 }

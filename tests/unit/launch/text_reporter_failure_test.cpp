@@ -168,7 +168,7 @@ TEST_CASE("failure_text: a single process that misses its rank is told how to ge
       "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK "
       "expected, but not set\n";
   CHECK(has(failure_text(lone),
-            "\n  a single process gets no rank from acc launch, as from accelerate: `acc run`,"));
+            "\n  a single process gets no rank, as from accelerate: --nproc_per_node 1 gives it one;"));
   lone.stderr_tail = "ValueError: RANK\n";
   CHECK_FALSE(has(failure_text(lone), "a single process"));
 }

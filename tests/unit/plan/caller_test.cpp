@@ -41,6 +41,19 @@ TEST_CASE("caller: a program names its Python as pip, uv, conda and people write
   CHECK(python_of_script("").empty());
 }
 
+TEST_CASE("caller: what starts a script is named by its first line, or a Python behind sh", "[plan]") {
+  const acc::test::TemporaryFolder folder;
+  const auto interpreter = [&](const std::string& text) {
+    return acc::launcher::interpreter_of_script(folder.write("script", text));
+  };
+  CHECK(interpreter("#! /gone/bin/python -s\n") == "/gone/bin/python");
+  CHECK(interpreter("#!/bin/sh\n'''exec' \"/my venv/bin/python\" \"$0\" \"$@\"\n' '''\n") ==
+        "/my venv/bin/python");
+  CHECK(interpreter("#!/usr/bin/env python3\n") == "/usr/bin/env");
+  CHECK(interpreter("#!/bin/sh -e\n") == "/bin/sh");
+  CHECK(interpreter("import re\n").empty());
+}
+
 TEST_CASE("caller: a zip behind any #! is Python's", "[plan]") {
   const acc::test::TemporaryFolder folder;
   CHECK(is_python_script(folder.write("zip", "#!/opt/interpreter\nPK\x03\x04")));
