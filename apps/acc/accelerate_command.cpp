@@ -89,15 +89,14 @@ int launch_as_accelerate(const AccelerateCall& call, std::vector<std::string> wo
                     .program = "accelerate launch",
                     .environment = call.environment,
                     .replaced = kAccelerate};
-  // A missing program is an error of the command line.
-  if (!has_program) return launch_command(std::move(launch));
   launch.check_config = [&](const ConfigText& config) {
     if (is_for_sagemaker(config)) call.kept.become_or_refuse(call.words, "acc starts no jobs of SageMaker");
   };
   try {
     return launch_command(std::move(launch));
   } catch (const Error& error) {
-    throw as_failure(error);
+    // A missing program is an error of the command line.
+    throw has_program ? as_failure(error) : Error(error.kind(), named_by_accelerate(error.problems()));
   }
 }
 

@@ -7,6 +7,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -220,7 +221,8 @@ def launches_are_those_of_acc_launch(place):
         elif other.returncode != 0:
             # A choice that accelerate's parser offers and its launch refuses is not offered here.
             code = 2 if (recorded["error"] or "").startswith("SystemExit") or "invalid choice" in one.stderr else 1
-            assert one.returncode == code and one.stderr == other.stderr.replace("`acc config`", "`accelerate config`"), (name, one, other)
+            said = re.sub("`acc (config|launch)", r"`accelerate \1", other.stderr)
+            assert one.returncode == code and one.stderr == said, (name, one, other)
             refused += 1
         else:
             shown = [json.loads(done.stdout) for done in (one, other)]
@@ -234,6 +236,7 @@ def messages_name_the_command_that_was_typed(place):
     done = place.call("launch", "train.py", SLURM_JOB_ID="17", SLURM_JOB_NUM_NODES="2", SLURM_JOB_NODELIST="a,b", SLURMD_NODENAME="a")
     assert done.returncode == 1 and "srun --ntasks-per-node=1 accelerate launch …" in done.stderr, done
     assert "acc launch" not in done.stderr and "or accelerate launch --srun" in done.stderr, done
+    assert "(as in `accelerate launch train.py" in place.call("launch").stderr
     place.write("empty.yaml", "")
     assert "`accelerate config`" in place.call("launch", "--config_file", "empty.yaml", "train.py").stderr
 
