@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "acc/base/printable.hpp"
+
 namespace acc {
 namespace {
 
@@ -34,7 +36,7 @@ std::string to_string(const Problem& problem) {
   std::string text = problem.where.empty() ? "" : problem.where + ": ";
   text += problem.what;
   if (!problem.hint.empty()) text += " (" + problem.hint + ")";
-  return text;
+  return printable(text);
 }
 
 Error::Error(Fields fields)

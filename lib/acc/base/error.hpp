@@ -27,7 +27,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// `where: what (hint)`, leaving out what is empty.
+/// `where: what (hint)`, leaving out what is empty; printable(), for parts of it may be another program's.
 std::string to_string(const Problem& problem);
 
 /// An error that the user must fix, caught once, in `main`. An invalid file throws all its problems at once.

@@ -20,6 +20,12 @@ TEST_CASE("error: leaves out empty parts", "[base]") {
   CHECK(acc::to_string({.what = "broken", .where = "here"}) == "here: broken");
 }
 
+TEST_CASE("error: what it quotes moves no cursor", "[base]") {
+  CHECK(std::string(Error({.what = "unknown key 'a\x1b[2J'", .where = "b\xff.yaml:1"}).what()) ==
+        "b\\xff.yaml:1: unknown key 'a\\x1b[2J'");
+  CHECK(acc::to_string({.what = "two\nlines", .where = "é"}) == "é: two\nlines");
+}
+
 TEST_CASE("error: a file's problems are reported together, a line each", "[base]") {
   const Error error(ErrorKind::config, {{.what = "one", .where = "f:1"}, {.what = "two", .where = "f:2"}});
   CHECK(std::string(error.what()) == "f:1: one\nf:2: two");

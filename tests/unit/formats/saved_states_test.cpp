@@ -67,7 +67,7 @@ TEST_CASE_METHOD(Fixture, "saved_states: notes of those on a disk do not pile up
 }
 
 TEST_CASE_METHOD(Fixture, "saved_states: a folder that is not UTF-8 is refused", "[formats]") {
-  constexpr const char* kRefusal = "/disk/\xff: is not UTF-8";
+  constexpr const char* kRefusal = "/disk/\\xff: is not UTF-8";
   CHECK_THROWS_WITH(states.add_on_disk(0, "/disk/\xff"), Catch::Matchers::StartsWith(kRefusal));
   CHECK_THROWS_WITH(acc::write_snapshot_record(folder.path(), {.id = "a1", .disk = "/disk/\xff"}),
                     Catch::Matchers::StartsWith(kRefusal));
