@@ -15,8 +15,9 @@
 namespace acc {
 namespace {
 
-// More than any cluster has: a malformed list must not fill the memory.
+// More than any cluster has, and longer than any name with a user: a malformed list must not fill the memory.
 constexpr std::size_t kMaxHosts = 1'000'000;
+constexpr std::size_t kMaxNameBytes = 400;
 
 [[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& why) {
   throw Error({.what = fmt::format("'{}' {}", shorten(list), why), .where = std::string(where)});
@@ -55,7 +56,7 @@ std::vector<std::string> expand_ranges(std::string_view ranges, std::string_view
     const auto high = dash == std::string::npos ? low : parse_digits(range.substr(dash + 1));
     if (!low || !high || *high < *low)
       refuse_list(list, where, fmt::format("has no range of numbers in '{}'", range));
-    if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts)
+    if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts - numbers.size())
       refuse_list(list, where, "names too many hosts");
     for (std::int64_t number = *low; number <= *high; ++number)
       numbers.push_back(fmt::format("{:0{}}", number, first.size()));
@@ -67,7 +68,10 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
   std::vector<std::string> names = {""};
   while (!item.empty()) {
     const std::size_t open = item.find('[');
-    for (std::string& name : names) name += item.substr(0, open);
+    const std::string_view part = item.substr(0, open);
+    if (names.front().size() + part.size() > kMaxNameBytes)
+      refuse_list(list, where, "has a name that is too long");
+    for (std::string& name : names) name += part;
     if (open == std::string_view::npos) break;
     const std::size_t close = item.find(']', open);
     if (close == std::string_view::npos) refuse_list(list, where, "has a bracket that is not closed");

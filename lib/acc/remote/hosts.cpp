@@ -31,13 +31,14 @@ void check_name(const std::string& name, const std::string& where) {
         return std::isgraph(c) != 0 &&
                std::string_view("'\"\\`$;&|<>()").find(static_cast<char>(c)) == std::string_view::npos;
       });
-  if (!valid) fail(where, fmt::format("'{}' is not the name of a host", name), "as in node1 or user@node1");
+  if (!valid)
+    fail(where, fmt::format("'{}' is not the name of a host", shorten(name)), "as in node1 or user@node1");
 }
 
 int parse_slots(std::string_view text, const std::string& name, const std::string& where) {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > kMaxSlots) {
-    fail(where, fmt::format("'{}' is not a number of workers for {}", text, name),
+    fail(where, fmt::format("'{}' is not a number of workers for {}", shorten(text), shorten(name)),
          number == 0 ? "leave a host without workers out" : "at least 1");
   }
   return static_cast<int>(*number);
@@ -63,9 +64,9 @@ class UniqueHosts {
     const auto [first, is_new] = origins_.emplace(bare, host.origin);
     if (!is_new) {
       fail(host.origin,
-           fmt::format("{} is named twice{}", bare,
+           fmt::format("{} is named twice{}", shorten(bare),
                        first->second == host.origin ? "" : ", first at " + first->second),
-           fmt::format("one line with its workers, as in {}:4", bare));
+           fmt::format("one line with its workers, as in {}:4", shorten(bare)));
     }
     hosts_.push_back(std::move(host));
   }
@@ -85,12 +86,12 @@ JobHost parse_line(const std::vector<std::string>& words, const std::string& whe
     const std::string key = word->substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : word->substr(equals + 1);
     if (key == "slots") {
-      if (host.slots) fail(where, fmt::format("the workers of {} are given twice", host.name));
+      if (host.slots) fail(where, fmt::format("the workers of {} are given twice", shorten(host.name)));
       host.slots = parse_slots(value, host.name, where);
     } else if (key == "max_slots" || key == "max-slots") {
       max_slots = parse_slots(value, host.name, where);
     } else {
-      fail(where, fmt::format("'{}' after the host is not known", *word),
+      fail(where, fmt::format("'{}' after the host is not known", shorten(*word)),
            "slots=N is; ports, users and keys belong in ~/.ssh/config");
     }
   }

@@ -50,6 +50,17 @@ TEST_CASE("host_list: what is no list is an error that names it", "[base]") {
         "LIST: 'n[1-9999][1-9999]' names too many hosts");
 }
 
+TEST_CASE("host_list: a short list cannot fill the memory", "[base]") {
+  const auto is_refused = [](const std::string& list, const std::string& why) {
+    return error_of([&] { expand_host_list(list, "LIST"); }).ends_with(why);
+  };
+  std::string ranges = "0-999998";
+  for (int i = 0; i < 1000; ++i) ranges += ",0-999998";
+  CHECK(is_refused("n[" + ranges + "]", "names too many hosts"));
+  CHECK(is_refused(std::string(401, 'n') + "[1-900000]", "has a name that is too long"));
+  CHECK(is_refused("n[1-900000]" + std::string(401, 'n'), "has a name that is too long"));
+}
+
 TEST_CASE("host_list: counts are written with repetitions", "[base]") {
   CHECK(expand_counts("3,1(x2)", "TASKS") == std::vector<int>{3, 1, 1});
   CHECK(expand_counts("1", "TASKS") == std::vector<int>{1});
