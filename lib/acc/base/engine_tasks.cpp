@@ -38,6 +38,11 @@ void read_tasks(const Environment& environment, const TaskVariables& names, Engi
                                 fmt::format("a {} above it with {}", names.size, names.local_rank));
     return;
   }
+  if (engine.local_size && engine.local_rank->value >= engine.local_size->value) {
+    engine.problem = incomplete(engine, assignment(environment, names.local_rank),
+                                fmt::format("a {} above it", names.local_size));
+    return;
+  }
   const int size = engine.size->value;
   const bool one_node = engine.local_size && engine.local_size->value == size;
   if (one_node) {

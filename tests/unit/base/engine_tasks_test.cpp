@@ -103,4 +103,13 @@ TEST_CASE("engine_tasks: Cray PALS", "[base]") {
   CHECK(engine.run_id->value == "c0-17");
 }
 
+TEST_CASE("engine_tasks: a place that there is not is a problem, not a place", "[base]") {
+  const Environment task =
+      with(engine_environment("openmpi_4.1.4.env", 1), {{"OMPI_COMM_WORLD_LOCAL_RANK", "2"}});
+  REQUIRE(find_engine(task).problem);
+  CHECK(find_engine(task).problem->what ==
+        "OMPI_COMM_WORLD_LOCAL_RANK=2 found, but not a OMPI_COMM_WORLD_LOCAL_SIZE above it: the rank of this "
+        "process in the job of Open MPI is not known");
+}
+
 }  // namespace engine_tasks_test
