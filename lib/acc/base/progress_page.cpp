@@ -120,8 +120,19 @@ std::string text_of(std::span<const std::uint64_t, kNameWords> words) {
   return {text.begin(), std::ranges::find(text, '\0')};
 }
 
+// No worker counts so far, and in nanoseconds it is 36 years: with more, sums would overflow.
+bool is_counted(const Words& words) {
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 60U;
+  for (std::size_t i = kSteps; i < words.size(); ++i) {
+    const bool is_count = i <= kTokens || (i >= kSectionBegan && i <= kCollectiveBegan) || i >= kBackwards;
+    if (is_count && words.at(i) > kMax) return false;
+  }
+  return true;
+}
+
 std::optional<Progress> progress_in(const Words& words) {
   if (words[kMagic] != kVersion || words[kSection] >= kSections.size()) return std::nullopt;
+  if (!is_counted(words)) return std::nullopt;
   if (words[kStepScope] >= kStepScopes.size()) return std::nullopt;
   Progress progress;
   progress.pid = static_cast<pid_t>(words[kPid]);

@@ -270,6 +270,14 @@ TEST_CASE("progress_page: what is no page is not read", "[base]") {
     out.seekp(10 * 8);
     out.put('\x7f');
   }
+  SECTION("with a time of which no sum is a number") {
+    {
+      const ProgressPage made(file);
+    }
+    std::fstream out(file);
+    out.seekp(5 * 8 + 7);
+    out.put('\x7f');
+  }
   SECTION("a folder") {
     std::filesystem::create_directory(file);
   }
