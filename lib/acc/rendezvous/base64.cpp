@@ -4,6 +4,7 @@
 #include <sodium.h>
 
 #include <cstddef>
+#include <utility>
 
 namespace acc::launcher {
 
@@ -22,7 +23,8 @@ std::optional<std::string> from_base64(std::string_view text) {
                         text.size(), nullptr, &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0)
     return std::nullopt;
   bytes.resize(size);
-  return bytes;
+  // The library takes some bytes beyond ASCII for letters.
+  return to_base64(bytes) == text ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 }  // namespace acc::launcher

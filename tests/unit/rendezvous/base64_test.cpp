@@ -20,7 +20,8 @@ TEST_CASE("base64: as Python's b64encode, and back", "[rendezvous]") {
 }
 
 TEST_CASE("base64: invalid text is refused", "[rendezvous]") {
-  const std::string text = GENERATE("a", "YQ=", "YQ", "Y===", "YW\n=", "Y=Q=", "YQ==\n", "-_-_");
+  const std::string text =
+      GENERATE("a", "YQ=", "YQ", "Y===", "YW\n=", "Y=Q=", "YQ==\n", "-_-_", "aGVsbG8\xbd");
   CHECK_FALSE(acc::launcher::from_base64(text).has_value());
 }
 
