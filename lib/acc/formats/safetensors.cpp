@@ -27,7 +27,7 @@ constexpr std::uint64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
       {.kind = ErrorKind::config, .what = "is not a safetensors file: " + why, .where = file.string()});
 }
 
-// The number of bytes that the shape needs; nullopt when it overflows.
+// The number of bytes that the shape needs; nullopt when it overflows, or ends within a byte.
 std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, int bits) {
   std::uint64_t count = 1;
   for (const std::int64_t size : tensor.shape) {
@@ -36,7 +36,8 @@ std::optional<std::uint64_t> bytes_of(const TensorInfo& tensor, int bits) {
       return std::nullopt;
     count *= factor;
   }
-  return (count * static_cast<std::uint64_t>(bits) + 7) / 8;
+  count *= static_cast<std::uint64_t>(bits);
+  return count % 8 == 0 ? std::optional(count / 8) : std::nullopt;
 }
 
 TensorInfo parse_tensor(const std::string& name, const Json& entry, const std::filesystem::path& file) {

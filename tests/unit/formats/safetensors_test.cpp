@@ -48,6 +48,8 @@ TEST_CASE("safetensors: what does not fit together is refused with the tensor's 
   CHECK(error_in("nothing", 0) == refusal("its header is not a JSON object"));
   CHECK(error_in(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4) ==
         refusal("the bytes of 'a' do not match its shape"));
+  CHECK(error_in(R"({"a":{"dtype":"F6_E2M3","shape":[3],"data_offsets":[0,3]}})", 3) ==
+        refusal("the bytes of 'a' do not match its shape"));  // within a byte
   CHECK(error_in(R"({"a":{"dtype":"F3","shape":[1],"data_offsets":[0,4]}})", 4) ==
         refusal("'a' has the unknown dtype F3"));
   CHECK(error_in(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8) ==
