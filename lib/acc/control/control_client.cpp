@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/json_nesting.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_file.hpp"
 
@@ -121,8 +122,9 @@ std::optional<json> ControlClient::read_message() {
   for (; end == std::string::npos; end = received_.find('\n')) {
     if (!receive()) return std::nullopt;
   }
-  json message = json::parse(received_.substr(0, end), nullptr, false);
+  const std::string line = received_.substr(0, end);
   received_.erase(0, end + 1);
+  json message = is_deeply_nested(line) ? json() : json::parse(line, nullptr, false);
   if (!message.is_object() || (message.contains("error") && !message["error"].is_string()))
     throw Error({.kind = ErrorKind::system, .what = "the reply of a job cannot be parsed"});
   if (message.contains("error")) {

@@ -10,6 +10,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/json_fields.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -52,7 +53,11 @@ std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
 }
 
 std::chrono::system_clock::time_point time_from_json(const json& in) {
-  return std::chrono::system_clock::time_point(std::chrono::milliseconds(in.get<std::int64_t>()));
+  // Beyond it the clock's own type overflows.
+  constexpr std::int64_t kLatest = 9'000'000'000'000;
+  const std::int64_t time = WholeNumber(in);
+  return std::chrono::system_clock::time_point(
+      std::chrono::milliseconds(std::clamp<std::int64_t>(time, 0, kLatest)));
 }
 
 json import_to_json(const std::optional<ImportView>& importing) {
@@ -66,8 +71,8 @@ json import_to_json(const std::optional<ImportView>& importing) {
 
 std::optional<ImportView> import_from_json(const json& in) {
   if (in.is_null()) return std::nullopt;
-  return ImportView{.pid = in.at("pid"),
-                    .pid_inside = in.value("pid_inside", 0),
+  return ImportView{.pid = WholeNumber(in.at("pid")),
+                    .pid_inside = whole_number_in(in, "pid_inside", 0),
                     .module = in.at("module"),
                     .started = time_from_json(in.at("started"))};
 }
@@ -90,10 +95,10 @@ std::string naming_word(const std::vector<std::string>& command) {
 }
 
 RankView rank_from_json(const json& in) {
-  return {.rank = in.at("rank"),
-          .local_rank = in.at("local_rank"),
-          .pid = in.at("pid"),
-          .pid_inside = in.value("pid_inside", 0),
+  return {.rank = WholeNumber(in.at("rank")),
+          .local_rank = WholeNumber(in.at("local_rank")),
+          .pid = WholeNumber(in.at("pid")),
+          .pid_inside = whole_number_in(in, "pid_inside", 0),
           .ended = in.at("ended"),
           .out = destination_from_json(in.at("stdout")),
           .err = destination_from_json(in.at("stderr")),
@@ -141,17 +146,17 @@ json to_json(const JobView& job) {
 
 JobView job_view_from_json(const json& in) try {
   JobView job{.id = in.at("job"),
-              .pid = in.at("pid"),
-              .agent = in.at("agent"),
+              .pid = WholeNumber(in.at("pid")),
+              .agent = WholeNumber(in.at("agent")),
               .run_id = in.at("run_id"),
-              .attempt = in.at("attempt"),
-              .max_restarts = in.at("max_restarts"),
-              .world_size = in.at("world_size"),
+              .attempt = WholeNumber(in.at("attempt")),
+              .max_restarts = WholeNumber(in.at("max_restarts")),
+              .world_size = WholeNumber(in.at("world_size")),
               .started = time_from_json(in.at("started")),
               .command = in.at("command"),
               .folder = in.at("folder").get<std::string>(),
               .rendezvous = in.value("rendezvous", ""),
-              .hosts = in.value("hosts", 0),
+              .hosts = whole_number_in(in, "hosts", 0),
               .importing = import_from_json(in.value("importing", json()))};
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
   const bool is_older = !job.rendezvous.empty() && !in.contains("stops_alone");

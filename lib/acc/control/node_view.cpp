@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/json_nesting.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
+#include "acc/control/json_fields.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -21,6 +23,7 @@ using std::chrono::milliseconds;
 // Below what a client reads of an answer, with the quotes of the JSON in it.
 constexpr std::size_t kMaxRanksBytes = std::size_t{3} << 20U;
 constexpr auto kSilentAfter = std::chrono::seconds(10);
+constexpr double kMaxAge = 1e9;
 
 template <typename Type>
 json or_null(const std::optional<Type>& value) {
@@ -28,9 +31,18 @@ json or_null(const std::optional<Type>& value) {
 }
 
 template <typename Type>
+Type value_of(const json& in) {
+  if constexpr (std::integral<Type>) {
+    return WholeNumber(in);
+  } else {
+    return in.get<Type>();
+  }
+}
+
+template <typename Type>
 std::optional<Type> value_or_none(const json& in, const char* name) {
   const auto field = in.find(name);
-  return field == in.end() || field->is_null() ? std::nullopt : std::optional(field->get<Type>());
+  return field == in.end() || field->is_null() ? std::nullopt : std::optional(value_of<Type>(*field));
 }
 
 json seconds_of(const std::optional<milliseconds>& time) {
@@ -51,8 +63,8 @@ json gpus_to_json(const std::vector<RankGpu>& gpus) {
 std::vector<RankGpu> gpus_from_json(const json& in) {
   std::vector<RankGpu> gpus;
   for (const json& gpu : in) {
-    gpus.push_back({.index = gpu.at("index"),
-                    .memory_bytes = gpu.at("memory_bytes"),
+    gpus.push_back({.index = WholeNumber(gpu.at("index")),
+                    .memory_bytes = WholeNumber(gpu.at("memory_bytes")),
                     .use = value_or_none<int>(gpu, "use_percent"),
                     .watts = value_or_none<double>(gpu, "watts")});
   }
@@ -61,11 +73,11 @@ std::vector<RankGpu> gpus_from_json(const json& in) {
 
 RankUsage usage_from_json(const json& in) {
   return {.state = printable(in.at("state").get<std::string>()),
-          .uptime = milliseconds(in.at("uptime_ms").get<std::int64_t>()),
+          .uptime = milliseconds(value_of<std::int64_t>(in.at("uptime_ms"))),
           .cpu_percent = value_or_none<double>(in, "cpu_percent"),
-          .memory_bytes = in.at("memory_bytes"),
-          .processes = in.at("processes"),
-          .threads = in.at("threads"),
+          .memory_bytes = WholeNumber(in.at("memory_bytes")),
+          .processes = WholeNumber(in.at("processes")),
+          .threads = WholeNumber(in.at("threads")),
           .gpus = gpus_from_json(in.at("gpus"))};
 }
 
@@ -84,6 +96,7 @@ bool may_have_rank(const NodeView& node, int rank) {
 }
 
 void read_ranks(NodeView& node, const std::string& text) {
+  if (is_deeply_nested(text)) throw Error({.what = "it is nested too deeply"});
   const json ranks = json::parse(text);
   std::set<int> numbers;
   for (const json& rank : ranks) {
@@ -103,12 +116,13 @@ std::string problem_of(const json& in, const NodeView& node) {
 }
 
 NodeView node_from_json(const json& in) {
-  NodeView node{.node_rank = in.at("node_rank"),
+  NodeView node{.node_rank = WholeNumber(in.at("node_rank")),
                 .host = printable(in.at("host").get<std::string>()),
-                .workers = in.at("workers"),
-                .first_rank = in.value("first_rank", -1)};
+                .workers = WholeNumber(in.at("workers")),
+                .first_rank = whole_number_in(in, "first_rank", -1)};
   if (const auto age = value_or_none<double>(in, "age_seconds"))
-    node.age = std::chrono::round<milliseconds>(std::chrono::duration<double>(*age));
+    node.age =
+        std::chrono::round<milliseconds>(std::chrono::duration<double>(std::clamp(*age, 0.0, kMaxAge)));
   node.problem = problem_of(in, node);
   if (!node.problem.empty()) return node;
   try {
@@ -165,11 +179,11 @@ json to_json(const NodeReports& reports) {
 
 OtherNodes other_nodes_from_json(const json& reports) try {
   OtherNodes other_nodes{.host = printable(reports.at("host").get<std::string>()),
-                         .node_rank = reports.at("node_rank"),
+                         .node_rank = WholeNumber(reports.at("node_rank")),
                          .reason = printable(reports.at("reason").get<std::string>()),
-                         .world_size = reports.value("world_size", 0),
-                         .attempt = reports.value("attempt", 0),
-                         .max_restarts = reports.value("max_restarts", 0)};
+                         .world_size = whole_number_in(reports, "world_size", 0),
+                         .attempt = whole_number_in(reports, "attempt", 0),
+                         .max_restarts = whole_number_in(reports, "max_restarts", 0)};
   for (const json& node : reports.at("nodes")) other_nodes.nodes.push_back(node_from_json(node));
   return other_nodes;
 } catch (const json::exception&) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "acc/base/printable.hpp"
+#include "acc/control/json_fields.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -85,15 +86,15 @@ json to_json(const std::optional<ProgressView>& progress) {
 
 std::optional<ProgressView> progress_from_json(const json& in) {
   if (in.is_null()) return std::nullopt;
-  ProgressView view{.steps = in.at("steps"),
+  ProgressView view{.steps = WholeNumber(in.at("steps")),
                     .step_time = seconds_from_json(in.at("step_seconds")),
                     .since_step = seconds_from_json(in.at("since_step_seconds")),
-                    .samples = in.at("samples"),
-                    .tokens = in.at("tokens"),
+                    .samples = WholeNumber(in.at("samples")),
+                    .tokens = WholeNumber(in.at("tokens")),
                     .loss = loss_from_json(in.at("loss")),
                     .section = in.at("section"),
                     .in_section = Seconds(in.at("section_seconds").get<double>()),
-                    .collectives = in.at("collectives")};
+                    .collectives = WholeNumber(in.at("collectives"))};
   if (const json& collective = in.at("collective"); !collective.is_null()) {
     view.collective = collective;
     view.in_collective = Seconds(in.at("collective_seconds").get<double>());

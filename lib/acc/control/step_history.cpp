@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/step_history.hpp"
 
+#include "acc/control/json_fields.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -20,11 +22,11 @@ std::vector<StepHistory::Sample> samples_in(const json& rows) {
   samples.reserve(rows.size());
   for (const json& row : rows)
     samples.push_back({.age = Seconds(row.at(0).get<double>()),
-                       .steps = row.at(1),
+                       .steps = WholeNumber(row.at(1)),
                        .data = Seconds(row.at(2).get<double>()),
                        .communication = Seconds(row.at(3).get<double>()),
                        .since_step = Seconds(row.at(4).get<double>()),
-                       .process = row.at(5)});
+                       .process = WholeNumber(row.at(5))});
   return samples;
 }
 

@@ -15,6 +15,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/json_number.hpp"
 
 namespace acc {
 namespace {
@@ -73,16 +74,23 @@ std::string list_text(const Checksums& checksums, std::size_t count) {
 }
 
 // Adds what the list says; returns how many lists there are.
-std::size_t read_list(const fs::path& file, Checksums& checksums) {
+std::size_t read_list(const fs::path& file, Checksums& checksums) try {
   const std::string text = read_file(file);
   const std::size_t end = text.find('\n');
   if (end == std::string::npos ||
       text.substr(end + 1) != xxh3_of(std::string_view(text).substr(0, end)) + "\n")
     refuse_file(file, "is damaged");
   const auto list = nlohmann::json::parse(text.substr(0, end));
-  for (const auto& [name, checksum] : list.at("files").items())
-    checksums[name] = {.bytes = checksum.at("bytes"), .xxh3 = checksum.at("xxh3")};
-  return list.at("lists");
+  for (const auto& [name, checksum] : list.at("files").items()) {
+    const auto bytes = whole_number<std::uint64_t>(checksum.at("bytes"));
+    if (!bytes) refuse_file(file, "is damaged");
+    checksums[name] = {.bytes = *bytes, .xxh3 = checksum.at("xxh3")};
+  }
+  const auto count = whole_number<std::size_t>(list.at("lists"));
+  if (!count) refuse_file(file, "is damaged");
+  return *count;
+} catch (const nlohmann::json::exception&) {
+  refuse_file(file, "is damaged");
 }
 
 Checksums read_lists(const fs::path& folder) {

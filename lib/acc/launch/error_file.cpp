@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "acc/base/files.hpp"
+#include "acc/base/json_nesting.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/launch_report.hpp"
 
@@ -17,6 +18,12 @@ namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
+
+template <class Document>
+Document parse_document(std::string_view text) {
+  if (is_deeply_nested(text)) return Document::value_t::discarded;
+  return Document::parse(text, nullptr, false);
+}
 
 // torch writes seconds as text, other writers as a number.
 std::optional<std::chrono::system_clock::time_point> parse_time(const Json& value) {
@@ -74,7 +81,7 @@ std::string text_at(const Json& object, const char* key) {
 }  // namespace
 
 ErrorFile parse_error_file(std::string_view text) {
-  const Json document = Json::parse(text, nullptr, false);
+  const auto document = parse_document<Json>(text);
   if (!document.is_object() || !document.contains("message")) {
     return {.message = shorten(std::string(trim(text))), .valid = false};
   }
@@ -132,7 +139,7 @@ std::string to_text(const OrderedJson& document) {
 }  // namespace
 
 std::string with_error_code(std::string_view text, const ExitStatus& status) {
-  OrderedJson document = OrderedJson::parse(text, nullptr, false);
+  auto document = parse_document<OrderedJson>(text);
   if (!document.is_object() || !document.contains("message") || !document["message"].is_object())
     return std::string(text);
   document["message"]["errorCode"] = python_exit_code(status);

@@ -17,6 +17,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/json_nesting.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/running_clock.hpp"
@@ -379,7 +380,8 @@ void Client::look(std::function<void(const nlohmann::json&)> answer) {
 
 void Client::on_reports(const std::string& payload) {
   const nlohmann::json reports = nlohmann::json::parse(payload, nullptr, false);
-  if (!reports.is_object()) return answer_lookers(NodeReports{.reason = "a host cannot read them"});
+  if (!reports.is_object() || is_deeply_nested(payload))
+    return answer_lookers(NodeReports{.reason = "a host cannot read them"});
   answer_lookers(reports);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "acc/base/json_number.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/value.hpp"
@@ -31,6 +32,21 @@ std::vector<std::string> texts_at(const Value& json, const char* name) {
   return result;
 }
 
+[[noreturn]] void refuse_message(std::string_view reason) {
+  // The library quotes what it has read last, however long that is.
+  constexpr std::size_t kMaxReason = 200;
+  throw Error(
+      {.kind = ErrorKind::system,
+       .what = fmt::format("acc sent no message that this one knows: {}", shorten(reason, kMaxReason))});
+}
+
+template <class Number>
+Number number_in(const Value& json) {
+  const auto number = whole_number<Number>(json);
+  if (!number) refuse_message("it has an impossible number");
+  return *number;
+}
+
 template <class T>
 Value to_value(const std::optional<EngineValue<T>>& value) {
   if (!value) return nullptr;
@@ -48,7 +64,7 @@ std::optional<EngineValue<T>> engine_value_at(const Value& json, const char* nam
   if constexpr (std::is_same_v<T, std::string>) {
     return EngineValue<T>{text_at(value, "value"), text_at(value, "origin")};
   } else {
-    return EngineValue<T>{value.at("value").get<T>(), text_at(value, "origin")};
+    return EngineValue<T>{number_in<T>(value.at("value")), text_at(value, "origin")};
   }
 }
 
@@ -79,8 +95,7 @@ auto parse(std::string_view text, Parse read) {
   try {
     return read(Value::parse(text));
   } catch (const Value::exception& error) {
-    throw Error({.kind = ErrorKind::system,
-                 .what = fmt::format("acc sent no message that this one knows: {}", error.what())});
+    refuse_message(error.what());
   }
 }
 
@@ -118,7 +133,7 @@ JobSpec parse_job_spec(std::string_view text) {
                     .words = texts_at(json, "words"),
                     .folder = text_at(json, "folder"),
                     .host = host_at(json.at("host")),
-                    .silence = std::chrono::milliseconds(json.at("silence").get<std::int64_t>())};
+                    .silence = std::chrono::milliseconds(number_in<std::int64_t>(json.at("silence")))};
     for (const auto& [name, value] : json.at("environment").items())
       spec.environment.set(to_bytes(name), to_bytes(value.get<std::string>()));
     if (const auto config = json.find("config"); config != json.end()) {
@@ -147,7 +162,7 @@ HostReady parse_host_ready(std::string_view text) {
     return HostReady{.host_name = text_at(json, "host"),
                      .addresses = texts_at(json, "addresses"),
                      .client = text_at(json, "client"),
-                     .port = json.at("port").get<std::uint16_t>()};
+                     .port = number_in<std::uint16_t>(json.at("port"))};
   });
 }
 
@@ -163,7 +178,7 @@ std::string to_json(const Refusal& refusal) {
 
 Refusal parse_refusal(std::string_view text) {
   return parse(text, [](const Value& json) {
-    const int kind = json.at("kind").get<int>();
+    const int kind = number_in<int>(json.at("kind"));
     const bool known = kind >= 0 && kind <= static_cast<int>(ErrorKind::rendezvous);
     Refusal refusal = {.kind = known ? static_cast<ErrorKind>(kind) : ErrorKind::system};
     for (const Value& one : json.at("problems"))
@@ -182,7 +197,7 @@ std::string to_json(const StartOrder& order) {
 StartOrder parse_start_order(std::string_view text) {
   return parse(text, [](const Value& json) {
     return StartOrder{.address = text_at(json, "address"),
-                      .port = json.at("port").get<std::uint16_t>(),
+                      .port = number_in<std::uint16_t>(json.at("port")),
                       .run_id = text_at(json, "run_id")};
   });
 }
@@ -191,7 +206,7 @@ int parse_exit_code(std::string_view text) {
   constexpr int kMax = 255;
   const auto code = parse_integer(text);
   if (!code || *code < 0 || *code > kMax)
-    throw Error({.kind = ErrorKind::system, .what = fmt::format("'{}' is not an exit code", text)});
+    throw Error({.kind = ErrorKind::system, .what = fmt::format("'{}' is not an exit code", shorten(text))});
   return static_cast<int>(*code);
 }
 

@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/json_number.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 
@@ -138,14 +141,38 @@ void to_json(Json& json, const Type& value) {
   std::apply([&](const auto&... field) { ((json[field.name] = value.*field.member), ...); }, kFields<Type>);
 }
 
+namespace {
+
+[[noreturn]] void fail(const std::string& reason) {
+  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + reason});
+}
+
+template <typename Value>
+void read_value(const Json& json, Value& value) {
+  if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
+    const auto number = whole_number<Value>(json);
+    if (!number) fail("it has an impossible number");
+    value = *number;
+  } else if constexpr (std::is_enum_v<Value>) {
+    std::underlying_type_t<Value> number = {};
+    read_value(json, number);
+    value = static_cast<Value>(number);
+  } else {
+    json.get_to(value);
+  }
+}
+
+}  // namespace
+
 // A field that is absent has its default: another version of acc does not know it.
 template <HasFields Type>
 void from_json(const Json& json, Type& value) {
-  std::apply(
-      [&](const auto&... field) {
-        ((value.*field.member = json.value(field.name, value.*field.member)), ...);
-      },
-      kFields<Type>);
+  if (!json.is_object()) fail("it lacks an object");
+  const auto read = [&](const auto& field) {
+    if (const auto found = json.find(field.name); found != json.end())
+      read_value(*found, value.*field.member);
+  };
+  std::apply([&](const auto&... field) { (read(field), ...); }, kFields<Type>);
 }
 
 // Times in whole microseconds, to be short: a coordinator gets those of all ranks.
@@ -167,16 +194,12 @@ void to_json(Json& json, const RankProgress& rank) {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& reason) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + reason});
-}
-
 // Numbers that no rank can have reached would overflow.
 std::int64_t count_from_json(const Json& json) {
   constexpr std::int64_t kMax = std::int64_t{1} << 52U;  // 140 years in microseconds
-  const std::int64_t count = json;
-  if (count < 0 || count > kMax) fail("it has an impossible count");
-  return count;
+  const auto count = whole_number<std::int64_t>(json);
+  if (!count || *count < 0 || *count > kMax) fail("it has an impossible count");
+  return *count;
 }
 
 }  // namespace
@@ -184,9 +207,9 @@ std::int64_t count_from_json(const Json& json) {
 // A node of another acc may know other sections at the end.
 void from_json(const Json& json, RankProgress& rank) {
   Progress& progress = rank.progress;
-  rank.rank = json.at("rank");
-  progress.pid = json.at("pid");
-  progress.process_start = json.at("start");
+  read_value(json.at("rank"), rank.rank);
+  read_value(json.at("pid"), progress.pid);
+  read_value(json.at("start"), progress.process_start);
   progress.steps = count_from_json(json.at("steps"));
   progress.step_ended = std::chrono::microseconds(count_from_json(json.at("ended")));
   const auto spent = json.at("spent").get<std::vector<Json>>();
@@ -259,6 +282,8 @@ bool read_any(const Json& json, std::string_view name, std::variant<Kinds...>& m
 
 // More than any message has. Each level takes much more memory than its one letter.
 constexpr int kMaxDepth = 16;
+// The library quotes what it has read last, however long that is.
+constexpr std::size_t kMaxReason = 200;
 
 }  // namespace
 
@@ -282,9 +307,9 @@ NodeMessage decode(std::string_view line) {
       return true;
     });
     const auto name = json.at("message").get<std::string>();
-    if (!read_any(json, name, message)) fail("unknown kind '" + name + "'");
+    if (!read_any(json, name, message)) fail("unknown kind '" + shorten(name) + "'");
   } catch (const Json::exception& error) {
-    fail(error.what());
+    fail(shorten(error.what(), kMaxReason));
   }
   return message;
 }

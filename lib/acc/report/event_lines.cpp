@@ -10,6 +10,7 @@
 #include <map>
 
 #include "acc/base/files.hpp"
+#include "acc/base/json_nesting.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -196,6 +197,7 @@ std::string text_in(const json& object, const char* field) {
 }
 
 std::optional<EventLine> parse_event_line(std::string_view text) {
+  if (is_deeply_nested(text)) return std::nullopt;
   json fields = json::parse(text, nullptr, false);
   if (!fields.is_object() || integer_in(fields, "schema") != 1) return std::nullopt;
   const auto time = integer_in(fields, "time_ns");

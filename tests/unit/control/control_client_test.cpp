@@ -220,6 +220,18 @@ TEST_CASE("control_client: an answer that is none of acc's is a warning, and oth
   CHECK(result.running[0].view.id == "b-2");
 }
 
+TEST_CASE("control_client: an answer that is nested a million times is none", "[control]") {
+  std::array<int, 2> ends = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  ControlClient client{Descriptor(ends[0])};
+  std::thread job([end = Descriptor(ends[1])] {
+    constexpr std::size_t kDepth = 1'000'000;
+    write_all(end.get(), R"({"importing":)" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}\n");
+  });
+  CHECK(error_of([&] { client.read_message(); }) == "the reply of a job cannot be parsed");
+  job.join();
+}
+
 TEST_CASE("control_client: a job that talks without end is not listened to for ever", "[control]") {
   std::array<int, 2> ends = {};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);

@@ -62,6 +62,22 @@ TEST_CASE("node_view: a node that cannot be shown with its ranks says why", "[co
   CHECK(problem(good, [](NodeReport& node) { node.age.reset(); }) == "it does not answer");
   for (const std::string text : {"", "[", "{}x", "[1]", R"([{"rank": "x"}])", "[[]]"})
     CHECK(problem(good, [&](NodeReport& node) { node.ranks = text; }) == "its answer cannot be read");
+  for (const json& rank : {json(4294967299), json(1e300), json(3.5)}) {
+    CHECK(problem(good, [&](NodeReport& node) {
+            json ranks = json::parse(node.ranks);
+            ranks[0]["rank"] = rank;
+            node.ranks = ranks.dump();
+          }) == "its answer cannot be read");  // not rank 3
+  }
+  CHECK(problem(good, [](NodeReport& node) {
+          json ranks = json::parse(node.ranks);
+          ranks[0]["progress"] = "here";
+          const std::string text = ranks.dump();
+          const std::size_t begin = text.find("\"here\"");
+          constexpr std::size_t kDepth = 1'000'000;
+          node.ranks = text.substr(0, begin) + std::string(kDepth, '[') + std::string(kDepth, ']') +
+                       text.substr(begin + 6);
+        }) == "its answer cannot be read");  // would use up the stack
   CHECK(problem(good, [](NodeReport& node) { node.ranks = text_of({kRank, kRank}); }) ==
         "its answer cannot be read");  // more than it has
 }

@@ -99,4 +99,17 @@ TEST_CASE("checksums: a folder whose list is missing is damaged", "[formats]") {
   CHECK_THAT(acc::damage_in(folder.path() / "nothing"), Contains("nothing"));
 }
 
+TEST_CASE("checksums: a list of another form is damaged, and said so in plain words", "[formats]") {
+  const acc::test::TemporaryFolder folder;
+  const fs::path list = folder.path() / "checksums_0.json";
+  for (const std::string text :
+       {R"({"lists":1})", R"({"lists":-1,"files":{}})", R"({"lists":1,"files":{"a":{}}})",
+        R"({"lists":1,"files":{"a":{"bytes":1e300,"xxh3":"0"}}})", "{\"files\xff"}) {
+    CAPTURE(text);
+    write(list, text);
+    write(list, text + "\n" + acc::checksum_of(list) + "\n");
+    CHECK(acc::damage_in(folder.path()) == list.string() + ": is damaged");
+  }
+}
+
 }  // namespace checksums_test

@@ -94,4 +94,12 @@ TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch
   CHECK_FALSE(read_error_file(pipe).has_value());
 }
 
+TEST_CASE("error_file: one that is nested a million times is text like any other", "[launch]") {
+  constexpr std::size_t kDepth = 1'000'000;
+  const std::string text =
+      R"({"message": {"message": )" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}}";
+  CHECK_FALSE(parse_error_file(text).valid);
+  CHECK(with_error_code(text, Exited{1}) == text);
+}
+
 }  // namespace error_file_test

@@ -99,4 +99,20 @@ TEST_CASE("job_spec: the nodes meet at an address of the first that others reach
   CHECK(meeting_address({first, {.host_name = "n1", .addresses = {"127.0.0.1"}}}) == "127.0.0.1");
 }
 
+TEST_CASE("job_spec: a number that its field cannot hold is an error, not another number", "[remote]") {
+  for (const std::string port : {"65537", "-1", "1e300", "1.5", "true"}) {
+    const std::string order = R"({"address":"a","run_id":"r","port":)" + port + "}";
+    CHECK_THROWS_AS(acc::launcher::parse_start_order(order), acc::Error);
+  }
+}
+
+TEST_CASE("job_spec: an error does not repeat a message of megabytes", "[remote]") {
+  try {
+    acc::launcher::parse_start_order("{\"address\":\"" + std::string(1'000'000, 'x'));
+    FAIL("is not refused");
+  } catch (const acc::Error& error) {
+    CHECK(std::string(error.what()).size() < 300);
+  }
+}
+
 }  // namespace job_spec_test

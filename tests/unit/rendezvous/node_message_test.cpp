@@ -148,4 +148,24 @@ TEST_CASE("node_message: deep nesting is refused", "[rendezvous]") {
   CHECK(test::error_of([&] { decode(line); }) == "a node sent an invalid message: it is nested too deeply");
 }
 
+TEST_CASE("node_message: a number that its field cannot hold is refused, not another number",
+          "[rendezvous]") {
+  for (const std::string line :
+       {R"({"message":"done","round":1e300})", R"({"message":"done","round":4294967296})",
+        R"({"message":"done","round":1.5})", R"({"message":"join","store_port":65537})",
+        R"({"message":"join","store_port":-1})",
+        R"({"message":"slow_ranks","ranks":[{"rank":1,"section":256}]})",
+        R"({"message":"progress","ranks":[{"rank":4294967296}]})"}) {
+    CAPTURE(line);
+    CHECK(test::error_of([&] { decode(line); }) ==
+          "a node sent an invalid message: it has an impossible number");
+  }
+}
+
+TEST_CASE("node_message: an error does not repeat a message of megabytes", "[rendezvous]") {
+  const std::string long_text(1'000'000, 'x');
+  for (const std::string& line : {R"({"message":")" + long_text + "\"}", "{\"message\":\"" + long_text})
+    CHECK(test::error_of([&] { decode(line); }).size() < 300);
+}
+
 }  // namespace node_message_test

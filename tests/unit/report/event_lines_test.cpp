@@ -128,4 +128,10 @@ TEST_CASE("event_lines: a file that cannot be read is named", "[report]") {
   CHECK_THROWS_WITH(read_event_logs({folder.path()}), Catch::Contains("Is a directory"));
 }
 
+TEST_CASE("event_lines: an event that is nested a million times is none", "[report]") {
+  constexpr std::size_t kDepth = 1'000'000;
+  CHECK_FALSE(parse_event_line(R"({"schema":1,"event":"job_started","time_ns":7,"settings":{"a":{"value":)" +
+                               std::string(kDepth, '[') + std::string(kDepth, ']') + "}}}"));
+}
+
 }  // namespace event_lines_test
