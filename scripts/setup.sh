@@ -13,6 +13,8 @@ libtorch_version=$default_libtorch_version
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
   nlohmann-json3-dev libspdlog-dev 'libboost1.81-dev|libboost-dev' libsodium-dev libxxhash-dev zlib1g-dev libturbojpeg0-dev libpng-dev)
 test_packages=(catch2 iproute2 nftables strace python3-yaml)  # iproute2, nftables: nodes in network namespaces; strace: counts of system calls
+# shellcheck disable=SC2034  # used by scripts/fuzz
+fuzz_packages=(clang-19 libclang-rt-19-dev llvm-19)
 # shellcheck disable=SC2034  # used by scripts/test
 # What starts jobs, where they meet, who looks at them, and the shells and locales of people. Tests start daemons of their own.
 surroundings_packages=(slurm-client slurmctld slurmd munge openmpi-bin mpich etcd-server openssh-server openssh-client

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metadata of a sharded checkpoint: each part lies within its tensor, in a file of the folder; written
+// again they are the same.
+#include "acc/formats/dcp_metadata.hpp"
+
+#include "fuzz/promise.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using acc::parse_dcp_metadata;
+  const auto metadata = fuzz::value_or_error([&] { return parse_dcp_metadata(fuzz::text_of(data, size)); });
+  if (!metadata) return 0;
+  for (const auto& [name, tensor] : metadata->tensors) {
+    for (const acc::DcpChunk& chunk : tensor.chunks) {
+      fuzz::require(chunk.storage.file.find('/') == std::string::npos, "a part is in the folder",
+                    chunk.storage.file);
+      for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+        fuzz::require(
+            chunk.box.offsets.at(i) >= 0 && chunk.box.offsets[i] + chunk.box.sizes.at(i) <= tensor.shape[i],
+            "a part lies within its tensor", name);
+      }
+    }
+  }
+  fuzz::require(parse_dcp_metadata(format_dcp_metadata(*metadata)) == *metadata,
+                "metadata are written as read");
+  return 0;
+}

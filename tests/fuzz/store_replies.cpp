@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store answers: the replies to requests of every kind, in pieces. They are the same in one piece, and
+// memory grows with the bytes received, not with a length that was announced.
+#include <vector>
+
+#include "acc/store/replies.hpp"
+#include "fuzz/promise.hpp"
+
+namespace {
+
+using acc::launcher::Op;
+using acc::launcher::Reply;
+using acc::launcher::ReplyParser;
+using acc::launcher::Request;
+
+constexpr std::size_t kOps = 19;
+
+struct Result {
+  std::vector<Reply> replies = {};
+  bool broken = false;
+  bool operator==(const Result&) const = default;
+};
+
+std::vector<Request> requests_in(fuzz::Choices& choices) {
+  std::vector<Request> requests;
+  for (std::size_t count = choices.below(6); count > 0; --count) {
+    Request request = {.op = static_cast<Op>(choices.below(kOps))};
+    if (request.op == Op::multi_get) request.keys.resize(choices.below(4));
+    if (has_reply(request.op)) requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+Result parse(const std::vector<Request>& requests, std::string_view bytes, std::size_t piece_size) {
+  Result result;
+  ReplyParser parser;
+  std::string_view piece = bytes.substr(0, 0);
+  for (const Request& request : requests) {
+    parser.expect(request);
+    auto reply = parser.next(piece);
+    while (!reply && !parser.broken() && !bytes.empty()) {
+      piece = bytes.substr(0, piece_size);
+      bytes.remove_prefix(piece.size());
+      reply = parser.next(piece);
+    }
+    if (reply) result.replies.push_back(std::move(*reply));
+    result.broken = parser.broken();
+    if (!reply) break;
+  }
+  return result;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view bytes = fuzz::text_of(data, size);
+  fuzz::Choices choices(bytes);
+  const std::vector<Request> requests = requests_in(choices);
+  const std::size_t piece_size = 1 + choices.below(16);
+  const Result whole = parse(requests, bytes, SIZE_MAX);
+  std::size_t texts = 0;
+  for (const Reply& reply : whole.replies)
+    for (const std::string& text : reply.texts) texts += text.size();
+  fuzz::require(texts <= bytes.size(), "replies are not longer than what was received");
+  fuzz::require(parse(requests, bytes, piece_size) == whole, "replies in pieces are the same");
+  return 0;
+}
