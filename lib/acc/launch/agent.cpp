@@ -135,7 +135,7 @@ class Agent {
   std::vector<int> ranks_where(const std::function<bool(const Worker&)>& is_meant) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
   bool is_preempted() const {
-    return plan_.requeue_on_preemption && (!noticed_.empty() || stop_signal_ == SIGTERM);
+    return plan_.requeue_on_preemption && !stopped_by_user_ && (!noticed_.empty() || stop_signal_ == SIGTERM);
   }
   bool asked_to_end() const { return stop_signal_ || supervisor_lost_; }
   bool must_end() const { return asked_to_end() || round_over_ || job_done_ || hung_ || !failed_.empty(); }
@@ -187,6 +187,7 @@ class Agent {
   /// When workers that were asked to end are killed; set once they were asked.
   std::optional<TimePoint> grace_end_ = {};
   bool kill_now_ = false;
+  bool stopped_by_user_ = false;
   bool supervisor_lost_ = false;
 
   /// When the last worker had ended.
@@ -450,6 +451,8 @@ void Agent::on_signal(const SignalArrived& arrived) {
       return on_notice(signal, arrived.receiver.value_or(Receiver::supervisor));
     return signal_workers(signal);
   }
+  // Whoever asks for the end by `acc stop` does not want the job to start again.
+  stopped_by_user_ = stopped_by_user_ || !arrived.receiver;
   if (arrived.of_job) parts_.rendezvous.stop_job(128 + signal);
   if (arrived.now) kill_now_ = true;
   if (stop_signal_) {

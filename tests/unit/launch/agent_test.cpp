@@ -579,6 +579,11 @@ TEST_CASE("agent: a preempted job that ends in time asks for its requeue", "[lau
     job.processes.signal_arrives(SIGINT, 10ms);
     CHECK(job.run(preemptible(2)).exit_code == 130);
   }
+  SECTION("nor if a person asks for it by acc stop, also after a notice") {
+    if (GENERATE(false, true)) job.processes.signal_arrives(SIGUSR1, 5ms);
+    job.processes.stop_is_asked(false, 10ms);
+    CHECK(job.run(preemptible(2)).exit_code == 143);
+  }
   SECTION("nor without a preemption") {
     job.processes.will_end(0, Exited{0}, 1s);
     CHECK(job.run(preemptible(1)).exit_code == 0);
