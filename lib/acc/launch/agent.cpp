@@ -435,8 +435,11 @@ void Agent::on_worker_ended(const WorkerEnded& event) {
 
 void Agent::on_node_event(NodeEvent event) {
   if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
-  if (auto* verdict = std::get_if<RoundOver>(&event); verdict != nullptr && !round_over_)
+  if (auto* verdict = std::get_if<RoundOver>(&event); verdict != nullptr && !round_over_) {
     round_over_ = std::move(*verdict);
+    // A request to end that comes now does not change what the job has ended with.
+    if (!round_over_->restart && !asked_to_end()) report_.group_code = round_over_->exit_code;
+  }
   if (const auto* notice = std::get_if<EndNotice>(&event)) on_notice(notice->signal, notice->host);
   if (const auto* notice = std::get_if<Notice>(&event)) parts_.reporter.report(WaitingForNodes{notice->text});
   if (std::holds_alternative<JobDone>(event)) job_done_ = true;

@@ -579,6 +579,14 @@ TEST_CASE("agent: a preempted job that ends in time asks for its requeue", "[lau
     job.processes.signal_arrives(SIGINT, 10ms);
     CHECK(job.run(preemptible(2)).exit_code == 130);
   }
+  SECTION("nor if the job had failed on another node before") {
+    job.rendezvous.num_machines = 2;
+    job.processes.other_nodes_send(RoundOver{.text = "node 1 failed", .exit_code = 7}, 5ms);
+    job.processes.ignores_signals(1);
+    job.processes.will_end(1, Exited{0}, 1s);
+    job.processes.signal_arrives(SIGTERM, 500ms);
+    CHECK(job.run(preemptible(2)).exit_code == 143);
+  }
   SECTION("nor if a person asks for it by acc stop, also after a notice") {
     if (GENERATE(false, true)) job.processes.signal_arrives(SIGUSR1, 5ms);
     job.processes.stop_is_asked(false, 10ms);
