@@ -101,7 +101,7 @@ class Agent {
   std::optional<int> notice_that_ended(const ExitStatus& status) const;
   void on_notice(int signal, const NoticeSender& sender);
   void pass_on(const SignalPassedOn& signal);
-  std::optional<TimePoint> next_repetition() const;
+  std::optional<TimePoint> next_repetition();
   void repeat_notices();
   void on_reader_lost();
   void suspend_or_resume(bool suspended);
@@ -180,6 +180,8 @@ class Agent {
   std::map<int, KnownNotice> noticed_ = {};
   /// For each such signal the local ranks that had no handler for it, or were started later.
   std::map<int, std::set<int>> unreached_ = {};
+  /// When those are looked at again.
+  std::optional<TimePoint> repetition_ = {};
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
   /// Which processes of acc have received it.
@@ -297,6 +299,7 @@ void Agent::run_attempt() {
   hung_ = false;
   checked_.reset();
   unreached_.clear();
+  repetition_.reset();
   oom_.emplace(parts_.cgroups);
   try {
     next_event(parts_.processes.now());
@@ -304,7 +307,8 @@ void Agent::run_attempt() {
     preparing_ = !must_end() && parts_.processes.prepare();
     if (meet() && check_nodes() && wait_until_prepared()) start_workers();
     while (running_ > 0 && !must_end()) {
-      if (std::holds_alternative<TimeUp>(next_event(next_repetition()))) repeat_notices();
+      next_event(next_repetition());
+      if (repetition_ && parts_.processes.now() >= *repetition_) repeat_notices();
     }
     wait_for_local_cause();
   } catch (...) {
@@ -520,14 +524,20 @@ void Agent::pass_on(const SignalPassedOn& signal) {
   parts_.reporter.report(event);
 }
 
-std::optional<TimePoint> Agent::next_repetition() const {
+// However many other events come before it.
+std::optional<TimePoint> Agent::next_repetition() {
   const bool all_reached =
       std::ranges::all_of(unreached_, [](const auto& entry) { return entry.second.empty(); });
-  return all_reached ? std::nullopt : std::optional(parts_.processes.now() + kRepetition);
+  if (all_reached)
+    repetition_.reset();
+  else if (!repetition_)
+    repetition_ = parts_.processes.now() + kRepetition;
+  return repetition_;
 }
 
 // A worker that was still importing may have its handler now.
 void Agent::repeat_notices() {
+  repetition_.reset();
   for (auto& [signal, unreached] : unreached_) {
     SignalPassedOn event = {.signal = signal};
     std::erase_if(unreached, [&](int local_rank) {

@@ -514,6 +514,17 @@ TEST_CASE("agent: a notice reaches a worker that has its handler later", "[launc
   CHECK(passed_on[1].ranks_without_handler.empty());
 }
 
+TEST_CASE("agent: a notice reaches such a worker within a second, whatever else happens", "[launch]") {
+  Job job;
+  job.processes.has_no_handler(0, 1s);
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  for (const auto time : {500ms, 1000ms, 1500ms, 2000ms, 2500ms})
+    job.processes.other_nodes_send(Notice{"a node is silent"}, time);
+  job.processes.will_end(0, Exited{0}, 2100ms);
+  job.run(preemptible(1));
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}});
+}
+
 TEST_CASE("agent: a notice reaches workers that are started after it", "[launch]") {
   Job job;
   job.processes.signal_arrives(SIGUSR1);
