@@ -475,6 +475,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
     parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
+  if (grace_end_ && suspended_) signal_workers(SIGCONT);
   flush_while_running();
 }
 

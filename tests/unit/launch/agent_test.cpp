@@ -329,6 +329,17 @@ TEST_CASE("agent: SIGTSTP stops the workers until SIGCONT, also those started me
   CHECK(job.reporter.all<Resumed>().size() == 1);
 }
 
+TEST_CASE("agent: a job that is suspended while it is stopped goes on when it is asked to end", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{3});
+  job.processes.ignores_signals(1);
+  job.processes.will_end(1, Exited{0}, 5s);
+  job.processes.signal_arrives(SIGTSTP, 1s);
+  job.processes.signal_arrives(SIGTERM, 2s);
+  job.run(plan_of(2));
+  CHECK(job.processes.signals() == Signals{{1, SIGTERM}, {1, SIGSTOP}, {1, SIGTERM}, {1, SIGCONT}});
+}
+
 TEST_CASE("agent: when the reader of its output is gone, the job ends as a pipeline does", "[launch]") {
   Job job;
   job.processes.reader_is_lost(10ms);
