@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/simulated_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <utility>
+
+#include "acc/base/error.hpp"
+
+namespace acc::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using TimePoint = Processes::TimePoint;
+using Kind = Disturbance::Kind;
+
+constexpr TimePoint kStart = TimePoint(std::chrono::hours(1));
+constexpr std::chrono::system_clock::time_point kStartOfClock{std::chrono::seconds(1'700'000'000)};
+/// After this the user loses patience: what hangs until then may do so.
+constexpr auto kPatience = std::chrono::hours(1);
+/// An execution has some hundred events.
+constexpr int kMaxEvents = 20'000;
+/// How long a killed process takes to end, at most, and what it takes to hear of that.
+constexpr auto kDeath = 5ms;
+constexpr auto kNews = 3ms;
+/// The other nodes, the disk and the reader of the output answer within this.
+constexpr auto kAnswer = 4000ms;
+
+constexpr const char* kLostPeer = "RuntimeError: Connection closed by peer [127.0.0.1]:4242\n";
+
+bool is_stop(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+/// A process of this attempt, or one that it left.
+struct Process {
+  enum class Obedience { ends, exits, deaf };
+
+  bool alive = true;
+  bool stopped = false;
+  /// When it ends, and how; absent: not by itself. While it is stopped `left` is what it would still need.
+  std::optional<TimePoint> end = {};
+  std::optional<milliseconds> left = {};
+  ExitStatus status = {};
+  /// Its end has been drawn already as a failure of its own, and the connections are closed.
+  bool is_failing = false;
+  bool lost_peer = false;
+  Obedience obedience = Obedience::ends;
+  milliseconds reaction = {};
+  bool term_pending = false;
+  bool was_asked = false;
+  bool was_killed = false;
+  /// Since when it handles notices; absent: never.
+  std::optional<TimePoint> handler = {};
+  bool notice_ends = false;
+  std::optional<TimePoint> noticed = {};
+  TimePoint died = {};
+};
+
+class Job : public Processes, public Rendezvous {
+ public:
+  explicit Job(const Schedule& schedule) : schedule_(schedule), draw_(schedule.seed, 1) {
+    for (const Disturbance& one : schedule.disturbances) at(kStart + one.time, [this, one] { disturb(one); });
+    at(kStart + kPatience,
+       [this] { deliver(SignalArrived{SIGTERM, Receiver::supervisor}, "the user loses patience"); });
+  }
+
+  std::vector<std::string> run();
+
+  // Processes.
+  bool prepare() override;
+  StartedWorker start(WorkerStart worker) override;
+  void signal(int local_rank, int signal) override;
+  bool signal_if_handled(int local_rank, int signal) override;
+  bool signal_orphans(int signal) override;
+  AgentEvent next(std::optional<TimePoint> deadline) override;
+  void post(AgentEvent event) override { delivered_.push_back(std::move(event)); }
+  TimePoint now() const override { return now_; }
+  void end_attempt() override;
+  std::string stderr_tail(int local_rank) override {
+    return workers_.at(local_rank).lost_peer ? kLostPeer : "ValueError: no such file\n";
+  }
+  bool is_just_above(int) override { return false; }
+  std::string lost_output() override { return {}; }
+  bool finish_output() override;
+
+  // Rendezvous.
+  void join() override;
+  void fail(const RoundOver& failure) override;
+  void finish() override;
+  void announce_end(int signal) override;
+  void stop_job(int code) override;
+  void leave(const std::string& reason, int code) override;
+
+ private:
+  struct Reports : Reporter {
+    explicit Reports(Job& job) : job_(job) {}
+    void report(const Event& event) override { job_.on_report(event); }
+    Job& job_;
+  };
+  friend struct Reports;
+
+  // The agent cleans up after an exception, which may violate more.
+  void require(bool holds, const std::string& promise) const {
+    if (holds) return;
+    if (violated_.empty()) violated_ = promise;
+    throw Violation(violated_);
+  }
+  void trace(const std::string& line) {
+    trace_.push_back(
+        fmt::format("{:>9} ms  {}", std::chrono::duration_cast<milliseconds>(now_ - kStart).count(), line));
+  }
+  void at(TimePoint time, std::function<void()> action) { agenda_.emplace(time, std::move(action)); }
+  void deliver(AgentEvent event, const std::string& line) {
+    trace(line);
+    delivered_.push_back(std::move(event));
+  }
+  void tell(NodeEvent event, const std::string& line, milliseconds after);
+
+  void disturb(const Disturbance& one);
+  void ask(const Disturbance& one);
+  void end_later(int local_rank, Process& process, milliseconds after, ExitStatus status);
+  void obey(int local_rank, Process& process, int signal);
+  void react_to_failure(int failing);
+  void die(int local_rank);
+  void check_suspension() const;
+  void check_death(int local_rank, const Process& process) const;
+  void on_report(const Event& event);
+  void on_taken(const AgentEvent& event);
+  void on_signal_taken(const SignalArrived& arrived);
+  void check_end(const LaunchReport& report) const;
+  int expected_code(const LaunchReport& report) const;
+  bool verdict_of_group(const RoundOver& verdict, const std::string& line, milliseconds after);
+
+  const Schedule& schedule_;
+  Draw draw_;
+  TimePoint now_ = kStart;
+  std::multimap<TimePoint, std::function<void()>> agenda_ = {};
+  std::deque<AgentEvent> delivered_ = {};
+  std::vector<std::string> trace_ = {};
+  int events_ = 0;
+  mutable std::string violated_ = {};
+
+  int attempts_ = 0;
+  std::map<int, Process> workers_ = {};
+  std::vector<Process> orphans_ = {};
+  bool orphans_signalled_ = false;
+  bool preparing_ = false;
+  int check_ = 0;
+  bool flushing_ = false;
+  int flush_ = 0;
+  bool suspended_ = false;
+
+  // The round, as the nodes know it.
+  bool joined_ = false;
+  bool in_round_ = false;
+  bool told_ = false;  // the agent has said how its workers ended
+  bool left_ = false;
+  int restarts_ = 0;
+
+  // What the agent has taken.
+  std::optional<int> stop_signal_ = {};
+  TimePoint stop_time_ = {};
+  bool stopped_by_user_ = false;
+  bool impatient_ = false;
+  bool supervisor_lost_ = false;
+  bool hang_taken_ = false;
+  bool noticed_ = false;
+  std::optional<TimePoint> notice_time_ = {};
+  std::optional<RoundOver> verdict_ = {};
+  int group_code_ = 0;  // of a verdict that came before the request to end
+  bool job_done_ = false;
+
+  // The attempt.
+  std::optional<TimePoint> asked_ = {};  // its workers were first asked to end
+  std::vector<int> own_failures_ = {};   // in the order in which connections were closed
+  bool hung_ = false;
+  bool has_failed_ = false;  // a worker, as the agent knows
+};
+
+std::vector<std::string> Job::run() {
+  Reports reports(*this);
+  JobParts parts{.processes = *this, .rendezvous = *this, .reporter = reports};
+  parts.cgroups = {.membership = "/nonexistent", .root = "/nonexistent"};
+  parts.kernel_log = {};
+  if (schedule_.has_checks) {
+    parts.check_nodes = [this](const Round&, int) {
+      const bool passes = draw_.chance(80);
+      // Those of an earlier round are given up.
+      at(now_ + draw_.milliseconds(0, 3000), [this, passes, number = ++check_] {
+        if (number != check_) return;
+        deliver(NodesChecked{{.passed = passes, .summary = passes ? "" : "a node failed its checks"}},
+                passes ? "the nodes pass their checks" : "a node fails its checks");
+      });
+    };
+  }
+  if (schedule_.has_states) {
+    parts.flush.begin = [this](Workers) {
+      require(!flushing_, "one copy of the state at a time");
+      if (draw_.chance(30)) return false;
+      flushing_ = true;
+      at(now_ + draw_.milliseconds(0, 20'000), [this, number = ++flush_] {
+        if (!flushing_ || number != flush_) return;
+        flushing_ = false;
+        deliver(FlushEnded{}, "the state is on the disk");
+      });
+      return true;
+    };
+    parts.flush.interrupt = [this] {
+      at(now_ + draw_.milliseconds(0, 900), [this, number = flush_] {
+        if (!flushing_ || number != flush_) return;
+        flushing_ = false;
+        deliver(FlushEnded{{.problem = "interrupted"}}, "the copy is interrupted");
+      });
+    };
+  }
+  try {
+    const LaunchReport report = launcher::run(schedule_.plan, parts);
+    trace(fmt::format("acc ends with {}", report.exit_code));
+    check_end(report);
+  } catch (Violation& violation) {
+    std::string text = fmt::format("{}\nseed {}", violation.what(), schedule_.seed);
+    for (const std::string& line : trace_) text += "\n" + line;
+    throw Violation(text);
+  }
+  return std::move(trace_);
+}
+
+// ---- Time ----
+
+AgentEvent Job::next(std::optional<TimePoint> deadline) {
+  require(++events_ < kMaxEvents, "the agent comes to an end");
+  check_suspension();
+  while (delivered_.empty()) {
+    if (agenda_.empty() || (deadline && agenda_.begin()->first > *deadline)) {
+      require(deadline.has_value(), "the agent waits for nothing that never comes");
+      now_ = std::max(now_, *deadline);
+      return TimeUp{};
+    }
+    auto entry = agenda_.extract(agenda_.begin());
+    now_ = std::max(now_, entry.key());
+    entry.mapped()();
+  }
+  AgentEvent event = std::move(delivered_.front());
+  delivered_.pop_front();
+  on_taken(event);
+  return event;
+}
+
+// ---- Workers ----
+
+bool Job::prepare() {
+  if (!draw_.chance(20)) return false;
+  if (std::exchange(preparing_, true)) return true;
+  const bool is_refused = draw_.chance(20);
+  at(now_ + draw_.milliseconds(0, 5000), [this, is_refused] {
+    preparing_ = false;
+    deliver(Prepared{is_refused ? "torch cannot be imported" : ""}, "workers are prepared");
+  });
+  return true;
+}
+
+StartedWorker Job::start(WorkerStart worker) {
+  const int local_rank = worker.local_rank;
+  if (local_rank == 0) {
+    ++attempts_;
+    for (const auto& [rank, process] : workers_) require(!process.alive, "no worker outlives its attempt");
+    require(std::ranges::none_of(orphans_, &Process::alive),
+            "nothing of an attempt is left when the next one begins");
+    workers_.clear();
+    asked_.reset();
+    own_failures_.clear();
+    hung_ = false;
+  }
+  require(in_round_ && !verdict_, "workers start in a round that goes on");
+  require(!stop_signal_ && !supervisor_lost_, "no worker starts once the job is to end");
+  require(!workers_.contains(local_rank), "a worker starts once in each attempt");
+  require(!left_, "a node that has left starts nothing");
+  Draw draw(schedule_.seed, 2, static_cast<std::uint64_t>(attempts_ * 64 + local_rank));
+  Process& process = workers_[local_rank];
+  process.obedience =
+      std::array{Process::Obedience::ends, Process::Obedience::ends, Process::Obedience::exits,
+                 Process::Obedience::deaf}[static_cast<std::size_t>(draw.below(4))];
+  process.reaction = draw.milliseconds(0, draw.chance(20) ? 60'000 : 500);
+  if (draw.chance(60)) process.handler = now_ + draw.milliseconds(0, 6000);
+  process.notice_ends = draw.chance(15);
+  trace(fmt::format("worker {} starts, attempt {}", local_rank, attempts_));
+  if (draw.chance(1)) deliver(SignalArrived{SIGTERM, Receiver::agent}, "SIGTERM while workers start");
+  const milliseconds lasts = draw.milliseconds(0, 30'000);
+  const int fate = draw.below(10);
+  if (fate < 5) {
+    end_later(local_rank, process, lasts, Exited{0});
+  } else if (fate < 9) {
+    // It closes its connections, and ends a little later.
+    const ExitStatus status =
+        draw.chance(50) ? ExitStatus(Exited{2 + draw.below(100)}) : ExitStatus(Signaled{SIGSEGV});
+    const milliseconds slow = draw.milliseconds(0, 1500);
+    at(now_ + lasts, [this, local_rank, status, slow, attempt = attempts_] {
+      if (attempt != attempts_) return;
+      Process& failing = workers_.at(local_rank);
+      // What stands still cannot fail; it does when it goes on.
+      if (!failing.alive || failing.was_asked || failing.lost_peer || failing.stopped) return;
+      failing.is_failing = true;
+      trace(fmt::format("worker {} fails", local_rank));
+      end_later(local_rank, failing, slow, status);
+      own_failures_.push_back(local_rank);
+      react_to_failure(local_rank);
+    });
+  }  // else it hangs
+  return {.pid = 1000 * attempts_ + local_rank};
+}
+
+void Job::end_later(int local_rank, Process& process, milliseconds after, ExitStatus status) {
+  if (process.stopped) {
+    if (!process.left || *process.left > after) {
+      process.left = after;
+      process.status = status;
+    }
+    return;
+  }
+  const TimePoint end = now_ + after;
+  if (process.end && *process.end <= end) return;
+  process.end = end;
+  process.status = status;
+  at(end, [this, local_rank, end, attempt = attempts_] {
+    if (attempt != attempts_) return;
+    const Process& ending = workers_.at(local_rank);
+    if (ending.alive && ending.end == end) die(local_rank);
+  });
+}
+
+// Its peers lose their connections to it, and some of them end before it does.
+void Job::react_to_failure(int failing) {
+  for (auto& [rank, peer] : workers_) {
+    if (rank == failing || !peer.alive || peer.is_failing || peer.was_asked || !draw_.chance(60)) continue;
+    at(now_ + draw_.milliseconds(0, 1500), [this, rank = rank, attempt = attempts_] {
+      if (attempt != attempts_) return;
+      Process& losing = workers_.at(rank);
+      if (!losing.alive || losing.is_failing || losing.was_asked || losing.stopped) return;
+      losing.lost_peer = true;
+      end_later(rank, losing, 0ms, Exited{1});
+    });
+  }
+}
+
+void Job::die(int local_rank) {
+  Process& process = workers_.at(local_rank);
+  process.alive = false;
+  process.died = now_;
+  trace(fmt::format("worker {} has ended with {}", local_rank, launcher::to_string(process.status)));
+  check_death(local_rank, process);
+  const int left = draw_.chance(15) ? 1 + draw_.below(3) : 0;
+  for (int i = 0; i < left; ++i) {
+    Process orphan;
+    orphan.obedience = draw_.chance(30) ? Process::Obedience::deaf : Process::Obedience::ends;
+    orphan.reaction = draw_.milliseconds(0, 3000);
+    orphans_.push_back(orphan);
+  }
+  const WorkerEnded ended{local_rank, process.status, kStartOfClock + (now_ - kStart)};
+  at(now_ + draw_.milliseconds(0, 3), [this, ended] { delivered_.push_back(ended); });
+}
+
+void Job::check_death(int local_rank, const Process& process) const {
+  if (asked_ && !process.was_killed)
+    require(now_ - *asked_ <= schedule_.plan.shutdown_timeout + kDeath,
+            "workers end within the grace, or are killed");
+  // Whoever handles a notice hears of it, within a second.
+  if (!notice_time_ || !process.handler || asked_ || verdict_ || stop_signal_ || hung_ || has_failed_ ||
+      process.noticed)
+    return;
+  const TimePoint known = std::max(*notice_time_, *process.handler);
+  require(now_ - known <= 1s + 10ms || process.stopped || suspended_,
+          fmt::format("worker {} hears of the notice", local_rank));
+}
+
+void Job::obey(int local_rank, Process& process, int signal) {
+  process.was_asked = true;
+  switch (process.obedience) {
+    case Process::Obedience::ends:
+      if (!process.is_failing) end_later(local_rank, process, process.reaction, Signaled{signal});
+      break;
+    case Process::Obedience::exits:
+      if (!process.is_failing) end_later(local_rank, process, process.reaction, Exited{128 + signal});
+      break;
+    case Process::Obedience::deaf:
+      break;
+  }
+}
+
+void Job::signal(int local_rank, int signal) {
+  Process& process = workers_.at(local_rank);
+  if (!process.alive || process.was_killed) return;
+  trace(fmt::format("worker {} gets {}", local_rank, signal_name(signal)));
+  if (signal == SIGSTOP) {
+    if (std::exchange(process.stopped, true)) return;
+    if (process.end)
+      process.left =
+          std::chrono::duration_cast<milliseconds>(*std::exchange(process.end, std::nullopt) - now_);
+  } else if (signal == SIGCONT) {
+    if (!std::exchange(process.stopped, false)) return;
+    if (process.left)
+      end_later(local_rank, process, *std::exchange(process.left, std::nullopt), process.status);
+    if (std::exchange(process.term_pending, false)) obey(local_rank, process, SIGTERM);
+  } else if (signal == SIGKILL) {
+    const bool is_late = asked_ && now_ - *asked_ >= schedule_.plan.shutdown_timeout;
+    require(is_late || impatient_ || supervisor_lost_, "nobody is killed before the grace is over");
+    process.was_killed = true;
+    process.stopped = false;
+    end_later(local_rank, process, draw_.milliseconds(0, static_cast<int>(kDeath.count())),
+              Signaled{SIGKILL});
+  } else if (is_stop(signal)) {
+    if (!asked_) asked_ = now_;
+    if (process.stopped)
+      process.term_pending = true;
+    else
+      obey(local_rank, process, signal);
+  }
+}
+
+bool Job::signal_if_handled(int local_rank, int signal) {
+  Process& process = workers_.at(local_rank);
+  if (!process.handler || *process.handler > now_ || !process.alive) return false;
+  trace(fmt::format("worker {} hears {}", local_rank, signal_name(signal)));
+  if (!process.noticed) process.noticed = now_;
+  if (process.notice_ends && !process.is_failing) {
+    process.was_asked = true;
+    end_later(local_rank, process, 100ms, Signaled{signal});
+  }
+  return true;
+}
+
+bool Job::signal_orphans(int signal) {
+  for (const auto& [rank, process] : workers_)
+    require(!process.alive, "orphans are looked for when the workers have ended");
+  std::erase_if(delivered_, [](const AgentEvent& one) { return std::holds_alternative<OrphansGone>(one); });
+  if (std::ranges::none_of(orphans_, &Process::alive)) return false;
+  trace(fmt::format("orphans get {}", signal_name(signal)));
+  for (std::size_t i = 0; i < orphans_.size(); ++i) {
+    if (!orphans_[i].alive || (signal != SIGKILL && orphans_[i].obedience == Process::Obedience::deaf))
+      continue;
+    at(now_ + (signal == SIGKILL ? 1ms : orphans_[i].reaction), [this, i] {
+      if (i >= orphans_.size() || !std::exchange(orphans_[i].alive, false)) return;
+      if (std::ranges::none_of(orphans_, &Process::alive)) deliver(OrphansGone{}, "no orphan is left");
+    });
+  }
+  return true;
+}
+
+void Job::end_attempt() {
+  for (const auto& [rank, process] : workers_) require(!process.alive, "no worker outlives its attempt");
+  require(std::ranges::none_of(orphans_, &Process::alive), "no orphan outlives its attempt");
+  orphans_.clear();
+}
+
+bool Job::finish_output() {
+  if (draw_.chance(80)) return true;
+  at(now_ + draw_.milliseconds(0, 3000), [this] { deliver(OutputWritten{}, "the output is written"); });
+  return false;
+}
+
+void Job::check_suspension() const {
+  for (const auto& [rank, process] : workers_) {
+    const bool stands = process.alive && !process.was_killed && process.stopped && process.term_pending;
+    require(!stands, "a worker that stands still goes on to end");
+  }
+  if (asked_ || supervisor_lost_) return;
+  for (const auto& [rank, process] : workers_) {
+    if (process.alive && !process.was_killed)
+      require(process.stopped == suspended_,
+              suspended_ ? "all workers stand still until the job goes on" : "no worker is left standing");
+  }
+}
+
+// ---- Other nodes ----
+
+void Job::tell(NodeEvent event, const std::string& line, milliseconds after) {
+  at(now_ + after, [this, event = std::move(event), line] {
+    if (left_ && !std::holds_alternative<Left>(event)) return;
+    trace(line);
+    emit(event);
+  });
+}
+
+void Job::join() {
+  require(!joined_ && !left_, "a node asks for a round once, and not after it has left");
+  require(!stop_signal_ && !supervisor_lost_, "a node that is to end asks for no round");
+  joined_ = true;
+  told_ = false;
+  verdict_.reset();
+  has_failed_ = false;
+  const milliseconds after = draw_.milliseconds(0, draw_.chance(20) ? 60'000 : 100);
+  at(now_ + after, [this] {
+    if (left_ || !joined_ || verdict_) return;
+    in_round_ = true;
+    joined_ = false;
+    trace("a round begins");
+    const int machine = schedule_.num_machines > 1 ? static_cast<int>(schedule_.seed % 2) : 0;
+    const int first = machine * schedule_.plan.nproc_per_node;
+    emit(RoundReady{{.machine_rank = machine,
+                     .num_machines = schedule_.num_machines,
+                     .first_rank = first,
+                     .world_size = schedule_.num_machines * schedule_.plan.nproc_per_node,
+                     .master_port = 4321},
+                    restarts_});
+  });
+}
+
+// The nodes agree on the end of a round once.
+bool Job::verdict_of_group(const RoundOver& verdict, const std::string& line, milliseconds after) {
+  if (left_ || !in_round_) return false;
+  in_round_ = false;
+  if (verdict.restart) ++restarts_;
+  tell(verdict, line, after);
+  return true;
+}
+
+void Job::fail(const RoundOver& failure) {
+  require(!std::exchange(told_, true), "a node says once how a round ended for it");
+  trace(fmt::format("this node says that it failed with {}{}", failure.exit_code,
+                    failure.restart ? ", and starts again" : ""));
+  for (const auto& [rank, process] : workers_)
+    require(!process.alive, "a node that says that it failed has no worker");
+  if (!failure.failure.empty()) {
+    const WorkerFailure cause = parse_failure(failure.failure);
+    require(failure.restart == (restarts_ < schedule_.plan.max_restarts) || !in_round_,
+            "workers start again while restarts are left");
+    const int first =
+        schedule_.num_machines > 1 && schedule_.seed % 2 == 1 ? schedule_.plan.nproc_per_node : 0;
+    const auto found = workers_.find(cause.rank - first);
+    require(found != workers_.end() && found->second.status == cause.status,
+            "the failure is that of a worker");
+    const Process& worker = found->second;
+    require(!own_failures_.empty() || worker.lost_peer || !succeeded(worker.status), "a failure has a cause");
+    // Peers that lost it are no cause while it says why itself.
+    if (!own_failures_.empty() && !suspended_ && worker.lost_peer) {
+      const Process& origin = workers_.at(own_failures_.front());
+      require(origin.was_asked || origin.was_killed,
+              "the worker that failed by itself is the cause, not those that lost it");
+    }
+  }
+  const milliseconds after = draw_.milliseconds(0, 200);
+  if (!verdict_of_group(failure, "the nodes agree", after)) return;
+}
+
+void Job::finish() {
+  require(!std::exchange(told_, true), "a node says once how a round ended for it");
+  trace("this node says that its workers have succeeded");
+  const bool runs_none = schedule_.plan.preflight == Preflight::alone;
+  for (const auto& [rank, process] : workers_) {
+    const bool obeyed = process.noticed && std::holds_alternative<Signaled>(process.status);
+    require(runs_none || succeeded(process.status) || obeyed,
+            "a node has succeeded when each of its workers has");
+  }
+  if (!in_round_) return;
+  in_round_ = false;
+  tell(JobDone{}, "the job is done", draw_.milliseconds(0, static_cast<int>(kAnswer.count())));
+}
+
+void Job::announce_end(int signal) {
+  trace(fmt::format("this node announces {}", signal_name(signal)));
+}
+
+void Job::stop_job(int code) {
+  trace(fmt::format("this node asks all to end with {}", code));
+  verdict_of_group({.text = "acc stop", .exit_code = code}, "the nodes end", draw_.milliseconds(0, 100));
+}
+
+void Job::leave(const std::string&, int code) {
+  require(!std::exchange(left_, true), "a node leaves once");
+  trace(fmt::format("this node leaves with {}", code));
+  for (const auto& [rank, process] : workers_) require(!process.alive, "a node that leaves has no worker");
+  tell(Left{}, "this node has left", draw_.milliseconds(0, static_cast<int>(kAnswer.count())));
+}
+
+// ---- The user, the engine, the machine ----
+
+void Job::disturb(const Disturbance& one) {
+  switch (one.kind) {
+    case Kind::signal:
+    case Kind::stop_request:
+      return ask(one);
+    case Kind::reader_lost:
+      return deliver(ReaderLost{}, "the reader of the output is gone");
+    case Kind::supervisor_lost:
+      return deliver(SupervisorLost{}, "the supervisor is killed");
+    case Kind::hang:
+      if (!std::ranges::any_of(workers_, [](const auto& entry) { return entry.second.alive; })) return;
+      deliver(Hung{restarts_, 60s, "rank 0: asleep\n"}, "all ranks are idle");
+      delivered_.push_back(HangStacks{restarts_, "  native stacks\n"});
+      delivered_.push_back(HangExamined{restarts_});
+      return;
+    case Kind::others_fail: {
+      const WorkerFailure theirs = {.rank = 99, .host = "node1", .status = Exited{77}};
+      verdict_of_group(
+          {.restart = one.number == 1, .failure = to_json_text(theirs), .exit_code = 77},
+          one.number == 1 ? "a worker elsewhere fails, and all start again" : "a worker elsewhere fails",
+          0ms);
+      return;
+    }
+    case Kind::others_lost:
+      verdict_of_group({.restart = true, .text = "node 1 was lost"}, "another node is lost", 0ms);
+      return;
+    case Kind::others_notice:
+      if (!left_) tell(EndNotice{SIGUSR1, "node1"}, "another node has a notice", 0ms);
+      return;
+  }
+}
+
+void Job::ask(const Disturbance& one) {
+  if (one.kind == Kind::stop_request)
+    return deliver(SignalArrived{.signal = SIGTERM, .now = one.number == 1, .of_job = true},
+                   one.number == 1 ? "acc stop --now" : "acc stop");
+  deliver(SignalArrived{one.number, static_cast<Receiver>(one.receiver)},
+          fmt::format("{} to process {} of acc", signal_name(one.number), one.receiver));
+}
+
+// ---- What the agent knows ----
+
+void Job::on_taken(const AgentEvent& event) {
+  if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal_taken(*arrived);
+  if (const auto* ended = std::get_if<WorkerEnded>(&event); ended != nullptr && !asked_) {
+    const auto* signaled = std::get_if<Signaled>(&ended->status);
+    const bool obeyed = signaled != nullptr && schedule_.plan.notice_signals.contains(signaled->signal);
+    has_failed_ = has_failed_ || (!succeeded(ended->status) && !obeyed);
+  }
+  // A pipeline ends so; a failure is told all the same.
+  const bool is_over = left_ && verdict_ && !verdict_->failure.empty();
+  if (std::holds_alternative<ReaderLost>(event) && !stop_signal_ && !has_failed_ && !is_over) {
+    stop_signal_ = SIGPIPE;
+    stop_time_ = now_;
+  }
+  if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = true;
+  if (std::holds_alternative<HangExamined>(event)) hang_taken_ = hung_ = true;
+  const auto* of_node = std::get_if<NodeEvent>(&event);
+  if (of_node == nullptr) return;
+  if (const auto* verdict = std::get_if<RoundOver>(of_node); verdict != nullptr && !verdict_) {
+    verdict_ = *verdict;
+    if (!verdict->restart && !stop_signal_) group_code_ = verdict->exit_code;
+  }
+  if (std::holds_alternative<JobDone>(*of_node)) job_done_ = true;
+  if (std::holds_alternative<EndNotice>(*of_node) && !std::exchange(noticed_, true)) notice_time_ = now_;
+}
+
+void Job::on_signal_taken(const SignalArrived& arrived) {
+  if (arrived.signal == SIGTSTP) suspended_ = true;
+  if (arrived.signal == SIGCONT) suspended_ = false;
+  if (schedule_.plan.notice_signals.contains(arrived.signal) && !std::exchange(noticed_, true))
+    notice_time_ = now_;
+  if (!is_stop(arrived.signal)) return;
+  stopped_by_user_ = stopped_by_user_ || !arrived.receiver;
+  if (arrived.now || stop_signal_) impatient_ = true;  // or a copy, which a test of its own tells apart
+  if (stop_signal_) return;
+  stop_signal_ = arrived.signal;
+  stop_time_ = now_;
+}
+
+void Job::on_report(const Event& event) {
+  if (const auto* killed = std::get_if<Killed>(&event))
+    require(!killed->ranks.empty(), "the report names those that were killed");
+}
+
+// ---- The end ----
+
+void Job::check_end(const LaunchReport& report) const {
+  for (const auto& [rank, process] : workers_) require(!process.alive, "no worker outlives acc");
+  require(std::ranges::none_of(orphans_, &Process::alive), "no orphan outlives acc");
+  require(!flushing_, "no copy of the state outlives acc");
+  require(left_, "the other nodes hear that this one leaves");
+  require(report.restarts <= restarts_, "a restart is one that the nodes agreed on");
+  const int expected = expected_code(report);
+  require(report.exit_code == expected,
+          fmt::format("the exit code is {}, not {}", expected, report.exit_code));
+  if (stop_signal_ && now_ > stop_time_) {
+    const auto allowed = schedule_.plan.shutdown_timeout + 2s + 1s + 5s + 2 * kAnswer + 1s;
+    require(now_ - stop_time_ <= allowed, "a job that is asked to end does so in time");
+  }
+}
+
+int Job::expected_code(const LaunchReport& report) const {
+  if (supervisor_lost_) return 128 + SIGKILL;
+  const bool is_noticed = (noticed_ || stop_signal_ == SIGTERM) && !stopped_by_user_;
+  const bool failed = report.first_failure && !is_consequence(*report.first_failure);
+  if (schedule_.plan.requeue_on_preemption && is_noticed && !failed && !report.hung &&
+      report.killed_ranks.empty() && (group_code_ == 0 || group_code_ == 75))
+    return 75;
+  // Who reads the output of a job that has failed may go.
+  const bool is_told = verdict_ && !verdict_->failure.empty() && !report.stop_signal;
+  if (stop_signal_ && !(stop_signal_ == SIGPIPE && is_told)) return 128 + *stop_signal_;
+  if (report.hung) return kHungCode;
+  if (verdict_) return verdict_->exit_code;
+  require(job_done_, "without a verdict the job is done");
+  return 0;
+}
+
+}  // namespace
+
+// ---- Schedules ----
+
+Draw::Draw(std::uint64_t seed, std::uint64_t purpose, std::uint64_t part)
+    : state_(seed * 0x9e3779b97f4a7c15 + purpose * 0xbf58476d1ce4e5b9 + part * 0x94d049bb133111eb + 1) {}
+
+// splitmix64, by Sebastiano Vigna.
+int Draw::below(int count) {
+  state_ += 0x9e3779b97f4a7c15;
+  std::uint64_t mixed = state_;
+  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111eb;
+  mixed ^= mixed >> 31U;
+  return static_cast<int>(mixed % static_cast<std::uint64_t>(count));
+}
+
+milliseconds Draw::milliseconds(int from, int to) {
+  return std::chrono::milliseconds(from + below(to - from + 1));
+}
+
+std::string to_string(const Disturbance& one) {
+  constexpr std::array kNames = {"signal", "acc stop",    "reader lost", "supervisor lost",
+                                 "hang",   "others fail", "others lost", "others' notice"};
+  return fmt::format("{} ms: {} {} {}", one.time.count(), kNames[static_cast<std::size_t>(one.kind)],
+                     one.number, one.receiver);
+}
+
+Schedule schedule_of(std::uint64_t seed) {
+  Draw draw(seed);
+  Schedule schedule{.seed = seed};
+  LaunchPlan& plan = schedule.plan;
+  plan.worker_command = {"train"};
+  plan.program = "/bin/train";
+  plan.environment.set("ACCELERATE_USE_CPU", "true");
+  plan.output.no_logs = true;
+  plan.nproc_per_node = 1 + draw.below(4);
+  plan.max_restarts = draw.below(4);
+  plan.shutdown_timeout = std::array{0ms, 500ms, 5000ms, 30'000ms}[static_cast<std::size_t>(draw.below(4))];
+  plan.requeue_on_preemption = draw.chance(25);
+  if (draw.chance(50)) plan.notice_signals = {SIGUSR1, SIGUSR2};
+  plan.hang.action =
+      std::array{OnHang::report, OnHang::kill, OnHang::restart}[static_cast<std::size_t>(draw.below(3))];
+  schedule.num_machines = draw.chance(50) ? 2 : 1;
+  schedule.has_checks = draw.chance(20);
+  schedule.has_states = draw.chance(30);
+  const int count = draw.below(draw.chance(20) ? 14 : 6);
+  for (int i = 0; i < count; ++i) {
+    Disturbance one{.time = draw.milliseconds(0, 40'000), .kind = static_cast<Kind>(draw.below(8))};
+    if (one.kind == Kind::signal) {
+      one.number = std::array{SIGTERM, SIGTERM, SIGINT, SIGHUP, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR1, SIGUSR2}
+          [static_cast<std::size_t>(draw.below(9))];
+      one.receiver = draw.below(3);
+    } else {
+      one.number = draw.below(2);
+    }
+    // One in five follows on the heels of the one before.
+    if (!schedule.disturbances.empty() && draw.chance(20))
+      one.time = schedule.disturbances.back().time + draw.milliseconds(0, 300);
+    if (schedule.num_machines == 1 && one.kind >= Kind::others_fail) continue;
+    if (one.kind == Kind::supervisor_lost && !draw.chance(30)) continue;
+    schedule.disturbances.push_back(one);
+  }
+  return schedule;
+}
+
+std::vector<std::string> execute(const Schedule& schedule) {
+  return Job(schedule).run();
+}
+
+Schedule shortened(Schedule schedule) {
+  const auto violates = [](const Schedule& one) {
+    try {
+      execute(one);
+    } catch (const Violation&) {
+      return true;
+    }
+    return false;
+  };
+  for (std::size_t i = schedule.disturbances.size(); i-- > 0;) {
+    Schedule without = schedule;
+    without.disturbances.erase(without.disturbances.begin() + static_cast<std::ptrdiff_t>(i));
+    if (violates(without)) schedule = std::move(without);
+  }
+  return schedule;
+}
+
+}  // namespace acc::test
