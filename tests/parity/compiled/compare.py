@@ -5,12 +5,14 @@ Python. Compiles each model once. With one word more (public): transformers' GPT
 and load_checkpoint read back. Dropout draws as the compiler's does: in another order than PyTorch's."""
 import contextlib
 import importlib.util
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 
 import torch
+import torch._inductor.package  # here once for all compilations
 import torch.distributed
 import torch.multiprocessing
 from safetensors.torch import load_file
@@ -27,6 +29,17 @@ FACTORY = os.path.abspath(models.__file__)
 
 def run(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def compiled(name, precision):
+    """The package of a model, which a process of its own compiles."""
+    package = f"{name}_{precision}.pt2"
+    process = multiprocessing.get_context("fork").Process(target=compiler.main, args=(f"{FACTORY}:{name}", package, precision, "any"))
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(f"{package}: exit code {process.exitcode}")
+    return package
 
 
 def loss_of(net, made, batch):
@@ -104,9 +117,8 @@ def compare(name, count, words, package):
 # Batch norms over small pictures amplify the rounding of 53 layers: two small steps, and the biases are sums of little else.
 LIMITS = {"gpt2": 1e-5, "resnet50d": 5e-2}
 CASES = [
-    ("mlp", "no", [(1, []), (2, ["accumulate", "clip"]), (3, [])]),
     ("mlp", "bf16", [(2, ["bf16"])]),
-    ("cnn", "no", [(1, []), (2, []), (2, ["accumulate"])]),
+    ("cnn", "no", [(1, []), (2, ["accumulate", "clip"]), (3, [])]),
     ("gpt", "no", [(2, [])]),
 ]
 PUBLIC_CASES = [("gpt2", "no", [(2, [])]), ("resnet50d", "no", [(2, ["slowly"])])]
@@ -117,9 +129,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, precision, runs in PUBLIC_CASES if public else CASES:
-            package = f"{name}_{precision}.pt2"
-            compile_ = [acc, "compile", "--python", sys.executable, f"{FACTORY}:{name}", "--output", package]
-            print(run(*compile_, "--mixed_precision", precision).strip(), flush=True)
+            package = compiled(name, precision)
             for count, words in runs:
                 good &= compare(name, count, words, package)
     sys.exit(not good)
