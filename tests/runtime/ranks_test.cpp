@@ -37,6 +37,14 @@ TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ra
   CHECK(rows[2 * size() - 1][0].item<int>() == size() - 1);
 }
 
+// As of the logits of one class, where the last batch has one sample.
+TEST_CASE("ranks: one element is sent whatever its stride is", "[ranks]") {
+  const at::Tensor one = at::full({1, 2}, rank(), here()).select(1, 1);
+  REQUIRE(one.stride(0) == 2);
+  CHECK(job().gather(one).equal(at::arange(size(), here())));
+  CHECK(job().broadcast(one).item<int>() == 0);
+}
+
 TEST_CASE("ranks: different shapes or types are the same error on every rank, and the job continues",
           "[ranks]") {
   const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3}, here());

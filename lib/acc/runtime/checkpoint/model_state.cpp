@@ -66,7 +66,8 @@ std::vector<Problem> compare_shapes(const NamedTensors& model, const NamedTensor
 // Also if elements are NaN in both.
 bool same_values(const at::Tensor& a, const at::Tensor& b) {
   const auto bytes = [](const at::Tensor& tensor) {
-    return tensor.contiguous().reshape({-1}).view(at::kByte);
+    const at::Tensor dense = tensor.contiguous();
+    return dense.as_strided({dense.numel()}, {1}).view(at::kByte);
   };
   return a.equal(b) || (a.sizes() == b.sizes() && bytes(a).equal(bytes(b)));
 }

@@ -181,9 +181,10 @@ bool can_be_of_other_processes(const std::exception& error) {
          dynamic_cast<const detail::DifferentCalls*>(&error) != nullptr;
 }
 
-// Tensors are sent as bytes, since Gloo does not support all types.
+// Tensors are sent as bytes, since Gloo does not support all types. One element is contiguous whatever its
+// stride is, which another type does not take.
 at::Tensor as_bytes(const at::Tensor& contiguous) {
-  return contiguous.reshape({-1}).view(at::kByte);
+  return contiguous.as_strided({contiguous.numel()}, {1}).view(at::kByte);
 }
 
 // Calls the function by LibTorch's new name, or by the old one, which newer versions deprecate.
