@@ -4,11 +4,13 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/complex.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/imag.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
@@ -341,6 +343,33 @@ TEST_CASE("ranks: a parameter with another shape on one rank is named on every r
         "is not the same on all processes: rank 0 has 'first.weight' of Float [4, 2], "
         "rank 1 has 'first.weight' of Float [5, 2]");
   CHECK(job().gather(at::ones({1}, here())).numel() == size());
+}
+
+TEST_CASE("ranks: a parameter with another memory format on one rank is named on every rank", "[ranks]") {
+  torch::nn::Conv2d net(torch::nn::Conv2dOptions(2, 3, 2));
+  if (rank() == 1) net->weight.set_data(net->weight.contiguous(at::MemoryFormat::ChannelsLast));
+  const acc::Error error = caught_error([&] { job().prepare(net); });
+  CHECK(error.problems().front().what ==
+        "is not the same on all processes: rank 0 has 'weight' of Float [3, 2, 2, 2], "
+        "rank 1 has 'weight' of Float [3, 2, 2, 2] with strides [8, 1, 4, 2]");
+}
+
+TEST_CASE("ranks: gradients are averaged rightly after a parameter got another memory format", "[ranks]") {
+  const bool views = GENERATE(false, true);
+  acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = views}});
+  acc::set_seed(3);
+  const at::Tensor x = at::randn({size(), 2, 4, 4}, here());
+  torch::nn::Conv2d net(torch::nn::Conv2dOptions(2, 3, 2));
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.01));
+  for (int step = 0; step < 4; ++step) {
+    if (step == 2) net->weight.set_data(net->weight.detach().contiguous(at::MemoryFormat::ChannelsLast));
+    const at::Tensor weight = net->weight.detach().contiguous().clone().requires_grad_();
+    at::Tensor{at::conv2d(x, weight, net->bias.detach()).square().mean()}.backward();
+    optimizer.zero_grad();
+    accelerator.backward(model(x.slice(0, rank(), rank() + 1)).square().mean());
+    CHECK(net->weight.grad().allclose(weight.grad(), 1e-5, 1e-6));
+    optimizer.step();
+  }
 }
 
 TEST_CASE("ranks: parameters that do not contribute to the loss are named", "[ranks]") {

@@ -43,6 +43,10 @@ struct Parameter {
   bool reduced = false;
   at::ScalarType type = at::kFloat;
   at::Device device = at::kCPU;
+  std::vector<std::int64_t> strides = {};
+
+  // The reducer copies gradients in the order that the memory had when it was made.
+  bool has_other_strides() const { return reduced && !tensor.strides().equals(strides); }
 };
 
 // What LibTorch's Reducer cannot do with sparse gradients, in one line before the first of them.
@@ -127,6 +131,7 @@ struct DdpReplica::Impl {
       parameter.reduced = parameter.tensor.requires_grad();
       parameter.type = parameter.tensor.scalar_type();
       parameter.device = parameter.tensor.device();
+      parameter.strides = parameter.tensor.strides().vec();
     }
     // Before the reducer, whose error about another layout names no parameter.
     watch = std::make_unique<GradientWatch>(
@@ -247,6 +252,8 @@ struct DdpReplica::Impl {
             fmt::format("moved from {} to {}", parameter.device.str(), parameter.tensor.device().str());
       } else if (parameter.tensor.requires_grad() != parameter.reduced) {
         changes[parameter.name] = parameter.reduced ? "frozen" : "unfrozen";
+      } else if (parameter.has_other_strides()) {
+        changes[parameter.name] = "given another memory format";
       } else if (detached) {
         changes[parameter.name] = "replaced";
       }
@@ -264,15 +271,17 @@ struct DdpReplica::Impl {
     known_parameters->require();
   }
 
-  // Makes a new reducer if parameters were frozen or unfrozen, or have new memory to which the old one is not
-  // attached, as after a conversion and back. Throws on all processes if they differ in that, and if
-  // parameters are of another type or on another device now, which the optimizer's state does not fit.
+  // Makes a new reducer if parameters were frozen or unfrozen, have another memory format, or have new memory
+  // to which the old one is not attached, as after a conversion and back. Throws on all processes if they
+  // differ in that, and if parameters are of another type or on another device now, which the optimizer's
+  // state does not fit.
   void take_up_changes() {
     const auto unchanged = [](const Parameter& parameter) {
       return parameter.tensor.requires_grad() == parameter.reduced;
     };
     const bool same_trained = std::ranges::all_of(parameters, unchanged);
-    if (same_trained && !watch->any_is_detached()) return;
+    const bool same_strides = std::ranges::none_of(parameters, &Parameter::has_other_strides);
+    if (same_trained && same_strides && !watch->any_is_detached()) return;
     const std::map<std::string, std::string> changed = changes();
     if (join) {
       throw Error({.what =

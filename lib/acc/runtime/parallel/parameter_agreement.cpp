@@ -24,6 +24,12 @@ namespace {
 constexpr char kFieldEnd = '\x1f';
 constexpr char kLineEnd = '\x1e';
 
+// Gradients are averaged in the order in which the memory has them.
+std::string strides_of(const at::Tensor& parameter) {
+  if (parameter.layout() != at::kStrided || parameter.is_contiguous()) return "";
+  return fmt::format(" with strides [{}]", fmt::join(parameter.strides(), ", "));
+}
+
 std::string form_of(const at::Tensor& tensor, bool has_sparse_gradient = false) {
   const std::string_view gradient = !tensor.requires_grad() ? " without gradient"
                                     : has_sparse_gradient   ? " with sparse gradient"
@@ -155,7 +161,8 @@ std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) 
   const auto sparse = sparse_parameters(module);
   for (const auto& item : module.named_parameters())
     parameters.push_back(
-        {item.key(), form_of(item.value(), sparse.contains(item.value().unsafeGetTensorImpl()))});
+        {item.key(), form_of(item.value(), sparse.contains(item.value().unsafeGetTensorImpl())) +
+                         strides_of(item.value())});
   for (const auto& item : module.named_buffers()) parameters.push_back({item.key(), form_of(item.value())});
   return parameters;
 }
