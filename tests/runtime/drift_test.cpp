@@ -535,6 +535,18 @@ TEST_CASE("drift: an unused parameter is named correctly after others were froze
       "second.bias");
 }
 
+TEST_CASE("drift: equal values at other places are different parameters", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  {
+    const at::NoGradGuard no_grad;
+    if (rank() == 1) net->first->weight.copy_(net->first->weight.flip({0}));
+  }
+  CHECK(caught_error([&] { accelerator.check_parameters(); }).problems().front().where ==
+        "parameter 'first.weight'");
+}
+
 TEST_CASE("drift: different values are reported by name, on request and at regular steps", "[ranks]") {
   acc::Accelerator accelerator({.check_parameters_every = 2});
   Net net;

@@ -2,6 +2,7 @@
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -61,7 +62,8 @@ std::vector<ParameterInfo> unpack(std::string_view text) {
 
 // The elements' bits, reinterpreted as integers of the same size.
 at::Tensor bits_of(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.detach().contiguous().reshape({-1});
+  const at::Tensor dense = tensor.detach().contiguous();
+  const at::Tensor flat = dense.as_strided({dense.numel()}, {1});
   switch (flat.element_size()) {
     case 1:
       return flat.view(at::kByte);
@@ -211,12 +213,28 @@ void require_same_parameters(const std::vector<ParameterInfo>& own, ProcessGroup
                       [&](const at::Tensor& hash) { return group.all_gather_to_compare(hash, doing); });
 }
 
+namespace {
+
+// A sum of the elements times odd numbers that differ by the position, modulo 2^64: what changes places is
+// another sum, and what grows does not balance what shrinks.
+at::Tensor checksum(const at::Tensor& bits) {
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 20U;
+  constexpr auto kFactor = static_cast<std::int64_t>(0x9e3779b97f4a7c16U);  // even, by the golden ratio
+  at::Tensor sum = at::zeros({}, bits.options().dtype(at::kLong));
+  for (std::int64_t begin = 0; begin < bits.numel(); begin += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, bits.numel() - begin);
+    const at::Tensor factors = at::arange(begin, begin + count, sum.options()) * kFactor + 1;
+    sum += (bits.narrow(0, begin, count).to(at::kLong) * factors).sum();
+  }
+  return sum;
+}
+
+}  // namespace
+
 at::Tensor checksums(const std::vector<at::Tensor>& tensors) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> sums;
-  for (const at::Tensor& tensor : tensors) {
-    sums.push_back(bits_of(tensor).sum(at::kLong).cpu());
-  }
+  for (const at::Tensor& tensor : tensors) sums.push_back(checksum(bits_of(tensor)).cpu());
   return sums.empty() ? at::zeros({0}, at::kLong) : at::stack(sums);
 }
 
