@@ -198,6 +198,34 @@ TEST_CASE("checkpoints: a checkpoint during an accumulation contains the gradien
   CHECK_FALSE(fs::exists(folder / acc::detail::gradients_file(0)));
 }
 
+TEST_CASE("checkpoints: a load drops the gradients of the step that it takes back", "[ranks]") {
+  const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 2});
+  auto net = std::make_shared<NetImpl>();
+  net->eval();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const auto step = [&](double x) {
+    const auto batch = accelerator.accumulate(model);
+    accelerator.backward(model(at::full({1, 2}, x, accelerator.device())).sum());
+    optimizer.step();
+    optimizer.zero_grad();
+  };
+  const auto one_step = [&] {
+    step(3);
+    step(4);
+    return flat(*net).clone();
+  };
+  step(1);
+  step(2);
+  accelerator.save_state(folder);
+  const at::Tensor expected = one_step();
+  const bool is_half = GENERATE(false, true);
+  step(1000);
+  if (!is_half) step(1000);
+  accelerator.load_state(folder);
+  CHECK(one_step().equal(expected));
+}
+
 TEST_CASE("checkpoints: numbering continues after a load, and the newest are kept", "[ranks]") {
   const fs::path project = common_folder(acc::Accelerator());
   const acc::AcceleratorOptions options = {

@@ -111,7 +111,11 @@ const PtValue& field(const PtValue& state, const char* name, const fs::path& fil
 void plan_gradients(const fs::path& folder, const CheckpointContent& content, int process, Loads& loads) {
   fs::path file = folder / detail::gradients_file(process);
   if (!fs::exists(file)) file = folder / detail::gradients_file(0);
-  if (!fs::exists(file)) return;
+  if (!fs::exists(file)) {
+    // There were none: those of a step that this process has begun do not go into the next one.
+    loads.push_back(detail::plan_gradients_load(content.models, {}, 1));
+    return;
+  }
   const int saved =
       static_cast<int>(field(read_pt_file(file), detail::kNumProcesses, file).number().value_or(0));
   if (saved < 1)
