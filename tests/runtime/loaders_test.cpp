@@ -245,6 +245,21 @@ TEST_CASE("loaders: a pass synchronizes the generators of rng_types", "[ranks]")
   CHECK(accelerator.broadcast(own).equal(own) == (asked || accelerator.is_main_process()));
 }
 
+TEST_CASE("loaders: epochs are passes over the first loader, or over the one that is named", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({});
+  const auto numbers = [&] {
+    return accelerator.prepare(
+        acc::DataLoader(acc::TensorDataset(at::arange(6, at::kLong)), {.batch_size = 1}));
+  };
+  auto evaluation = numbers();
+  auto train = numbers();
+  for (int pass = 0; pass < 3; ++pass)
+    for (const auto& batch : evaluation) static_cast<void>(batch);
+  CHECK(accelerator.epochs(4).size() == 1);
+  CHECK(accelerator.epochs(4, train).size() == 4);
+  CHECK(accelerator.epochs(2, evaluation).empty());
+}
+
 TEST_CASE("loaders: a restored loader gives each process its remaining batches", "[ranks]") {
   const bool dispatch = GENERATE(false, true);
   acc::Accelerator accelerator = accelerator_with({.dispatch_batches = dispatch});

@@ -353,6 +353,14 @@ class Accelerator : public PartialState {
   /// Error{usage} if no loader was prepared.
   std::ranges::iota_view<std::uint64_t, std::uint64_t> epochs(std::uint64_t num_epochs) const;
 
+  /// The same with one pass over this prepared loader in each, where the first is another, as one for
+  /// evaluation.
+  template <class Dataset>
+  std::ranges::iota_view<std::uint64_t, std::uint64_t> epochs(std::uint64_t num_epochs,
+                                                              const DataLoader<Dataset>& loader) const {
+    return {std::min(loader.epoch(), num_epochs), num_epochs};
+  }
+
   /// Adds the states of objects to checkpoints. The objects must outlive the Accelerator, and be registered
   /// in the same order when a checkpoint is loaded.
   template <class... Objects>

@@ -104,7 +104,8 @@ class DataLoader {
   void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
   std::uint64_t epoch() const { return plan_->epoch(); }  ///< The epoch of the next pass.
 
-  /// The position of the loop, for `load_state` of a loader over the same data; see LoaderPlan.
+  /// The position of the loop, for `load_state` of a loader over the same data; see LoaderPlan. After a loop
+  /// that was left early it is where that loop stopped: `set_epoch(epoch())` says that the pass is over.
   std::string state() const { return plan_->state(); }
   /// Takes a state that `state` returned.
   void load_state(std::string_view state) { plan_->load_state(state); }
