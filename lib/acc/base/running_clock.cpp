@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "acc/base/event_loop.hpp"
+
 namespace acc {
 
 LostTime::Duration LostTime::begin_wait(TimePoint now, Duration remaining) {
@@ -25,29 +27,35 @@ LostTime::Duration LostTime::until(TimePoint now) {
 
 namespace {
 
-thread_local LostTime lost_time;
-thread_local int waits = 0;
+// Of one loop.
+struct Waiting {
+  LostTime lost_time = {};
+  int waits = 0;
+};
 
 }  // namespace
 
 RunningClock::time_point RunningClock::now() {
-  const auto now = std::chrono::steady_clock::now();
-  return time_point(now.time_since_epoch() - lost_time.until(now));
+  const auto now = net::steady_clock::now();
+  return time_point(now.time_since_epoch() - net::of_loop<Waiting>().lost_time.until(now));
 }
 
 RunningClock::duration RunningClock::begin_wait(duration remaining) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = net::steady_clock::now();
+  LostTime& lost_time = net::of_loop<Waiting>().lost_time;
   lost_time.until(now);
   return lost_time.begin_wait(now, remaining);
 }
 
 RunningClock::Wait::Wait() {
-  ++waits;
+  ++net::of_loop<Waiting>().waits;
 }
 
 // Nothing tells of the end of a wait that was cancelled but its handler.
 RunningClock::Wait::~Wait() {
-  if (counts_ && --waits == 0) lost_time.end_wait(std::chrono::steady_clock::now());
+  if (!counts_) return;
+  Waiting& waiting = net::of_loop<Waiting>();
+  if (--waiting.waits == 0) waiting.lost_time.end_wait(net::steady_clock::now());
 }
 
 }  // namespace acc

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <chrono>
 #include <optional>
 #include <utility>
+
+#include "acc/base/event_loop.hpp"
 
 namespace acc {
 
@@ -13,7 +14,7 @@ namespace acc {
 /// that ends later than it was to.
 class LostTime {
  public:
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using TimePoint = net::steady_clock::time_point;
   using Duration = TimePoint::duration;
 
   /// Longest wait without a look at the clock: of a loss, no more than this goes unnoticed.
@@ -73,8 +74,8 @@ struct RunningClockWaits {
   }
 };
 
-/// asio::steady_timer on RunningClock.
-class RunningTimer : private boost::asio::basic_waitable_timer<RunningClock, RunningClockWaits> {
+/// net::steady_timer on RunningClock.
+class RunningTimer : private net::basic_waitable_timer<RunningClock, RunningClockWaits> {
  public:
   using basic_waitable_timer::basic_waitable_timer;
   using basic_waitable_timer::cancel;

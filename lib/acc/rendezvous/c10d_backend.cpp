@@ -2,11 +2,10 @@
 #include "acc/rendezvous/c10d_backend.hpp"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <map>
 #include <utility>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/base64.hpp"
 #include "acc/rendezvous/c10d_round.hpp"
@@ -15,7 +14,6 @@
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
 using Status = C10dMachine::Status;
 
 // What torchrun writes while there is no state yet: base64 of "canimadam".
@@ -39,8 +37,8 @@ RendezvousState decode_state(const std::string& text) {
 
 C10dMachine::Moment now_on_all_clocks() {
   return {.running = RunningClock::now(),
-          .steady = std::chrono::steady_clock::now(),
-          .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
+          .steady = net::steady_clock::now(),
+          .wall = std::chrono::floor<std::chrono::microseconds>(net::system_clock::now())};
 }
 
 C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents agents) {
@@ -51,7 +49,7 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
 }  // namespace
 
 struct C10dBackend::Impl : StoreMeeting {
-  Impl(asio::io_context& the_loop, Store& the_store, C10dBackendOptions the_options, Events the_events)
+  Impl(net::io_context& the_loop, Store& the_store, C10dBackendOptions the_options, Events the_events)
       : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { on_store_lost(); }),
         options(std::move(the_options)),
         machine(for_agents(options.machine, options.agents)) {
@@ -126,9 +124,9 @@ void C10dBackend::Impl::take_in() {
 void C10dBackend::Impl::poll_soon() {
   if (reading != Reading::idle) return;
   reading = Reading::soon;
-  asio::post(loop, guard([this] {
-               if (reading == Reading::soon) poll();
-             }));
+  net::post(loop, guard([this] {
+              if (reading == Reading::soon) poll();
+            }));
 }
 
 void C10dBackend::Impl::poll() {
@@ -248,7 +246,7 @@ void C10dBackend::Impl::begin_round(const RendezvousState& state) {
   round->start();
 }
 
-C10dBackend::C10dBackend(asio::io_context& loop, Store& store, C10dBackendOptions options, Events events)
+C10dBackend::C10dBackend(net::io_context& loop, Store& store, C10dBackendOptions options, Events events)
     : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {
   impl_->poll_soon();
 }
@@ -274,7 +272,7 @@ void C10dBackend::close() {
   Impl& impl = *impl_;
   if (impl.job != Impl::Job::closed) impl.job = Impl::Job::closing;
   impl.machine.close();
-  if (impl.stopped) return asio::post(impl.loop, impl.guard([&impl] { impl.notify_closed(); }));
+  if (impl.stopped) return net::post(impl.loop, impl.guard([&impl] { impl.notify_closed(); }));
   impl.poll_soon();
 }
 

@@ -6,15 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/c10d_machine.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/store/dialer.hpp"
 #include "acc/store/store.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace acc::launcher {
 
@@ -41,7 +38,7 @@ struct C10dBackendOptions {
 class C10dBackend : public RendezvousBackend {
  public:
   /// `store` is connected or about to be, and outlives the backend, which sets its on_closed handler.
-  C10dBackend(boost::asio::io_context& loop, Store& store, C10dBackendOptions options, Events events);
+  C10dBackend(net::io_context& loop, Store& store, C10dBackendOptions options, Events events);
   ~C10dBackend() override;
 
   void add(const OwnNode& node) override;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/rendezvous_state.hpp"
 
@@ -35,7 +36,7 @@ class C10dMachine {
   /// The same moment on each clock.
   struct Moment {
     RunningClock::time_point running = {};
-    std::chrono::steady_clock::time_point steady = {};
+    net::steady_clock::time_point steady = {};
     WallTime wall = {};
   };
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/rendezvous/connected.hpp"
 #include "acc/rendezvous/hosting.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -19,7 +19,7 @@ constexpr auto kReminderInterval = std::chrono::seconds(10);
 
 }  // namespace
 
-ClusterNode::ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan)
+ClusterNode::ClusterNode(net::io_context& loop, const LaunchPlan& plan)
     : node_(loop, plan,
             {.on_message = [this](const NodeMessage& message) { on_message(message); },
              .on_member = [this](const std::shared_ptr<Member>& member) { on_member(member); },
@@ -117,7 +117,7 @@ void ClusterNode::search(Searching::Start start, const std::string& reason) {
   events.on_hosting = [this](std::unique_ptr<Host> new_host, const std::string& next_reason) {
     host(std::move(new_host), next_reason);
   };
-  events.on_connected = [this](boost::asio::ip::tcp::socket socket, const StoreAddress& address) {
+  events.on_connected = [this](net::tcp::socket socket, const StoreAddress& address) {
     const auto connection = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
     connect(connection, std::nullopt, "the coordinator is at " + to_string(address));
     connection->start();
@@ -204,7 +204,7 @@ void ClusterNode::enter(std::unique_ptr<NodeState> next, const std::string& reas
   set_spare(false);
   state_->retire();
   retired_states_.push_back(std::exchange(state_, std::move(next)));
-  boost::asio::post(node_.loop, guard_([this] { retired_states_.clear(); }));
+  net::post(node_.loop, guard_([this] { retired_states_.clear(); }));
   state_->start();
 }
 

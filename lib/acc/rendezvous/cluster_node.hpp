@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/coordinator_lost.hpp"
@@ -32,7 +32,7 @@ namespace acc::launcher {
 class ClusterNode : public Rendezvous {
  public:
   /// Throws Error when the plan's secret cannot be read.
-  ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan);
+  ClusterNode(net::io_context& loop, const LaunchPlan& plan);
 
   void join() override;
   void fail(const RoundOver& failure) override;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_state.hpp"
 
@@ -55,7 +55,7 @@ class Connected : public NodeState {
   std::optional<Candidates> candidates_;
   Events events_;
   bool is_introduced_ = false;
-  boost::asio::steady_timer redirect_;
+  net::steady_timer redirect_;
 };
 
 }  // namespace acc::launcher

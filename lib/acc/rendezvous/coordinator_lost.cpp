@@ -7,6 +7,7 @@
 
 #include "acc/base/log.hpp"
 #include "acc/base/running_clock.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -73,7 +74,7 @@ void CoordinatorLost::ask(const StoreAddress& address, std::function<void()> on_
   };
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(address.host, address.port, node_.connect_timeout(),
-                     guard_([this, address, note_failure](std::optional<boost::asio::ip::tcp::socket> socket,
+                     guard_([this, address, note_failure](std::optional<net::tcp::socket> socket,
                                                           const std::string& reason) {
                        if (!socket) return note_failure(reason, connecting_->was_refused());
                        on_connected(address, std::move(*socket), note_failure);
@@ -82,7 +83,7 @@ void CoordinatorLost::ask(const StoreAddress& address, std::function<void()> on_
 
 // Connections to a stopped process are accepted by the kernel: only what it sends shows that it runs.
 void CoordinatorLost::on_connected(
-    const StoreAddress& address, boost::asio::ip::tcp::socket socket,
+    const StoreAddress& address, net::tcp::socket socket,
     std::function<void(const std::string& reason, bool was_refused)> on_failed) {
   trial_ = std::make_shared<NodeConnection>(std::move(socket), node_.connect_timeout());
   trial_->set_handlers([](const NodeMessage&) {},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/connecting.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -49,7 +49,7 @@ class CoordinatorLost : public NodeState {
   void ask_next();
   void ask_later();
   void ask(const StoreAddress& address, std::function<void()> on_failed);
-  void on_connected(const StoreAddress& address, boost::asio::ip::tcp::socket socket,
+  void on_connected(const StoreAddress& address, net::tcp::socket socket,
                     std::function<void(const std::string& reason, bool was_refused)> on_failed);
   void ask_endpoint();
   void ask_store();
@@ -60,7 +60,7 @@ class CoordinatorLost : public NodeState {
   FirstStep first_step_;
   Candidates candidates_;
   Events events_;
-  boost::asio::steady_timer retry_;
+  net::steady_timer retry_;
   std::shared_ptr<Connecting> connecting_ = {};
   /// Connection to a candidate that has not answered yet.
   std::shared_ptr<NodeConnection> trial_ = {};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/store/connecting.hpp"
 #include "acc/store/dialer.hpp"
 
@@ -17,7 +17,7 @@ namespace acc::launcher {
 class DeadNodeProbe {
  public:
   /// `timeout`: of each attempt to connect. `on_ended` is called for each such node, never during start().
-  DeadNodeProbe(boost::asio::io_context& loop, std::chrono::milliseconds timeout,
+  DeadNodeProbe(net::io_context& loop, std::chrono::milliseconds timeout,
                 std::function<void(const StoreAddress&)> on_ended);
   ~DeadNodeProbe();
   DeadNodeProbe(const DeadNodeProbe&) = delete;
@@ -31,7 +31,7 @@ class DeadNodeProbe {
  private:
   void connect(const StoreAddress& node);
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   std::chrono::milliseconds timeout_;
   std::function<void(const StoreAddress&)> on_ended_;
   std::vector<std::shared_ptr<Connecting>> attempts_ = {};

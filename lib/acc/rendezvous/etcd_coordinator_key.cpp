@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "acc/base/event_loop.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -28,7 +30,7 @@ std::string etcd_coordinator_key(const std::string& prefix, const std::string& r
   return fmt::format("{}/{}/hub", prefix.substr(0, prefix.find_last_not_of('/') + 1), run_id);
 }
 
-EtcdCoordinatorKey::EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key,
+EtcdCoordinatorKey::EtcdCoordinatorKey(net::io_context& loop, EtcdGateway& gateway, std::string key,
                                        OnLost on_lost)
     : timer_(loop), gateway_(gateway), key_(std::move(key)), on_lost_(std::move(on_lost)) {}
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/rendezvous/etcd_messages.hpp"
 
 namespace acc::launcher {
@@ -39,7 +38,7 @@ class EtcdCoordinatorKey {
   using OnLost = std::function<bool(const std::string& address, bool has_lapsed)>;
 
   /// `gateway` outlives it.
-  EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, OnLost on_lost);
+  EtcdCoordinatorKey(net::io_context& loop, EtcdGateway& gateway, std::string key, OnLost on_lost);
 
   /// Writes `address`, this node's, into the key if nobody hosts, or if it names `replaced_address`, of a
   /// host that is lost. Cancels an earlier claim. After success the key is kept alive until release().
@@ -69,7 +68,7 @@ class EtcdCoordinatorKey {
   void ask(const EtcdRequest& request, OnBody on_body);
   void answer(ClaimResult::Outcome outcome, std::string text = {});
 
-  boost::asio::steady_timer timer_;
+  net::steady_timer timer_;
   EtcdGateway& gateway_;
   std::string key_;
   OnLost on_lost_;

@@ -6,8 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -17,11 +15,10 @@
 
 #include "acc/base/detached_thread.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/event_loop.hpp"
 
 namespace acc::launcher {
 namespace {
-
-namespace asio = boost::asio;
 
 // The few declarations of curl.h that are used; libcurl's interface is stable since its version 7.
 using Easy = void;
@@ -166,10 +163,10 @@ struct EtcdCurl::Impl {
     EtcdRequest request;
     Handler handler;
     /// Keeps the loop running.
-    asio::executor_work_guard<asio::io_context::executor_type> work;
+    net::executor_work_guard<net::io_context::executor_type> work;
   };
 
-  Impl(asio::io_context& the_loop, EtcdCurlOptions the_options)
+  Impl(net::io_context& the_loop, EtcdCurlOptions the_options)
       : loop(&the_loop), options(std::move(the_options)) {}
 
   void work() {
@@ -183,8 +180,8 @@ struct EtcdCurl::Impl {
       lock.lock();
       if (stopped) break;
       // The handler is destroyed in the loop's thread.
-      asio::post(*loop, [handler = std::move(jobs.front().handler), reply = std::move(reply),
-                         alive = std::weak_ptr<bool>(alive)] {
+      net::post(*loop, [handler = std::move(jobs.front().handler), reply = std::move(reply),
+                        alive = std::weak_ptr<bool>(alive)] {
         if (!alive.expired()) handler(reply);
       });
       jobs.pop_front();
@@ -205,7 +202,7 @@ struct EtcdCurl::Impl {
     loop = nullptr;
   }
 
-  asio::io_context* loop;
+  net::io_context* loop;
   EtcdCurlOptions options;
   Curl curl = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -218,7 +215,7 @@ struct EtcdCurl::Impl {
   std::deque<Job> jobs = {};
 };
 
-EtcdCurl::EtcdCurl(asio::io_context& loop, const EtcdCurlOptions& options)
+EtcdCurl::EtcdCurl(net::io_context& loop, const EtcdCurlOptions& options)
     : impl_(std::make_shared<Impl>(loop, options)) {
   start_detached([impl = impl_] { impl->work(); });
 }
@@ -230,7 +227,7 @@ EtcdCurl::~EtcdCurl() {
 void EtcdCurl::post(const EtcdRequest& request, Handler handler) {
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->jobs.push_back({request, std::move(handler), asio::make_work_guard(*impl_->loop)});
+    impl_->jobs.push_back({request, std::move(handler), net::make_work_guard(*impl_->loop)});
   }
   impl_->wake.notify_one();
 }

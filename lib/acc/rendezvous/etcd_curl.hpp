@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/rendezvous/etcd_messages.hpp"
 
 namespace acc::launcher {
@@ -26,7 +26,7 @@ struct EtcdCurlOptions {
 class EtcdCurl : public EtcdGateway {
  public:
   /// Throws Error{system} if there is no libcurl.
-  EtcdCurl(boost::asio::io_context& loop, const EtcdCurlOptions& options);
+  EtcdCurl(net::io_context& loop, const EtcdCurlOptions& options);
   /// Cancels pending requests; takes two seconds at most.
   ~EtcdCurl() override;
 

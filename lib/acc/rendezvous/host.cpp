@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/event_loop.hpp"
 #include "acc/base/log.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/store/client.hpp"
@@ -56,7 +56,7 @@ std::string running_key(const std::string& run_id) {
   return "/acc/running/" + run_id;
 }
 
-Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
+Host::Host(net::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t node_port,
            const Succession& succession)
     : loop_(loop), plan_(plan), deliver_(std::move(deliver)), survivors_(loop), timeout_(loop), poll_(loop) {
@@ -72,8 +72,7 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
   make_coordinator(succession, node_port);
 }
 
-Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-           std::unique_ptr<Store> store)
+Host::Host(net::io_context& loop, const LaunchPlan& plan, Deliver deliver, std::unique_ptr<Store> store)
     : loop_(loop),
       plan_(plan),
       deliver_(std::move(deliver)),
@@ -155,7 +154,7 @@ void Host::adopt(const Member& member) {
 
 // Posted, because the coordinator may be in the middle of sending to all nodes.
 void Host::connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss) {
-  boost::asio::post(loop_, guard_([this, node, loss] { remove(node, loss); }));
+  net::post(loop_, guard_([this, node, loss] { remove(node, loss); }));
 }
 
 void Host::remove(Coordinator::NodeId node, const ConnectionLoss& loss) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/callback_guard.hpp"
@@ -30,11 +29,11 @@ class Host {
   using Deliver = std::function<void(const NodeMessage&)>;
   /// Serves a store of its own on `addresses`. Nodes connect to `node_port`. Throws Error{system} if the port
   /// is taken.
-  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
+  Host(net::io_context& loop, const LaunchPlan& plan, Deliver deliver,
        const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t node_port,
        const Succession& succession);
   /// Uses a store that another launcher serves, or a file; no node connects to this one.
-  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver, std::unique_ptr<Store> store);
+  Host(net::io_context& loop, const LaunchPlan& plan, Deliver deliver, std::unique_ptr<Store> store);
   ~Host();
 
   /// Takes over the connection of a node, and the messages that it has sent so far.
@@ -73,7 +72,7 @@ class Host {
   bool agents_remain() const;
   void check_alone_later();
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   const LaunchPlan& plan_;
   Deliver deliver_;
   std::unique_ptr<StoreServer> server_ = {};
@@ -84,7 +83,7 @@ class Host {
   Coordinator::NodeId next_id_ = 1;
   RunningTimer survivors_;
   RunningTimer timeout_;
-  boost::asio::steady_timer poll_;
+  net::steady_timer poll_;
   RunningClock::time_point agents_deadline_ = {};
   std::function<void()> on_alone_ = {};
   bool backend_closed_ = false;

@@ -6,6 +6,7 @@
 
 #include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/introduction.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -149,17 +150,16 @@ void Succeeding::introduce_to_next_member() {
 
 void Succeeding::introduce_to(const StoreAddress& address) {
   connecting_ = std::make_shared<Connecting>(node_.loop);
-  connecting_->start(
-      address.host, address.port, node_.connect_timeout(),
-      guard_([this, address](std::optional<boost::asio::ip::tcp::socket> socket, const std::string&) {
-        if (!socket) node_.last_round.note_failed(address, connecting_->was_refused());
-        if (socket && !node_.is_over) return claim(address, std::move(*socket));
-        look_later();
-      }));
+  connecting_->start(address.host, address.port, node_.connect_timeout(),
+                     guard_([this, address](std::optional<net::tcp::socket> socket, const std::string&) {
+                       if (!socket) node_.last_round.note_failed(address, connecting_->was_refused());
+                       if (socket && !node_.is_over) return claim(address, std::move(*socket));
+                       look_later();
+                     }));
 }
 
 // A host that leads a round does not yield: it answers Full, and the nodes of this host move there.
-void Succeeding::claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket) {
+void Succeeding::claim(const StoreAddress& address, net::tcp::socket socket) {
   claim_ = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
   const auto on_lost = guard_([this](const ConnectionLoss&) {
     if (!node_.is_over) look_later();

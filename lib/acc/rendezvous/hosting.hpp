@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +12,7 @@
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/connecting.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -66,13 +65,13 @@ class Succeeding : public Hosting {
   void on_coordinator_told(const std::string& text);
   void introduce_to_next_member();
   void introduce_to(const StoreAddress& address);
-  void claim(const StoreAddress& address, boost::asio::ip::tcp::socket socket);
+  void claim(const StoreAddress& address, net::tcp::socket socket);
   void claim_key();
 
   std::vector<StoreAddress> members_;
   OnMoved on_moved_;
-  boost::asio::steady_timer timer_;
-  boost::asio::steady_timer probe_timer_;
+  net::steady_timer timer_;
+  net::steady_timer probe_timer_;
   DeadNodeProbe absent_nodes_probe_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};

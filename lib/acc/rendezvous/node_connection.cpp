@@ -2,16 +2,14 @@
 #include "acc/rendezvous/node_connection.hpp"
 
 #include <fmt/format.h>
-#include <netinet/tcp.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/write.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/store/admission.hpp"
+#include "acc/store/network.hpp"
+#include "acc/store/peer_user.hpp"
 
 namespace acc::launcher {
 
@@ -24,7 +22,6 @@ std::string silence_text(const std::string& node, const Silence& silence, std::c
 
 namespace {
 
-namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxUnsent = std::size_t{16} << 20U;
@@ -32,32 +29,29 @@ constexpr std::size_t kMaxUnsentReports = std::size_t{2} << 20U;
 // Heartbeats in the time after which silence is reported: two may be lost or late.
 constexpr int kHeartbeats = 4;
 
-// How long TCP retransmits what is not acknowledged.
-using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
-
 // Errors that mean that the other process has ended. Other errors may be the network's.
 bool means_ended(const error_code& error) {
-  return error == asio::error::eof || error == asio::error::connection_reset ||
-         error == asio::error::broken_pipe;
+  return error == net::error::eof || error == net::error::connection_reset ||
+         error == net::error::broken_pipe;
 }
 
-std::string numeric(const asio::ip::address& address) {
+std::string numeric(const net::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+    return net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6()).to_string();
   }
   return address.to_string();
 }
 
 }  // namespace
 
-NodeConnection::NodeConnection(asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
+NodeConnection::NodeConnection(net::tcp::socket socket, std::chrono::milliseconds timeout,
                                SilenceReports reports)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
       reports_(reports),
       heartbeat_(std::min(timeout, reports.first) / kHeartbeats) {
   error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(net::tcp::no_delay(true), ignored);
   set_timeout(timeout);
 }
 
@@ -65,7 +59,8 @@ void NodeConnection::set_timeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
   error_code ignored;
   // A little longer than our own timeout, so that silence is always reported in the same way.
-  socket_.set_option(UserTimeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())), ignored);
+  socket_.set_option(net::user_timeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())),
+                     ignored);
 }
 
 void NodeConnection::set_handlers(std::function<void(NodeMessage)> on_message,
@@ -87,13 +82,13 @@ void NodeConnection::start_as_stranger() {
   wait();
   error_code error;
   socket_.non_blocking(true, error);
-  const std::size_t bytes = socket_.read_some(asio::buffer(buffer_), error);
+  const std::size_t bytes = socket_.read_some(net::buffer(buffer_), error);
   if (error) return read();
   on_received(bytes);
 }
 
 void NodeConnection::read() {
-  socket_.async_read_some(asio::buffer(buffer_),
+  socket_.async_read_some(net::buffer(buffer_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
                             if (error) return self->fail({error.message(), means_ended(error)});
@@ -139,17 +134,17 @@ void NodeConnection::send(const NodeMessage& message) {
 void NodeConnection::write() {
   writing_ = true;
   sending_.swap(queued_);
-  asio::async_write(socket_, asio::buffer(sending_),
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      self->writing_ = false;
-                      self->sending_.clear();
-                      if (!self->open_) return;
-                      // What the other side sent before it ended is still read.
-                      if (error && self->closing_) return self->end();
-                      if (error) return;
-                      if (!self->queued_.empty()) return self->write();
-                      if (self->closing_) self->end();
-                    });
+  net::async_write(socket_, net::buffer(sending_),
+                   [self = shared_from_this()](const error_code& error, std::size_t) {
+                     self->writing_ = false;
+                     self->sending_.clear();
+                     if (!self->open_) return;
+                     // What the other side sent before it ended is still read.
+                     if (error && self->closing_) return self->end();
+                     if (error) return;
+                     if (!self->queued_.empty()) return self->write();
+                     if (self->closing_) self->end();
+                   });
 }
 
 void NodeConnection::wait() {
@@ -212,7 +207,7 @@ void NodeConnection::close(std::function<void()> on_ended) {
 void NodeConnection::end() {
   open_ = false;
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  socket_.shutdown(net::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   timer_.cancel();
   received_ = {};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/store/handshakes.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -48,8 +48,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   static constexpr std::size_t kMaxMessage = std::size_t{4} << 20U;
   static constexpr std::size_t kMaxStrangersMessage = std::size_t{64} << 10U;
 
-  NodeConnection(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
-                 SilenceReports reports = {});
+  NodeConnection(net::tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {});
 
   /// From now on calls `on_message` for each message and `on_lost` for the end, once and last; a side that is
   /// only silent can still be sent a last message from there. Calls neither after close(). Must be called
@@ -103,7 +102,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void on_bytes();
   void fail(const ConnectionLoss& loss);
 
-  boost::asio::ip::tcp::socket socket_;
+  net::tcp::socket socket_;
   RunningTimer timer_;
   std::chrono::milliseconds timeout_ = {};
   SilenceReports reports_;

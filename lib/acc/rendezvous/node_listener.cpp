@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -23,7 +24,7 @@ void refuse_node(NodeConnection& connection, const std::string& reason) {
 
 }  // namespace
 
-NodeListener::NodeListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses,
+NodeListener::NodeListener(net::io_context& loop, const std::vector<std::string>& addresses,
                            std::string run_id, const JobSecret& secret, std::chrono::milliseconds timeout,
                            OnMember on_member)
     : run_id_(std::move(run_id)),
@@ -33,7 +34,7 @@ NodeListener::NodeListener(boost::asio::io_context& loop, const std::vector<std:
       handshakes_(std::make_shared<Handshakes>(loop, kHandshakes)) {
   listeners_ = listen_on(loop, addresses, 0);
   for (const auto& listener : listeners_) {
-    listener->start([this](boost::asio::ip::tcp::socket socket) { on_accepted(std::move(socket)); });
+    listener->start([this](net::tcp::socket socket) { on_accepted(std::move(socket)); });
   }
 }
 
@@ -43,7 +44,7 @@ NodeListener::~NodeListener() {
 }
 
 // The connection keeps itself alive until it ends, and it ends when it stays silent.
-void NodeListener::on_accepted(boost::asio::ip::tcp::socket socket) {
+void NodeListener::on_accepted(net::tcp::socket socket) {
   const auto connection = std::make_shared<NodeConnection>(std::move(socket), timeout_);
   set_handlers(connection, {});
   // Shows the other side at once that this process runs.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "acc/rendezvous/job_secret.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/store/listener.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -32,7 +32,7 @@ class NodeListener {
   using OnMember = std::function<void(std::shared_ptr<Member>)>;
 
   /// Listens on a free port of `addresses`. Throws Error{system}.
-  NodeListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses, std::string run_id,
+  NodeListener(net::io_context& loop, const std::vector<std::string>& addresses, std::string run_id,
                const JobSecret& secret, std::chrono::milliseconds timeout, OnMember on_member);
   ~NodeListener();
   NodeListener(const NodeListener&) = delete;
@@ -41,7 +41,7 @@ class NodeListener {
   std::uint16_t port() const { return listeners_.front()->port(); }
 
  private:
-  void on_accepted(boost::asio::ip::tcp::socket socket);
+  void on_accepted(net::tcp::socket socket);
   void set_handlers(const std::shared_ptr<NodeConnection>& connection, const JobSecret::Challenge& challenge);
   void on_first_message(const std::shared_ptr<NodeConnection>& connection,
                         const JobSecret::Challenge& challenge, const NodeMessage& message);

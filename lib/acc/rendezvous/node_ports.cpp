@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/event_loop.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -34,7 +35,7 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   port_ = ntohs(address.sin_port);
 }
 
-NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own_names,
+NodePorts::NodePorts(net::io_context& loop, const LaunchPlan& plan, OwnNames own_names,
                      const JobSecret& secret, NodeListener::OnMember on_member)
     : loop_(loop),
       plan_(plan),

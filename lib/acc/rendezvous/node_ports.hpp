@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -36,8 +36,8 @@ class ReservedPort {
 /// becomes group rank 0.
 class NodePorts {
  public:
-  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own_names,
-            const JobSecret& secret, NodeListener::OnMember on_member);
+  NodePorts(net::io_context& loop, const LaunchPlan& plan, OwnNames own_names, const JobSecret& secret,
+            NodeListener::OnMember on_member);
 
   /// Sets the address at which others reach this node; the plan's local_addr, if given, takes precedence.
   void set_address(const std::string& address);
@@ -67,7 +67,7 @@ class NodePorts {
  private:
   std::vector<std::string> own_addresses_to_listen_on() const;
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   const LaunchPlan& plan_;
   const OwnNames own_names_;
   const JobSecret secret_;

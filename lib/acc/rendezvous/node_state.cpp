@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "acc/base/text.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -16,13 +17,13 @@ constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 
 }  // namespace
 
-NodeContext::NodeContext(boost::asio::io_context& the_loop, const LaunchPlan& the_plan, Events the_events)
+NodeContext::NodeContext(net::io_context& the_loop, const LaunchPlan& the_plan, Events the_events)
     : loop(the_loop),
       plan(the_plan),
       settings(the_plan.rendezvous),
       secret(job_secret(the_plan.rendezvous)),
       events(std::move(the_events)),
-      ports(the_loop, the_plan, own_names(), secret, events.on_member),
+      ports(the_loop, the_plan, net::own_names(), secret, events.on_member),
       last_round(the_plan.rendezvous.backend != RendezvousKind::static_) {}
 
 NodeInfo NodeContext::introduction() const {

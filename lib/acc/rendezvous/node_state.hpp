@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -47,7 +47,7 @@ struct NodeContext {
   };
 
   /// Throws Error when the plan's secret cannot be read. `loop` and `plan` outlive it.
-  NodeContext(boost::asio::io_context& loop, const LaunchPlan& plan, Events events);
+  NodeContext(net::io_context& loop, const LaunchPlan& plan, Events events);
 
   /// This node as it introduces itself.
   NodeInfo introduction() const;
@@ -61,7 +61,7 @@ struct NodeContext {
   /// How long the coordinator may be silent.
   std::chrono::milliseconds node_timeout() const;
 
-  boost::asio::io_context& loop;
+  net::io_context& loop;
   const LaunchPlan& plan;
   const RendezvousPlan& settings;
   const JobSecret secret;

@@ -4,13 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/rendezvous/c10d_backend.hpp"
 #include "acc/rendezvous/static_backend.hpp"
 
 namespace acc::launcher {
 
-std::unique_ptr<RendezvousBackend> make_backend(boost::asio::io_context& loop, const LaunchPlan& plan,
-                                                Store& store, RendezvousBackend::Events events) {
+std::unique_ptr<RendezvousBackend> make_backend(net::io_context& loop, const LaunchPlan& plan, Store& store,
+                                                RendezvousBackend::Events events) {
   const RendezvousPlan& settings = plan.rendezvous;
   std::optional<StoreAddress> endpoint;
   if (!settings.store_file) endpoint = {settings.endpoint_host, settings.endpoint_port};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/event_loop.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/store/store.hpp"
 
@@ -80,7 +80,7 @@ void notify(std::function<void(Values...)> event, std::type_identity_t<Values>..
 }
 
 /// The backend that the plan asks for, in `store`, which outlives it.
-std::unique_ptr<RendezvousBackend> make_backend(boost::asio::io_context& loop, const LaunchPlan& plan,
-                                                Store& store, RendezvousBackend::Events events);
+std::unique_ptr<RendezvousBackend> make_backend(net::io_context& loop, const LaunchPlan& plan, Store& store,
+                                                RendezvousBackend::Events events);
 
 }  // namespace acc::launcher

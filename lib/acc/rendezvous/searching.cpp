@@ -13,17 +13,17 @@
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/hosting.hpp"
 #include "acc/store/file_store.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
 using boost::system::error_code;
 
 // Towards the first of `addresses` to which there is a route.
 std::string address_towards_any(const std::vector<std::string>& addresses) {
   for (const std::string& address : addresses)
-    if (std::string own_address = address_towards(address); !own_address.empty()) return own_address;
+    if (std::string own_address = net::address_towards(address); !own_address.empty()) return own_address;
   return "127.0.0.1";
 }
 
@@ -194,7 +194,7 @@ void Searching::connect(const StoreAddress& address) {
   connecting_ = std::make_shared<Connecting>(node_.loop);
   connecting_->start(
       address.host, address.port, node_.connect_timeout(),
-      guard_([this, address](std::optional<asio::ip::tcp::socket> socket, const std::string& reason) {
+      guard_([this, address](std::optional<net::tcp::socket> socket, const std::string& reason) {
         if (socket) return events_.on_connected(std::move(*socket), address);
         node_.last_try = "the host's port for nodes: " + reason;
         // What a dead host has said of itself stays for a while.

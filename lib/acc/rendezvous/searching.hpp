@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/connecting.hpp"
+#include "acc/store/network.hpp"
 #include "acc/store/resolver.hpp"
 
 namespace acc::launcher {
@@ -24,7 +23,7 @@ class Searching : public NodeState {
  public:
   struct Events {
     /// The coordinator at `address` has accepted a connection.
-    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& address)> on_connected = {};
+    std::function<void(net::tcp::socket, const StoreAddress& address)> on_connected = {};
     std::function<void(std::unique_ptr<Host>, const std::string& reason)> on_hosting = {};
   };
   /// `endpoint`: a node that was turned away does not try to host, since the endpoint's store exists.
@@ -59,7 +58,7 @@ class Searching : public NodeState {
   Start start_;
   Events events_;
   Resolver resolver_;
-  boost::asio::steady_timer retry_;
+  net::steady_timer retry_;
   /// Until a store at the endpoint has answered; not begun when there is no limit.
   std::optional<RunningTimer> limit_ = {};
   /// The endpoint's addresses, if it is this machine.
@@ -81,7 +80,7 @@ class AskingLater : public NodeState {
 
  private:
   std::function<void()> ask_again_;
-  boost::asio::steady_timer retry_;
+  net::steady_timer retry_;
 };
 
 }  // namespace acc::launcher

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/single_node.hpp"
 
+#include "acc/base/event_loop.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc::launcher {
 
-SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan)
+SingleNode::SingleNode(net::io_context& loop, const LaunchPlan& plan)
     : round_(expected_round(plan)), stall_(plan.restarts_without_progress) {
   if (!plan.sets_ranks) return;
   if (!plan.use_agent_store) {

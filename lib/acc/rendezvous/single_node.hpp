@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <optional>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/node_ports.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
@@ -16,7 +16,7 @@ namespace acc::launcher {
 class SingleNode : public Rendezvous {
  public:
   /// Binds the store's port at once, and keeps it. Throws Error when it cannot.
-  SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan);
+  SingleNode(net::io_context& loop, const LaunchPlan& plan);
 
   void join() override;
   void fail(const RoundOver& failure) override;

@@ -2,12 +2,11 @@
 #include "acc/rendezvous/static_backend.hpp"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/store_meeting.hpp"
@@ -15,14 +14,12 @@
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
-
 constexpr std::size_t kMaxNamed = 8;
 
 }  // namespace
 
 struct StaticBackend::Impl : StoreMeeting {
-  Impl(asio::io_context& the_loop, Store& the_store, StaticBackendOptions the_options, Events the_events)
+  Impl(net::io_context& the_loop, Store& the_store, StaticBackendOptions the_options, Events the_events)
       : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { on_store_lost(); }),
         options(std::move(the_options)) {
     request_round();
@@ -133,8 +130,7 @@ void StaticBackend::Impl::name_missing(const std::vector<std::string>& absent) {
   }
 }
 
-StaticBackend::StaticBackend(asio::io_context& loop, Store& store, StaticBackendOptions options,
-                             Events events)
+StaticBackend::StaticBackend(net::io_context& loop, Store& store, StaticBackendOptions options, Events events)
     : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {}
 
 StaticBackend::~StaticBackend() = default;
@@ -159,7 +155,7 @@ void StaticBackend::next_round() {
 void StaticBackend::close() {
   Impl& impl = *impl_;
   impl.closing = true;
-  asio::post(impl.loop, impl.guard([&impl] { notify(impl.events.on_closed); }));
+  net::post(impl.loop, impl.guard([&impl] { notify(impl.events.on_closed); }));
 }
 
 void StaticBackend::finish(std::function<void()> on_done) {

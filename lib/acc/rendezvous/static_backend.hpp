@@ -5,13 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/store/dialer.hpp"
 #include "acc/store/store.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace acc::launcher {
 
@@ -33,7 +30,7 @@ class StaticBackend : public RendezvousBackend {
  public:
   /// `store` is connected to node 0's store or about to be, and outlives the backend, which sets its
   /// on_closed handler.
-  StaticBackend(boost::asio::io_context& loop, Store& store, StaticBackendOptions options, Events events);
+  StaticBackend(net::io_context& loop, Store& store, StaticBackendOptions options, Events events);
   ~StaticBackend() override;
 
   void add(const OwnNode& node) override;

@@ -2,10 +2,11 @@
 #include "acc/rendezvous/store_meeting.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstdint>
 #include <utility>
+
+#include "acc/base/event_loop.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::chrono::microseconds kMaxGatherTime = std::chrono::seconds(1);
 
 }  // namespace
 
-StoreMeeting::StoreMeeting(boost::asio::io_context& the_loop, Store& the_store, Events the_events,
+StoreMeeting::StoreMeeting(net::io_context& the_loop, Store& the_store, Events the_events,
                            std::function<void()> on_lost)
     : loop(the_loop),
       store(the_store),
@@ -37,7 +38,7 @@ void StoreMeeting::exchange_ranks(RankExchange::Options options,
 void StoreMeeting::gather(std::size_t nodes, bool is_complete, std::function<void()> on_gathered) {
   const auto time = is_complete ? std::chrono::microseconds(0)
                                 : std::min(kGatherTime * static_cast<std::int64_t>(nodes), kMaxGatherTime);
-  const auto due = std::chrono::steady_clock::now() + time;
+  const auto due = net::steady_clock::now() + time;
   if (gathering && gather_timer.expiry() <= due) return;
   gathering = true;
   gather_timer.expires_at(due);
@@ -69,7 +70,7 @@ void StoreMeeting::fail(const Error& error) {
 
 void StoreMeeting::finish(std::function<void()> on_done, bool is_alone, const ExitBarrier::Options& options) {
   on_finished = std::move(on_done);
-  if (is_alone || stopped) return boost::asio::post(loop, guard([this] { call_finished(); }));
+  if (is_alone || stopped) return net::post(loop, guard([this] { call_finished(); }));
   barrier.emplace(store, options, [this](bool) { call_finished(); });
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/rendezvous/callback_guard.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
@@ -23,8 +22,7 @@ struct StoreMeeting {
   using Events = RendezvousBackend::Events;
 
   /// `the_store` outlives it, and calls `on_lost` when it is lost.
-  StoreMeeting(boost::asio::io_context& the_loop, Store& the_store, Events the_events,
-               std::function<void()> on_lost);
+  StoreMeeting(net::io_context& the_loop, Store& the_store, Events the_events, std::function<void()> on_lost);
   ~StoreMeeting() { store.on_closed({}); }
   StoreMeeting(const StoreMeeting&) = delete;
   StoreMeeting& operator=(const StoreMeeting&) = delete;
@@ -47,11 +45,11 @@ struct StoreMeeting {
   void finish(std::function<void()> on_done, bool is_alone, const ExitBarrier::Options& options);
   void call_finished();
 
-  boost::asio::io_context& loop;
+  net::io_context& loop;
   Store& store;
   Events events;
   RunningTimer timer;
-  boost::asio::steady_timer gather_timer;
+  net::steady_timer gather_timer;
   bool gathering = false;
   /// Wraps the store's callbacks, since the store may outlive this.
   CallbackGuard guard = {};

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +8,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -46,11 +44,11 @@ class Admission {
 
   /// `peer` is the remote address of a connection to our address `local`; both may be IPv4-mapped IPv6
   /// addresses.
-  Standing standing(const boost::asio::ip::address& peer, const boost::asio::ip::address& local) const;
+  Standing standing(const net::ip::address& peer, const net::ip::address& local) const;
 
  private:
-  std::set<boost::asio::ip::address> local_addresses_ = {};
-  std::set<boost::asio::ip::address> nodes_ = {};
+  std::set<net::ip::address> local_addresses_ = {};
+  std::set<net::ip::address> nodes_ = {};
   StoreClients::Others others_ = StoreClients::Others::members;
 };
 
@@ -85,12 +83,5 @@ class StrangerMemory {
   std::uint64_t now_ = 0;
   std::unordered_map<Id, Holding> holdings_ = {};
 };
-
-/// The user of the process at the other end of `socket`, if that is in this network namespace (sock_diag(7));
-/// nullopt if it is not, or unknown.
-std::optional<uid_t> user_of_peer(const boost::asio::ip::tcp::socket& socket);
-
-/// False if the other end is known to belong to a user other than this process's or root.
-bool may_be_own_user(const boost::asio::ip::tcp::socket& socket);
 
 }  // namespace acc::launcher

@@ -3,22 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/system/error_code.hpp>
 #include <deque>
 #include <string_view>
 
+#include "acc/store/network.hpp"
 #include "acc/store/replies.hpp"
 
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
+using net::tcp;
 using std::chrono::milliseconds;
 
 using Answered = std::function<void(StoreOutcome, Reply)>;
@@ -32,7 +28,7 @@ struct Operation {
 }  // namespace
 
 struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
-  Impl(asio::io_context& the_loop, milliseconds max)
+  Impl(net::io_context& the_loop, milliseconds max)
       : loop(the_loop), request_timeout(max), socket(loop), timer(loop) {}
 
   enum class State { connecting, open, lost, ended };
@@ -54,7 +50,7 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
   void start_timeout(milliseconds time);
   void on_timeout();
 
-  asio::io_context& loop;
+  net::io_context& loop;
   milliseconds request_timeout;
   StoreAddress address = {};
   std::shared_ptr<Dialer> dialer = {};
@@ -105,7 +101,7 @@ void StoreClient::Impl::on_lost() {
 
 void StoreClient::Impl::ask(Request request, Answered handler, std::optional<milliseconds> timeout) {
   waiting.push_back({std::move(request), std::move(handler), timeout});
-  asio::post(loop, [self = shared_from_this()] { self->next(); });
+  net::post(loop, [self = shared_from_this()] { self->next(); });
 }
 
 void StoreClient::Impl::ask_next(Request request, Answered handler) {
@@ -149,17 +145,17 @@ void StoreClient::Impl::send(const Request& request) {
 void StoreClient::Impl::flush() {
   writing = true;
   being_sent = std::exchange(unsent, {});
-  asio::async_write(socket, asio::buffer(being_sent),
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      self->writing = false;
-                      if (self->state != State::open) return;
-                      if (error) return self->on_lost();
-                      if (!self->unsent.empty()) self->flush();
-                    });
+  net::async_write(socket, net::buffer(being_sent),
+                   [self = shared_from_this()](const error_code& error, std::size_t) {
+                     self->writing = false;
+                     if (self->state != State::open) return;
+                     if (error) return self->on_lost();
+                     if (!self->unsent.empty()) self->flush();
+                   });
 }
 
 void StoreClient::Impl::read() {
-  socket.async_read_some(asio::buffer(buffer),
+  socket.async_read_some(net::buffer(buffer),
                          [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                            if (self->state != State::open) return;
                            if (error) return self->on_lost();
@@ -203,7 +199,7 @@ void StoreClient::Impl::on_timeout() {
   start_timeout(request_timeout);
 }
 
-StoreClient::StoreClient(asio::io_context& loop, milliseconds timeout)
+StoreClient::StoreClient(net::io_context& loop, milliseconds timeout)
     : impl_(std::make_shared<Impl>(loop, timeout)) {}
 
 StoreClient::~StoreClient() {

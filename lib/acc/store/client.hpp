@@ -11,13 +11,10 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/store/dialer.hpp"
 #include "acc/store/store.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace acc::launcher {
 
@@ -28,8 +25,7 @@ namespace acc::launcher {
 class StoreClient : public Store {
  public:
   /// A store that does not reply within `timeout`, waits excepted, counts as lost.
-  explicit StoreClient(boost::asio::io_context& loop,
-                       std::chrono::milliseconds timeout = std::chrono::seconds(60));
+  explicit StoreClient(net::io_context& loop, std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~StoreClient() override;
 
   /// Tries to connect until `deadline`; calls `failed` with the reason of each failed attempt, and

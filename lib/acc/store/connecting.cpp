@@ -4,19 +4,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "acc/store/network.hpp"
+
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
+using net::tcp;
 
 // RFC 8305 calls it the connection attempt delay.
 constexpr std::chrono::milliseconds kNextAddressDelay{250};
 
 }  // namespace
 
-Connecting::Connecting(asio::io_context& loop, Resolver::LookUp look_up)
+Connecting::Connecting(net::io_context& loop, Resolver::LookUp look_up)
     : loop_(loop), resolver_(loop, std::move(look_up)), timer_(loop), next_(loop) {}
 
 void Connecting::start(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout,
@@ -35,7 +36,7 @@ void Connecting::start(const std::string& host, std::uint16_t port, std::chrono:
 void Connecting::on_resolved(const HostLookup& host, std::uint16_t port, std::size_t first) {
   for (const std::string& address : host.addresses) {
     error_code not_an_address;
-    const tcp::endpoint endpoint(asio::ip::make_address(address, not_an_address), port);
+    const tcp::endpoint endpoint(net::ip::make_address(address, not_an_address), port);
     if (!not_an_address) endpoints_.push_back(endpoint);
   }
   if (endpoints_.empty()) return finish(std::nullopt, "cannot resolve the name: " + host.error);
@@ -61,7 +62,7 @@ void Connecting::try_next() {
 }
 
 void Connecting::on_answer(std::size_t attempt, const error_code& error) {
-  refused_ = refused_ && error == asio::error::connection_refused;
+  refused_ = refused_ && error == net::error::connection_refused;
   if (!error) return finish(std::move(sockets_[attempt]), "");
   if (++failed_ == endpoints_.size()) return finish(std::nullopt, error.message());
   try_next();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/running_clock.hpp"
+#include "acc/store/network.hpp"
 #include "acc/store/resolver.hpp"
 
 namespace acc::launcher {
@@ -23,9 +21,9 @@ namespace acc::launcher {
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
   /// The connection, or why there is none.
-  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& reason)>;
+  using Done = std::function<void(std::optional<net::tcp::socket>, const std::string& reason)>;
 
-  explicit Connecting(boost::asio::io_context& loop, Resolver::LookUp look_up = acc::look_up);
+  explicit Connecting(net::io_context& loop, Resolver::LookUp look_up = net::look_up);
 
   /// `host` is a name or an address, v4 or v6. Calls `done` once, within `timeout`, never during the call.
   /// `first` is the index of the address that is tried first; indices start again at the end.
@@ -40,16 +38,16 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   void on_resolved(const HostLookup& host, std::uint16_t port, std::size_t first);
   void try_next();
   void on_answer(std::size_t attempt, const boost::system::error_code& error);
-  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& reason);
+  void finish(std::optional<net::tcp::socket> socket, const std::string& reason);
   void close();
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   Resolver resolver_;
-  RunningTimer timer_;              // of the whole
-  boost::asio::steady_timer next_;  // until another address is tried
-  std::vector<boost::asio::ip::tcp::endpoint> endpoints_ = {};
+  RunningTimer timer_;      // of the whole
+  net::steady_timer next_;  // until another address is tried
+  std::vector<net::tcp::endpoint> endpoints_ = {};
   // One for each endpoint that was tried.
-  std::vector<boost::asio::ip::tcp::socket> sockets_ = {};
+  std::vector<net::tcp::socket> sockets_ = {};
   std::size_t failed_ = 0;
   Done done_ = {};
   bool refused_ = false;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/connection.hpp"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/system/error_code.hpp>
 #include <new>
 #include <utility>
 
+#include "acc/store/network.hpp"
+
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
 using boost::system::error_code;
 
 // From a client that has this much unread, nothing is read until it has read all of it.
@@ -21,7 +20,7 @@ constexpr std::size_t kMaxPieces = 16;
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits)
+Connection::Connection(net::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits)
     : socket_(std::move(socket)),
       id_(id),
       owner_(owner),
@@ -31,12 +30,12 @@ Connection::Connection(asio::ip::tcp::socket socket, ClientId id, Owner& owner, 
 
 void Connection::start() {
   error_code ignored;  // without the options it is only slower
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(net::tcp::no_delay(true), ignored);
+  socket_.set_option(net::socket_base::keep_alive(true), ignored);
   error_code error;
   socket_.non_blocking(true, error);
-  const std::size_t bytes = socket_.read_some(asio::buffer(first_), error);
-  if (error == asio::error::would_block) return read();
+  const std::size_t bytes = socket_.read_some(net::buffer(first_), error);
+  if (error == net::error::would_block) return read();
   if (error) return input_ended(error);
   on_received(bytes);
 }
@@ -78,7 +77,7 @@ void Connection::fail() {
 }
 
 void Connection::read() {
-  socket_.async_read_some(asio::buffer(first_),
+  socket_.async_read_some(net::buffer(first_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
                             if (error) return self->input_ended(error);
@@ -104,8 +103,8 @@ bool Connection::work_until(Clock::time_point deadline) {
   Next next = consume(unparsed, deadline);
   while (next == Next::read && Clock::now() < deadline) {
     error_code error;
-    const std::size_t size = socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
-    if (error == asio::error::would_block) {
+    const std::size_t size = socket_.read_some(net::buffer(scratch.data(), scratch.size()), error);
+    if (error == net::error::would_block) {
       flush();
       report_memory();
       if (open_) read();
@@ -182,7 +181,7 @@ void Connection::report_memory() {
 
 // The client will send no more, or the connection is lost. After EOF it may still read its replies.
 void Connection::input_ended(const error_code& error) {
-  if (error != asio::error::eof) return fail();
+  if (error != net::error::eof) return fail();
   input_ended_ = true;
   flush();
   if (!writing_) fail();
@@ -192,14 +191,14 @@ void Connection::input_ended(const error_code& error) {
 void Connection::flush() {
   std::size_t sent_bytes = 0;
   while (!writing_ && !replies_.empty()) {
-    std::array<asio::const_buffer, kMaxPieces> buffers;
+    std::array<net::const_buffer, kMaxPieces> buffers;
     std::size_t count = 0;
     for (const std::string_view piece : replies_.front(kMaxPieces)) {
-      buffers[count++] = asio::buffer(piece);
+      buffers[count++] = net::buffer(piece);
     }
     error_code error;
     const std::size_t size = write_failed_ ? 0 : socket_.write_some(std::span(buffers).first(count), error);
-    if (error == asio::error::would_block) return flush_when_writable();
+    if (error == net::error::would_block) return flush_when_writable();
     write_failed_ = write_failed_ || error;
     if (write_failed_) return replies_.clear();
     replies_.sent(size);
@@ -210,7 +209,7 @@ void Connection::flush() {
 
 void Connection::flush_when_writable() {
   writing_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](const error_code& error) {
+  socket_.async_wait(net::tcp::socket::wait_write, [self = shared_from_this()](const error_code& error) {
     if (!self->open_) return;
     self->writing_ = false;
     self->write_failed_ = self->write_failed_ || error;

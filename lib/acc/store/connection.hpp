@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "acc/store/handshakes.hpp"
+#include "acc/store/network.hpp"
 #include "acc/store/protocol.hpp"
 #include "acc/store/replies.hpp"
 #include "acc/store/service.hpp"
@@ -23,7 +23,7 @@ namespace acc::launcher {
 /// client closes, violates the protocol or exceeds a limit.
 class Connection : public PendingConnection, public std::enable_shared_from_this<Connection> {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = net::steady_clock;
 
   /// Receives the requests. Must outlive the connection's last call, which is closed() or the caller's
   /// close().
@@ -51,7 +51,7 @@ class Connection : public PendingConnection, public std::enable_shared_from_this
     bool is_counted = false;
   };
 
-  Connection(boost::asio::ip::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits);
+  Connection(net::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits);
 
   /// Reads what has arrived, and begins to wait for more.
   void start();
@@ -85,7 +85,7 @@ class Connection : public PendingConnection, public std::enable_shared_from_this
   void resume();
   void fail();
 
-  boost::asio::ip::tcp::socket socket_;
+  net::tcp::socket socket_;
   ClientId id_;
   Owner& owner_;
   std::size_t max_unsent_bytes_;

@@ -2,21 +2,17 @@
 #include "acc/store/dialer.hpp"
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/system/error_code.hpp>
 #include <utility>
 
+#include "acc/store/network.hpp"
 #include "acc/store/protocol.hpp"
 
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
+using net::tcp;
 
 constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kMaxPause{2000};
@@ -36,7 +32,7 @@ std::string to_string(const StoreAddress& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-Dialer::Dialer(asio::io_context& loop) : loop_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
+Dialer::Dialer(net::io_context& loop) : loop_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
 
 void Dialer::start(StoreAddress address, RunningClock::time_point deadline, Failed failed, Done done) {
   address_ = std::move(address);
@@ -78,15 +74,15 @@ void Dialer::check_store(tcp::socket socket) {
   });
   error_code ignored;  // without the options it is only slower
   socket_.set_option(tcp::no_delay(true), ignored);
-  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(net::socket_base::keep_alive(true), ignored);
   request_ = first_request();
-  asio::async_write(socket_, asio::buffer(request_), [](const error_code&, std::size_t) {});
-  asio::async_read(socket_, asio::buffer(&reply_, 1),
-                   [self = shared_from_this(), attempt = attempt_](const error_code& error, std::size_t) {
-                     if (self->stale(attempt)) return;
-                     if (error || self->reply_ != static_cast<char>(kReady)) return self->failed(kNoStore);
-                     self->finish(std::move(self->socket_), {});
-                   });
+  net::async_write(socket_, net::buffer(request_), [](const error_code&, std::size_t) {});
+  net::async_read(socket_, net::buffer(&reply_, 1),
+                  [self = shared_from_this(), attempt = attempt_](const error_code& error, std::size_t) {
+                    if (self->stale(attempt)) return;
+                    if (error || self->reply_ != static_cast<char>(kReady)) return self->failed(kNoStore);
+                    self->finish(std::move(self->socket_), {});
+                  });
 }
 
 void Dialer::failed(std::string reason) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,6 +10,7 @@
 
 #include "acc/base/running_clock.hpp"
 #include "acc/store/connecting.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -33,9 +33,9 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   /// Receives why an attempt failed.
   using Failed = std::function<void(const std::string& reason)>;
   /// Receives the connection, or nullopt and why the last attempt failed.
-  using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& reason)>;
+  using Done = std::function<void(std::optional<net::tcp::socket>, const std::string& reason)>;
 
-  explicit Dialer(boost::asio::io_context& loop);
+  explicit Dialer(net::io_context& loop);
 
   /// Calls `failed` after each failed attempt and `done` once, never during the call.
   void start(StoreAddress address, RunningClock::time_point deadline, Failed failed, Done done);
@@ -44,15 +44,15 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 
  private:
   void start_attempt();
-  void check_store(boost::asio::ip::tcp::socket socket);
+  void check_store(net::tcp::socket socket);
   void failed(std::string reason);
-  void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& reason);
+  void finish(std::optional<net::tcp::socket> socket, const std::string& reason);
   /// Whether a handler belongs to an earlier attempt.
   bool stale(std::uint64_t attempt) const { return attempt != attempt_ || !done_; }
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   std::shared_ptr<Connecting> connecting_ = {};
-  boost::asio::ip::tcp::socket socket_;
+  net::tcp::socket socket_;
   RunningTimer timeout_;  // of one attempt
   RunningTimer pause_;
   StoreAddress address_ = {};

@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <deque>
 #include <utility>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/store/file_log.hpp"
@@ -20,7 +19,6 @@
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
@@ -42,7 +40,7 @@ struct Identity {
 }  // namespace
 
 struct FileStore::Impl : std::enable_shared_from_this<Impl> {
-  Impl(asio::io_context& the_loop, std::filesystem::path the_file, const Options& the_options)
+  Impl(net::io_context& the_loop, std::filesystem::path the_file, const Options& the_options)
       : loop(the_loop), file(std::move(the_file)), options(the_options), timer(loop) {}
 
   /// An operation on the locked file: `write` returns what to append to it, then `done` is called.
@@ -59,7 +57,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   void poll(const std::vector<std::string>& keys, RunningClock::time_point deadline, const Done& handler);
   void on_lost(const std::string& why);
 
-  asio::io_context& loop;
+  net::io_context& loop;
   std::filesystem::path file;
   Options options;
   RunningTimer timer;
@@ -80,7 +78,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
 void FileStore::Impl::ask(Operation operation) {
   queue.push_back(std::move(operation));
   if (std::exchange(scheduled, true)) return;
-  asio::post(loop, [self = shared_from_this()] { self->run(); });
+  net::post(loop, [self = shared_from_this()] { self->run(); });
 }
 
 void FileStore::Impl::run() {
@@ -174,7 +172,7 @@ void FileStore::Impl::on_lost(const std::string& why) {
   if (handler && !ended) handler();
 }
 
-FileStore::FileStore(asio::io_context& loop, std::filesystem::path file, const Options& options)
+FileStore::FileStore(net::io_context& loop, std::filesystem::path file, const Options& options)
     : impl_(std::make_shared<Impl>(loop, std::move(file), options)) {}
 
 FileStore::~FileStore() {

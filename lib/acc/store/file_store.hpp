@@ -10,12 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/store/store.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace acc::launcher {
 
@@ -33,9 +30,9 @@ class FileStore : public Store {
     std::chrono::milliseconds poll_interval = std::chrono::milliseconds(50);
   };
 
-  FileStore(boost::asio::io_context& loop, std::filesystem::path file)
+  FileStore(net::io_context& loop, std::filesystem::path file)
       : FileStore(loop, std::move(file), Options()) {}
-  FileStore(boost::asio::io_context& loop, std::filesystem::path file, const Options& options);
+  FileStore(net::io_context& loop, std::filesystem::path file, const Options& options);
   ~FileStore() override;
 
   void on_closed(std::function<void()> closed) override;

@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
+
 namespace acc::launcher {
 
-Handshakes::Handshakes(boost::asio::io_context& loop, const Limits& limits) : timer_(loop), limits_(limits) {}
+Handshakes::Handshakes(net::io_context& loop, const Limits& limits) : timer_(loop), limits_(limits) {}
 
 void Handshakes::expect(const std::shared_ptr<PendingConnection>& connection) {
   if (!connection->is_pending()) return;

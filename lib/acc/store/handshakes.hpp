@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <deque>
 #include <memory>
+
+#include "acc/base/event_loop.hpp"
 
 namespace acc::launcher {
 
@@ -32,7 +32,7 @@ class Handshakes : public std::enable_shared_from_this<Handshakes> {
     std::size_t max_pending = SIZE_MAX;
   };
 
-  Handshakes(boost::asio::io_context& loop, const Limits& limits);
+  Handshakes(net::io_context& loop, const Limits& limits);
 
   /// Starts the timeout of `connection`. It is extended while received bytes are unread, since then this
   /// process is late, not the client.
@@ -42,7 +42,7 @@ class Handshakes : public std::enable_shared_from_this<Handshakes> {
   void close();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = net::steady_clock;
   struct Pending {
     Clock::time_point deadline = {};
     std::weak_ptr<PendingConnection> connection = {};
@@ -52,7 +52,7 @@ class Handshakes : public std::enable_shared_from_this<Handshakes> {
   void end_late();
   void make_room();
 
-  boost::asio::steady_timer timer_;
+  net::steady_timer timer_;
   Limits limits_;
   std::deque<Pending> pending_ = {};
   bool waiting_ = false;

@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/error.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -18,13 +16,13 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
+using net::tcp;
 
 constexpr auto kPause = std::chrono::milliseconds(50);
 // After so many, other handlers run.
@@ -37,11 +35,11 @@ std::string name_of(const tcp::endpoint& endpoint) {
   return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
 }
 
-std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& texts) {
-  std::vector<asio::ip::address> addresses;
+std::vector<net::ip::address> parse_addresses(const std::vector<std::string>& texts) {
+  std::vector<net::ip::address> addresses;
   for (const std::string& text : texts) {
     error_code error;
-    const auto address = asio::ip::make_address(text, error);
+    const auto address = net::ip::make_address(text, error);
     if (error) {
       throw Error({.what = "is not a numeric address to listen on", .where = "'" + text + "'"});
     }
@@ -51,7 +49,7 @@ std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& t
   return addresses;
 }
 
-tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool v6_only, error_code& error) {
+tcp::acceptor listen(net::io_context& loop, const tcp::endpoint& endpoint, bool v6_only, error_code& error) {
   tcp::acceptor acceptor(loop);
   // Created here with SOCK_CLOEXEC: Asio sets the flag later, and a child started meanwhile would inherit the
   // socket.
@@ -66,7 +64,7 @@ tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool
     ::close(fd);
     return acceptor;
   }
-  if (endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(v6_only), error);
+  if (endpoint.address().is_v6()) acceptor.set_option(net::ip::v6_only(v6_only), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
@@ -75,21 +73,22 @@ tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool
 }
 
 // Listens on all addresses; absent if the free port of the first is taken on another.
-std::optional<std::vector<std::shared_ptr<Listener>>> try_port(
-    asio::io_context& loop, const std::vector<asio::ip::address>& addresses, std::uint16_t port) {
+std::optional<std::vector<std::shared_ptr<Listener>>> try_port(net::io_context& loop,
+                                                               const std::vector<net::ip::address>& addresses,
+                                                               std::uint16_t port) {
   const bool has_v4 = std::ranges::any_of(addresses, [](const auto& address) { return address.is_v4(); });
   std::vector<std::shared_ptr<Listener>> listeners;
-  for (const asio::ip::address& address : addresses) {
+  for (const net::ip::address& address : addresses) {
     const tcp::endpoint endpoint(address, listeners.empty() ? port : listeners.front()->port());
     error_code error;
     tcp::acceptor acceptor = listen(loop, endpoint, has_v4, error);
-    if (error == asio::error::address_in_use && port == 0 && !listeners.empty()) return std::nullopt;
+    if (error == net::error::address_in_use && port == 0 && !listeners.empty()) return std::nullopt;
     if (error) {
       throw Error(
           {.kind = ErrorKind::system,
            .what = "the store cannot listen: " + error.message(),
            .where = name_of(endpoint),
-           .hint = error == asio::error::address_in_use ? "choose another port, or 0 for a free one" : ""});
+           .hint = error == net::error::address_in_use ? "choose another port, or 0 for a free one" : ""});
     }
     listeners.push_back(std::make_shared<Listener>(std::move(acceptor)));
   }
@@ -98,7 +97,7 @@ std::optional<std::vector<std::shared_ptr<Listener>>> try_port(
 
 }  // namespace
 
-std::vector<std::shared_ptr<Listener>> listen_on(asio::io_context& loop,
+std::vector<std::shared_ptr<Listener>> listen_on(net::io_context& loop,
                                                  const std::vector<std::string>& addresses,
                                                  std::uint16_t port) {
   const auto parsed = parse_addresses(addresses);

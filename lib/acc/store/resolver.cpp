@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/resolver.hpp"
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/post.hpp>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,21 +9,20 @@
 #include <vector>
 
 #include "acc/base/detached_thread.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
-namespace asio = boost::asio;
-
 struct Resolver::Waiter {
   // Null once it is cancelled.
-  asio::io_context* loop = nullptr;
+  net::io_context* loop = nullptr;
   Done done = {};
   // Keeps the loop running.
-  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work = {};
+  std::optional<net::executor_work_guard<net::io_context::executor_type>> work = {};
 
   // Reached in the loop's thread.
   static void finish(const std::shared_ptr<Waiter>& self, HostLookup lookup) {
-    asio::post(*self->loop, [self, lookup = std::move(lookup)] {
+    net::post(*self->loop, [self, lookup = std::move(lookup)] {
       if (self->loop == nullptr) return;
       self->work.reset();
       std::exchange(self->done, {})(lookup);
@@ -58,7 +54,7 @@ struct Lookups {
 
 }  // namespace
 
-Resolver::Resolver(asio::io_context& loop, LookUp look_up) : loop_(loop), look_up_(std::move(look_up)) {}
+Resolver::Resolver(net::io_context& loop, LookUp look_up) : loop_(loop), look_up_(std::move(look_up)) {}
 
 Resolver::~Resolver() {
   cancel();
@@ -67,9 +63,9 @@ Resolver::~Resolver() {
 void Resolver::resolve(const std::string& host, Done done) {
   cancel();
   waiter_ = std::make_shared<Waiter>(
-      Waiter{.loop = &loop_, .done = std::move(done), .work = asio::make_work_guard(loop_)});
+      Waiter{.loop = &loop_, .done = std::move(done), .work = net::make_work_guard(loop_)});
   boost::system::error_code is_name;
-  asio::ip::make_address(host, is_name);
+  net::ip::make_address(host, is_name);
   if (!is_name) return Waiter::finish(waiter_, {.addresses = {host}});
 
   auto& lookups = Lookups<Waiter>::of_process();

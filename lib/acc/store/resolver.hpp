@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "acc/base/own_addresses.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -18,7 +18,7 @@ class Resolver {
   using Done = std::function<void(const HostLookup&)>;
   using LookUp = std::function<HostLookup(const std::string& host)>;
 
-  explicit Resolver(boost::asio::io_context& loop, LookUp look_up = acc::look_up);
+  explicit Resolver(net::io_context& loop, LookUp look_up = net::look_up);
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -31,7 +31,7 @@ class Resolver {
  private:
   struct Waiter;
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   LookUp look_up_;
   std::shared_ptr<Waiter> waiter_ = {};
 };

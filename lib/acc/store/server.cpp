@@ -2,7 +2,6 @@
 #include "acc/store/server.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -13,6 +12,8 @@
 #include "acc/store/connection.hpp"
 #include "acc/store/handshakes.hpp"
 #include "acc/store/listener.hpp"
+#include "acc/store/network.hpp"
+#include "acc/store/peer_user.hpp"
 #include "acc/store/service.hpp"
 
 namespace acc::launcher {
@@ -25,7 +26,7 @@ constexpr auto kSlice = std::chrono::milliseconds(2);
 void RoundRobin::add(Slice slice) {
   tasks_.push_back(std::move(slice));
   if (std::exchange(running_, true)) return;
-  boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
+  net::post(loop_, [self = shared_from_this()] { self->run(); });
 }
 
 void RoundRobin::run() {
@@ -36,7 +37,7 @@ void RoundRobin::run() {
   const bool more = slice(Clock::now() + kSlice);
   if (more) return add(std::move(slice));
   if (tasks_.empty() || std::exchange(running_, true)) return;
-  boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
+  net::post(loop_, [self = shared_from_this()] { self->run(); });
 }
 
 namespace {
@@ -56,7 +57,7 @@ Connection::Limits limits_of(const StoreServerOptions& options) {
 // Other addresses cannot reach a store that listens on loopback only.
 std::vector<std::string> own_addresses(const std::vector<std::string>& listening) {
   const bool loopback = std::ranges::all_of(listening, is_loopback);
-  return loopback ? std::vector<std::string>() : own_names().addresses;
+  return loopback ? std::vector<std::string>() : net::own_names().addresses;
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ struct StoreServer::Impl final : Connection::Owner {
     std::uint64_t last_active = 0;
   };
 
-  Impl(boost::asio::io_context& loop, StoreServerOptions the_options)
+  Impl(net::io_context& loop, StoreServerOptions the_options)
       : options(std::move(the_options)),
         admission(own_addresses(options.addresses)),
         scheduler(std::make_shared<RoundRobin>(loop)),
@@ -79,7 +80,7 @@ struct StoreServer::Impl final : Connection::Owner {
                                      .max_pending = options.max_pending_strangers})),
         listeners(listen_on(loop, options.addresses, options.port)) {
     for (const auto& listener : listeners) {
-      listener->start([this](boost::asio::ip::tcp::socket socket) { on_accepted(std::move(socket)); });
+      listener->start([this](net::tcp::socket socket) { on_accepted(std::move(socket)); });
     }
   }
 
@@ -92,7 +93,7 @@ struct StoreServer::Impl final : Connection::Owner {
     close_connections();
   }
 
-  void on_accepted(boost::asio::ip::tcp::socket socket) {
+  void on_accepted(net::tcp::socket socket) {
     boost::system::error_code error;
     const auto peer = socket.remote_endpoint(error);
     if (error) return;  // closed already
@@ -207,7 +208,7 @@ struct StoreServer::Impl final : Connection::Owner {
   ClientId next_id = 0;
 };
 
-StoreServer::StoreServer(boost::asio::io_context& loop, StoreServerOptions options)
+StoreServer::StoreServer(net::io_context& loop, StoreServerOptions options)
     : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 
 StoreServer::~StoreServer() = default;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/base/event_loop.hpp"
 #include "acc/store/admission.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace acc::launcher {
 
@@ -25,11 +21,11 @@ namespace acc::launcher {
 /// handlers, then a slice of the next task. So short work waits for one slice at most.
 class RoundRobin : public std::enable_shared_from_this<RoundRobin> {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = net::steady_clock;
   /// Works until about `deadline`. Returns whether there is more to do.
   using Slice = std::function<bool(Clock::time_point deadline)>;
 
-  explicit RoundRobin(boost::asio::io_context& loop) : loop_(loop) {}
+  explicit RoundRobin(net::io_context& loop) : loop_(loop) {}
 
   /// Calls `slice` from the event loop until it returns false.
   void add(Slice slice);
@@ -40,7 +36,7 @@ class RoundRobin : public std::enable_shared_from_this<RoundRobin> {
  private:
   void run();
 
-  boost::asio::io_context& loop_;
+  net::io_context& loop_;
   std::deque<Slice> tasks_ = {};
   bool running_ = false;
 };
@@ -82,7 +78,7 @@ class StoreServer {
  public:
   /// Listens when it returns; `loop` must outlive it. Throws Error{system} naming address and port when it
   /// cannot listen, Error{usage} for an invalid address.
-  StoreServer(boost::asio::io_context& loop, StoreServerOptions options);
+  StoreServer(net::io_context& loop, StoreServerOptions options);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "acc/store/peer_user.hpp"
+
 #include <sys/fsuid.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 
-#include "acc/store/admission.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
-namespace admission_user_test {
+namespace peer_user_test {
 
 using boost::asio::ip::tcp;
 
@@ -60,4 +61,4 @@ TEST_CASE("peer user: a closed connection has no known user", "[store]") {
   CHECK(acc::launcher::may_be_own_user(pair.accepted));
 }
 
-}  // namespace admission_user_test
+}  // namespace peer_user_test
