@@ -39,6 +39,8 @@ struct StaticBackend::Impl : StoreMeeting {
   const std::string prefix = "/" + options.run_id + "/";
   std::map<int, OwnNode> own_nodes = {};  // by rank
   std::map<int, bool> counted = {};
+  /// How many own nodes the last round had. Those that were lost since have succeeded.
+  int members = 0;
   RunningClock::time_point deadline = {};
   bool wants_round = false;
   bool closing = false;
@@ -90,6 +92,7 @@ void StaticBackend::Impl::ask_for_ranks() {
 void StaticBackend::Impl::on_ranks(const std::map<int, AssignedRanks>& ranks) {
   timer.cancel();
   wants_round = false;
+  members = static_cast<int>(ranks.size());
   Rounds rounds;
   for (const auto& [rank, node_ranks] : ranks) {
     Round round = round_of(rank, options.num_nodes, node_ranks);
@@ -160,9 +163,8 @@ void StaticBackend::close() {
 
 void StaticBackend::finish(std::function<void()> on_done) {
   Impl& impl = *impl_;
-  const int nodes = static_cast<int>(impl.own_nodes.size());
-  impl.finish(std::move(on_done), nodes == 0 || nodes == impl.options.num_nodes,
-              {.prefix = impl.prefix, .group_size = impl.options.num_nodes, .nodes = nodes});
+  impl.finish(std::move(on_done), impl.members == 0 || impl.members == impl.options.num_nodes,
+              {.prefix = impl.prefix, .group_size = impl.options.num_nodes, .nodes = impl.members});
 }
 
 }  // namespace acc::launcher

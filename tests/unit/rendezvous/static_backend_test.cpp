@@ -168,6 +168,20 @@ TEST_CASE("static_backend: the end waits for no other launcher if there is none"
   CHECK(store.get("/job/torchelastic/agent/terminal_state/num_members") == "(none)");
 }
 
+TEST_CASE("static_backend: the end does not wait for a node that has succeeded and was lost then",
+          "[rendezvous]") {
+  BackendStore store;
+  Agent agent(store, 2);
+  agent.backend->add(node(0, 1));
+  agent.backend->add(node(1, 1));
+  store.until([&] { return agent.rounds_heard == 1; });
+  agent.backend->remove(node(1, 1));
+  bool has_finished = false;
+  agent.backend->finish([&] { has_finished = true; });
+  store.until([&] { return has_finished; });
+  CHECK(has_finished);
+}
+
 TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]") {
   BackendStore store;
   acc::launcher::StoreClient client(store.loop);
