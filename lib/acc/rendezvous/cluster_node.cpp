@@ -216,10 +216,9 @@ void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
                                          loss.peer_has_ended ? "its connection closed" : loss.reason);
   node_.last_try = reason;
   if (auto candidates = state_->candidates()) {
-    // The lost node no longer led the job, or not yet.
-    const StoreAddress& lost_address = node_.last_round.lost_address();
-    if (loss.peer_has_ended && node_.coordinator_address == to_string(lost_address))
-      node_.last_round.note_failed(lost_address, true);
+    // The lost node no longer led the job, or not yet, or has no place for this one.
+    if (loss.peer_has_ended && node_.coordinator_address == to_string(node_.last_round.lost_address()))
+      node_.last_round.note_closed();
     return look_for_job(CoordinatorLost::FirstStep::pause, std::move(*candidates), reason);
   }
   if (node_.last_round.is_unknown()) {

@@ -64,6 +64,9 @@ class LastRound {
   void forget_coordinator() { lose_coordinator(std::nullopt, false); }
   /// Nothing answered at `address`; `was_refused`: its machine said that no process listens there.
   void note_failed(const StoreAddress& address, bool was_refused);
+  /// The coordinator that was lost has answered again, and closed the connection. Only if nothing answers
+  /// there any more has it ended: it also closes the connection of a node for which it has no place.
+  void note_closed() { was_closed_ = true; }
   bool is_dead(const StoreAddress& address) const;
 
   /// This node has asked the coordinator at `address` for the next round; port 0: none any more.

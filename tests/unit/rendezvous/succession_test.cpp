@@ -160,6 +160,19 @@ TEST_CASE("succession: later successors that have ended leave the living nodes t
   CHECK(round.may_lead(kFirst, {}));
 }
 
+TEST_CASE(
+    "succession: a coordinator that answers and closes the connection has ended only if it answers no more",
+    "[rendezvous]") {
+  LastRound pair(true);
+  pair.begin({.number = 1, .successors = {kFirst}, .coordinator = kOld, .nodes = 2});
+  pair.lose_coordinator(address_of(kOld), false);
+  pair.note_closed();
+  CHECK_FALSE(pair.may_lead(kFirst, {}));
+  CHECK(pair.candidates(kFirst) == std::vector<StoreAddress>{address_of(kOld)});
+  pair.note_failed(address_of(kOld), false);
+  CHECK(pair.may_lead(kFirst, {}));
+}
+
 TEST_CASE("succession: a new coordinator continues from the last round", "[rendezvous]") {
   LastRound round = round_of_three();
   round.lose_coordinator(address_of(kOld), true);
