@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/job.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "acc/base/log.hpp"
+
+namespace simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace acc::launcher;
+using Kind = Fault::Kind;
+
+constexpr std::uint16_t kEndpointPort = 29400;
+constexpr int kWorkerCode = 17;
+constexpr int kTerminatedCode = 143;
+constexpr auto kMilliseconds = [](Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+};
+
+// libsodium's random numbers are the world's.
+void use_random_of_world() {
+  static randombytes_implementation implementation = {
+      .implementation_name = [] { return "simulation"; },
+      .random = [] { return static_cast<std::uint32_t>(World::current().random().next()); },
+      .stir = nullptr,
+      .uniform = nullptr,
+      .buf =
+          [](void* const buffer, const std::size_t size) {
+            auto* const bytes = static_cast<unsigned char*>(buffer);
+            for (std::size_t i = 0; i < size; ++i)
+              bytes[i] = static_cast<unsigned char>(World::current().random().next());
+          },
+      .close = nullptr};
+  // Draws, the first time.
+  static const int started = sodium_init();
+  static_cast<void>(started);
+  randombytes_set_implementation(&implementation);
+}
+
+LaunchPlan plan_of(const Schedule& schedule, int node, int process_id) {
+  LaunchPlan plan;
+  plan.process = process_id;
+  plan.run_id = "job";
+  plan.num_machines = schedule.max_nodes;
+  plan.nproc_per_node = 1 + node % 2;
+  plan.max_restarts = schedule.max_restarts;
+  plan.master_addr = "n0";
+  plan.master_port = kEndpointPort;
+  RendezvousPlan& rendezvous = plan.rendezvous;
+  rendezvous.backend = schedule.backend;
+  rendezvous.endpoint_host = "n0";
+  rendezvous.endpoint_port = kEndpointPort;
+  rendezvous.min_nodes = schedule.min_nodes;
+  rendezvous.max_nodes = schedule.max_nodes;
+  rendezvous.node_rank = node;
+  rendezvous.node_timeout = kMilliseconds(schedule.node_timeout);
+  rendezvous.join_timeout = kMilliseconds(schedule.join_timeout);
+  rendezvous.last_call_timeout = kMilliseconds(schedule.last_call);
+  if (schedule.spares >= 0) rendezvous.spares = schedule.spares;
+  if (schedule.has_secret) rendezvous.secret = "known to all nodes of this job";
+  return plan;
+}
+
+}  // namespace
+
+// Process.
+
+Process::Process(Job& job, int node, int process_id)
+    : job_(job),
+      node_(node),
+      process_id_(process_id),
+      plan_(plan_of(job.schedule(), node, process_id)),
+      loop_(node) {}
+
+Process::~Process() {
+  loop_.enter([this] { rendezvous_.reset(); });
+}
+
+void Process::trace(const std::string& text) {
+  job_.world().trace(fmt::format("n{} {}: {}", node_, process_id_, text));
+}
+
+template <class Function>
+void Process::later(Duration delay, Function function) {
+  job_.world().after(delay, [this, exists = std::weak_ptr(exists_), function, attempt = attempt_] {
+    if (exists.expired() || !is_alive_ || attempt != attempt_) return;
+    loop_.post([this, function, attempt] {
+      if (attempt == attempt_) function();
+    });
+  });
+}
+
+void Process::start() {
+  trace("starts");
+  loop_.post([this] {
+    rendezvous_ = std::make_unique<ClusterNode>(loop_, plan_);
+    // As the agent's, which queues them.
+    rendezvous_->on_event([this](const NodeEvent& event) { loop_.post([this, event] { on_event(event); }); });
+    join();
+  });
+}
+
+void Process::join() {
+  ++attempt_;
+  phase_ = Phase::meeting;
+  ready_.reset();
+  verdict_.reset();
+  trace("joins");
+  rendezvous_->join();
+}
+
+void Process::on_event(const NodeEvent& event) {
+  if (const auto* ready = std::get_if<RoundReady>(&event)) on_ready(*ready);
+  if (const auto* verdict = std::get_if<RoundOver>(&event)) on_round_over(*verdict);
+  if (const auto* notice = std::get_if<Notice>(&event)) trace("notice: " + notice->text);
+  if (std::holds_alternative<Left>(event)) end();
+  if (!std::holds_alternative<JobDone>(event)) return;
+  trace("the job is done");
+  job_.promises().on_job_done(process_id_);
+  job_done_ = true;
+  if (phase_ != Phase::stopping && phase_ != Phase::leaving) stop_workers();
+}
+
+void Process::on_ready(const RoundReady& ready) {
+  ready_ = ready;
+  if (phase_ != Phase::meeting) return;
+  phase_ = Phase::working;
+  trace(fmt::format("workers start: node {} of {}, ranks {} and up of {}, store {}:{}, restarts {}",
+                    ready.round.machine_rank, ready.round.num_machines, ready.round.first_rank,
+                    ready.round.world_size, ready.round.master_addr, ready.round.master_port,
+                    ready.restarts));
+  job_.promises().on_workers_start(process_id_, plan_.nproc_per_node, ready);
+  const Duration work = job_.schedule().work;
+  later(job_.world().random().between(work / 2, work), [this] { on_workers_end(); });
+}
+
+void Process::on_workers_end() {
+  if (phase_ != Phase::working) return;
+  phase_ = Phase::waiting;
+  trace("workers have succeeded");
+  job_.promises().on_success(process_id_);
+  job_.promises().on_workers_stop(process_id_);
+  rendezvous_->finish();
+}
+
+void Process::fail_worker() {
+  loop_.post([this] {
+    if (phase_ != Phase::working) return;
+    phase_ = Phase::waiting;
+    trace("a worker fails");
+    job_.promises().on_failure(process_id_);
+    job_.promises().on_workers_stop(process_id_);
+    rendezvous_->fail(
+        {.restart = ready_->restarts < plan_.max_restarts, .failure = "{}", .exit_code = kWorkerCode});
+  });
+}
+
+void Process::on_round_over(const RoundOver& verdict) {
+  trace(fmt::format("round over, {}, code {}: {}", verdict.restart ? "again" : "for good", verdict.exit_code,
+                    verdict.text));
+  if (verdict_ || phase_ == Phase::leaving) return;
+  verdict_ = verdict;
+  if (phase_ != Phase::stopping) stop_workers();
+}
+
+void Process::stop_workers() {
+  phase_ = Phase::stopping;
+  ++attempt_;
+  later(job_.world().random().between(0ms, 500ms), [this] {
+    job_.promises().on_workers_stop(process_id_);
+    go_on();
+  });
+}
+
+void Process::go_on() {
+  if (verdict_ && verdict_->restart && !is_terminated_ && !job_done_) return join();
+  leave();
+}
+
+void Process::leave() {
+  phase_ = Phase::leaving;
+  ++attempt_;
+  code_ = job_done_ ? 0 : is_terminated_ ? kTerminatedCode : verdict_ ? verdict_->exit_code : 0;
+  trace("leaves");
+  rendezvous_->leave(is_terminated_ ? "it was asked to end by SIGTERM" : "", code_);
+}
+
+void Process::terminate() {
+  loop_.post([this] {
+    if (phase_ == Phase::leaving || is_terminated_ || !rendezvous_) return;
+    trace("is terminated");
+    is_terminated_ = true;
+    if (phase_ != Phase::stopping) stop_workers();
+  });
+}
+
+void Process::stop_job() {
+  loop_.post([this] {
+    if (phase_ == Phase::leaving || !rendezvous_ || !rendezvous_->stops_alone().empty()) return;
+    trace("stops the job");
+    rendezvous_->stop_job(kTerminatedCode);
+  });
+}
+
+void Process::announce_end() {
+  loop_.post([this] {
+    if (rendezvous_) rendezvous_->announce_end(SIGUSR1);
+  });
+}
+
+void Process::pause(bool pauses) {
+  if (!is_alive_) return;
+  trace(pauses ? "is stopped" : "continues");
+  job_.promises().on_pause(process_id_, pauses);
+  loop_.pause(pauses);
+}
+
+void Process::die() {
+  trace("dies");
+  is_alive_ = false;
+  job_.promises().on_end(process_id_, -1);
+}
+
+// Not at once: this is called by a handler of the process.
+void Process::end() {
+  is_alive_ = false;
+  job_.promises().on_end(process_id_, code_);
+  job_.network().end(loop_);
+  loop_.pause(true);
+  job_.on_ended(node_);
+}
+
+// Job.
+
+Job::Job(const Schedule& schedule, bool with_trace)
+    : schedule_(schedule), world_(schedule.seed), network_(schedule.nodes), promises_(schedule_) {
+  use_random_of_world();
+  acc::log::open({.level = with_trace ? acc::log::Level::debug : acc::log::Level::off});
+  acc::log::send_to([this](std::string_view lines) {
+    const std::string node = world_.running == nullptr ? "" : fmt::format("n{} ", world_.running->machine);
+    if (world_.keeps_lines())
+      world_.trace(node + std::string(lines.substr(0, lines.find_last_not_of('\n') + 1)));
+  });
+  if (with_trace) world_.keep_lines();
+  set_latencies();
+}
+
+Job::~Job() {
+  acc::log::send_to({});
+}
+
+void Job::set_latencies() {
+  Random& random = world_.random();
+  for (int from = 0; from < schedule_.nodes; ++from) {
+    for (int to = 0; to < schedule_.nodes; ++to)
+      network_.set_latency(from, to, random.between(50us, random.chance(90) ? 1ms : 40ms));
+  }
+}
+
+void Job::start(int node) {
+  --coming_;
+  auto& process = processes_[node];
+  if (process) return;
+  process = std::make_unique<Process>(*this, node, next_process_++);
+  process->start();
+}
+
+void Job::on_ended(int node) {
+  world_.after(1ms, [this, node] { processes_.erase(node); });
+}
+
+Outcome Job::run() {
+  const Time begin = world_.now();
+  for (int node = 0; node < schedule_.nodes; ++node) {
+    ++coming_;
+    world_.at(begin + schedule_.starts.at(static_cast<std::size_t>(node)), [this, node] { start(node); });
+  }
+  for (const Fault& fault : schedule_.faults) world_.at(begin + fault.at, [this, fault] { apply(fault); });
+  // A node looks for the job until the join timeout, may then be in a round, and ends; another waits for it.
+  const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + 120s;
+  std::size_t events = 0;
+  while (!is_over() && promises_.violation().empty() && world_.step(end)) {
+    promises_.check();
+    if (++events % 64 != 0) continue;
+    for (const auto& [node, process] : processes_)
+      promises_.check_queues(process->loop().tasks(), network_.unread());
+  }
+  if (!is_over()) promises_.violate("a process waits for ever");
+  if (must_succeed() && !promises_.is_done())
+    promises_.violate("the job has not succeeded, and nothing hinders it");
+  world_.running = nullptr;
+  processes_.clear();
+  return {promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
+}
+
+bool Job::is_over() const {
+  return coming_ == 0 && processes_.empty();
+}
+
+// Nobody ends it, nothing is lost for good, and there are restarts for all that happens. Each fault may cost
+// two: a node that is lost, and one that comes back. A static node that comes back too early is refused: its
+// rank is taken.
+bool Job::must_succeed() const {
+  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_](const Fault& fault) {
+    const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
+    return fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
+           fault.kind == Kind::stop_job || (ends_process && (is_static || fault.duration == 0ms));
+  };
+  const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
+  const bool survives = is_elastic || schedule_.max_restarts >= 2 * static_cast<int>(schedule_.faults.size());
+  return survives && std::ranges::none_of(schedule_.faults, is_fatal);
+}
+
+Time Job::last_end() const {
+  Time last = Time(1h);
+  for (const Duration start : schedule_.starts) last = std::max(last, Time(1h) + start);
+  for (const Fault& fault : schedule_.faults) last = std::max(last, Time(1h) + fault.at + fault.duration);
+  return last;
+}
+
+void Job::cut_pair(int from, int to, bool both_ways, Duration duration) {
+  network_.cut(from, to, true);
+  if (both_ways) network_.cut(to, from, true);
+  world_.after(duration, [this, from, to, both_ways] {
+    network_.cut(from, to, false);
+    if (both_ways) network_.cut(to, from, false);
+  });
+}
+
+void Job::cut(const Fault& fault) {
+  if (fault.kind == Kind::cut || fault.kind == Kind::cut_one_way)
+    return cut_pair(fault.node, fault.other, fault.kind == Kind::cut, fault.duration);
+  const int part = fault.kind == Kind::split ? fault.other : 1 << fault.node;
+  for (int from = 0; from < schedule_.nodes; ++from) {
+    for (int to = from + 1; to < schedule_.nodes; ++to) {
+      if (((part >> from) & 1) != ((part >> to) & 1)) cut_pair(from, to, true, fault.duration);
+    }
+  }
+}
+
+void Job::blink(const Fault& fault, Duration remaining) {
+  if (remaining <= 0ms) return;
+  Fault dark = fault;
+  dark.duration = std::min(remaining, world_.random().between(10ms, 2s));
+  cut(dark);
+  const Duration pause = dark.duration + world_.random().between(10ms, 1s);
+  world_.after(pause, [this, fault, remaining, pause] { blink(fault, remaining - pause); });
+}
+
+void Job::kill(const Fault& fault) {
+  const bool is_power = fault.kind == Kind::power_loss;
+  if (const auto process = processes_.find(fault.node);
+      process != processes_.end() && process->second->is_alive()) {
+    process->second->die();
+    is_power ? network_.cut_power(fault.node) : network_.end(process->second->loop());
+    processes_.erase(process);
+  } else if (is_power) {
+    network_.cut_power(fault.node);
+  }
+  if (fault.duration == 0ms) return;
+  ++coming_;
+  world_.after(fault.duration, [this, node = fault.node] {
+    network_.machine(node).has_power = true;
+    start(node);
+  });
+}
+
+void Job::slow_down(const Fault& fault) {
+  for (int other = 0; other < schedule_.nodes; ++other) {
+    network_.set_latency(fault.node, other, 500ms);
+    network_.set_latency(other, fault.node, 500ms);
+  }
+  world_.after(fault.duration, [this, node = fault.node] {
+    for (int other = 0; other < schedule_.nodes; ++other) {
+      network_.set_latency(node, other, 1ms);
+      network_.set_latency(other, node, 1ms);
+    }
+  });
+}
+
+void Job::apply(const Fault& fault) {
+  world_.trace("fault " + to_text(fault));
+  const auto entry = processes_.find(fault.node);
+  Process* process = entry == processes_.end() || !entry->second->is_alive() ? nullptr : entry->second.get();
+  switch (fault.kind) {
+    case Kind::cut:
+    case Kind::cut_one_way:
+    case Kind::isolation:
+    case Kind::split:
+      return cut(fault);
+    case Kind::blinking:
+      return blink(fault, fault.duration);
+    case Kind::loss:
+      network_.set_loss(30);
+      return world_.after(fault.duration, [this] { network_.set_loss(0); });
+    case Kind::slowness:
+      return slow_down(fault);
+    case Kind::kill:
+    case Kind::power_loss:
+      return kill(fault);
+    case Kind::clock_jump:
+      network_.machine(fault.node).clock_skew += world_.random().between(-1h, 1h);
+      return;
+    default:
+      break;
+  }
+  if (process == nullptr) return;
+  if (fault.kind == Kind::worker_fails) process->fail_worker();
+  if (fault.kind == Kind::terminate) process->terminate();
+  if (fault.kind == Kind::stop_job) process->stop_job();
+  if (fault.kind == Kind::notice) process->announce_end();
+  if (fault.kind != Kind::pause) return;
+  process->pause(true);
+  world_.after(fault.duration, [this, node = fault.node] {
+    if (const auto paused = processes_.find(node);
+        paused != processes_.end() && paused->second->loop().is_paused())
+      paused->second->pause(false);
+  });
+}
+
+Outcome simulate(const Schedule& schedule, bool with_trace) {
+  return Job(schedule, with_trace).run();
+}
+
+// Drops one fault after the other, as long as a promise is not kept without it.
+Schedule shortened(Schedule schedule) {
+  for (std::size_t i = schedule.faults.size(); i > 0; --i) {
+    Schedule shorter = schedule;
+    shorter.faults.erase(shorter.faults.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    if (!simulate(shorter).violation.empty()) schedule = shorter;
+  }
+  return schedule;
+}
+
+}  // namespace simulation

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/cluster_node.hpp"
+#include "simulation/network.hpp"
+#include "simulation/promises.hpp"
+#include "simulation/schedule.hpp"
+#include "simulation/world.hpp"
+
+namespace simulation {
+
+/// What a simulated job came to.
+struct Outcome {
+  /// The promise that was not kept; empty: all were.
+  std::string violation = {};
+  /// Whether all workers of all nodes have succeeded.
+  bool is_done = false;
+  std::uint64_t hash = 0;
+  /// Only if it was asked for.
+  std::string trace = {};
+};
+
+/// Runs the job of `schedule` to its end, or to the first promise that is not kept.
+Outcome simulate(const Schedule& schedule, bool with_trace = false);
+
+/// The schedule without the faults that the failure does not need, and how it fails.
+Schedule shortened(Schedule schedule);
+
+class Job;
+
+/// A process of acc on a node: the rendezvous that ships, and a model of the agent, which starts workers when
+/// a round is ready, stops them when it is over, and joins again or leaves.
+class Process {
+ public:
+  Process(Job& job, int node, int process_id);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void start();
+  void pause(bool pauses);
+  void fail_worker();
+  void terminate();
+  void stop_job();
+  void announce_end();
+  /// Its process ends without its doing.
+  void die();
+
+  int node() const { return node_; }
+  bool is_alive() const { return is_alive_; }
+  acc::net::io_context& loop() { return loop_; }
+
+ private:
+  enum class Phase { meeting, working, waiting, stopping, leaving };
+
+  template <class Function>
+  void later(Duration delay, Function function);
+  void join();
+  void on_event(const acc::launcher::NodeEvent& event);
+  void on_ready(const acc::launcher::RoundReady& ready);
+  void on_round_over(const acc::launcher::RoundOver& verdict);
+  void on_workers_end();
+  void stop_workers();
+  void go_on();
+  void leave();
+  void end();
+  void trace(const std::string& text);
+
+  Job& job_;
+  const int node_;
+  const int process_id_;
+  acc::launcher::LaunchPlan plan_;
+  acc::net::io_context loop_;
+  std::unique_ptr<acc::launcher::ClusterNode> rendezvous_ = {};
+  Phase phase_ = Phase::meeting;
+  std::optional<acc::launcher::RoundReady> ready_ = {};
+  std::optional<acc::launcher::RoundOver> verdict_ = {};
+  bool job_done_ = false;
+  bool is_terminated_ = false;
+  /// Counts attempts, so that what concerns an earlier one is ignored.
+  int attempt_ = 0;
+  int code_ = 0;
+  bool is_alive_ = true;
+  std::shared_ptr<bool> exists_ = std::make_shared<bool>(true);
+};
+
+class Job {
+ public:
+  Job(const Schedule& schedule, bool with_trace);
+  ~Job();
+
+  Outcome run();
+
+  const Schedule& schedule() const { return schedule_; }
+  Promises& promises() { return promises_; }
+  Network& network() { return network_; }
+  World& world() { return world_; }
+  void on_ended(int node);
+
+ private:
+  void set_latencies();
+  void start(int node);
+  void apply(const Fault& fault);
+  void cut(const Fault& fault);
+  void cut_pair(int from, int to, bool both_ways, Duration duration);
+  void kill(const Fault& fault);
+  void blink(const Fault& fault, Duration remaining);
+  void slow_down(const Fault& fault);
+  bool is_over() const;
+  bool must_succeed() const;
+  Time last_end() const;
+
+  Schedule schedule_;
+  World world_;
+  Network network_;
+  Promises promises_;
+  std::map<int, std::unique_ptr<Process>> processes_ = {};
+  std::vector<std::unique_ptr<Process>> ended_ = {};
+  int next_process_ = 100;
+  int coming_ = 0;
+};
+
+}  // namespace simulation

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/cluster_node.hpp"
+
+#include <cstdlib>
+#include <iostream>
+
+#include "simulation/job.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using namespace simulation;
+
+std::uint64_t number_of(const char* variable, std::uint64_t default_value) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? default_value : std::stoull(text);
+}
+
+// What a person needs to look into it: the schedule without the faults that are not needed.
+std::string report(std::uint64_t seed, const std::string& violation) {
+  const Schedule schedule = shortened(draw_schedule(seed));
+  return violation + "\nagain: ACC_SEED=" + std::to_string(seed) + "\nshortened " + to_text(schedule) +
+         "\nfails with: " + simulate(schedule).violation;
+}
+
+void check_seeds(std::uint64_t first, std::uint64_t count) {
+  std::uint64_t done = 0;
+  std::uint64_t failed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Outcome outcome = simulate(draw_schedule(seed));
+    done += outcome.is_done ? 1 : 0;
+    if (outcome.violation.empty()) continue;
+    UNSCOPED_INFO(report(seed, outcome.violation));
+    CHECK(outcome.violation.empty());
+    if (++failed == 10) break;
+  }
+  CAPTURE(done);
+  CHECK(done > count / 4);
+}
+
+}  // namespace
+
+TEST_CASE("simulation: equal seeds give equal traces", "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Outcome first = simulate(draw_schedule(seed), true);
+    const Outcome second = simulate(draw_schedule(seed), true);
+    CHECK(!first.trace.empty());
+    CHECK(first.trace == second.trace);
+  }
+}
+
+TEST_CASE("simulation: promises are kept whatever happens to nodes and network", "[simulation]") {
+  check_seeds(1, 10000);
+}
+
+TEST_CASE("simulation: a node that was refused by the coordinator does not take it for dead",
+          "[simulation]") {
+  CHECK(simulate(draw_schedule(1554)).violation.empty());
+}
+
+TEST_CASE("simulation: more of them", "[.long]") {
+  check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
+}
+
+TEST_CASE("simulation: one of them again", "[.again]") {
+  const Outcome outcome = simulate(draw_schedule(number_of("ACC_SEED", 1)), true);
+  std::cout << to_text(draw_schedule(number_of("ACC_SEED", 1))) << outcome.trace;
+  CHECK(outcome.violation.empty());
+}

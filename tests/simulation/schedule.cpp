@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using acc::launcher::RendezvousKind;
+using Kind = Fault::Kind;
+
+constexpr std::array kNames = {"cut",          "cut one way", "isolation", "split",  "blinking",
+                               "loss",         "slowness",    "pause",     "kill",   "power loss",
+                               "worker fails", "terminate",   "stop job",  "notice", "clock jump"};
+constexpr Duration kLastFault = 25s;
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+// What ends a job is rare, so that most jobs live to see other faults.
+Kind draw_kind(Random& random) {
+  if (random.chance(3)) return Kind::terminate;
+  if (random.chance(2)) return Kind::stop_job;
+  if (random.chance(12)) return Kind::worker_fails;
+  constexpr std::array kOthers = {Kind::cut,       Kind::cut_one_way, Kind::isolation,  Kind::split,
+                                  Kind::blinking,  Kind::loss,        Kind::slowness,   Kind::pause,
+                                  Kind::kill,      Kind::kill,        Kind::power_loss, Kind::notice,
+                                  Kind::clock_jump};
+  return kOthers.at(static_cast<std::size_t>(random.between(std::int64_t{0}, kOthers.size() - 1)));
+}
+
+Fault draw_fault(Random& random, const Schedule& schedule) {
+  const int last = schedule.nodes - 1;
+  const auto node = static_cast<int>(random.between(std::int64_t{0}, last));
+  Fault fault = {.kind = draw_kind(random), .at = random.between(0s, kLastFault), .node = node};
+  fault.other = static_cast<int>((node + random.between(std::int64_t{1}, last)) % schedule.nodes);
+  if (fault.kind == Kind::split)
+    fault.other = static_cast<int>(random.between(std::int64_t{1}, (1 << schedule.nodes) - 2));
+  const Duration longest = random.chance(50) ? 3s : 2 * schedule.node_timeout;
+  fault.duration = random.between(50ms, longest);
+  const bool ends_something = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
+  if (ends_something && random.chance(20)) fault.duration = {};
+  return fault;
+}
+
+}  // namespace
+
+Schedule draw_schedule(std::uint64_t seed) {
+  // Another sequence than the world's.
+  Random random(seed ^ 0x5ced01e5U);
+  Schedule schedule = {.seed = seed};
+  schedule.backend = random.chance(25) ? RendezvousKind::static_ : RendezvousKind::c10d;
+  schedule.nodes = static_cast<int>(random.between(std::int64_t{2}, random.chance(70) ? 4 : 7));
+  schedule.min_nodes = schedule.max_nodes = schedule.nodes;
+  if (schedule.backend == RendezvousKind::c10d) {
+    if (random.chance(20) && schedule.nodes > 2) schedule.min_nodes = --schedule.max_nodes;
+    if (random.chance(60))
+      schedule.min_nodes = static_cast<int>(random.between(std::int64_t{1}, schedule.max_nodes));
+    if (random.chance(20)) schedule.spares = static_cast<int>(random.between(std::int64_t{0}, 2));
+  }
+  schedule.has_secret = random.chance(30);
+  schedule.max_restarts = static_cast<int>(random.between(std::int64_t{0}, 4));
+  schedule.node_timeout = random.between(2s, 8s);
+  schedule.join_timeout = random.between(30s, 60s);
+  schedule.last_call = random.between(100ms, 4s);
+  schedule.work = random.between(1s, 30s);
+  for (int node = 0; node < schedule.nodes; ++node)
+    schedule.starts.push_back(random.between(0ms, random.chance(80) ? 500ms : 10s));
+  const auto faults = random.chance(5) ? 0 : random.between(std::int64_t{1}, 5);
+  for (int i = 0; i < faults; ++i) schedule.faults.push_back(draw_fault(random, schedule));
+  std::ranges::sort(schedule.faults, {}, &Fault::at);
+  return schedule;
+}
+
+std::string to_text(const Fault& fault) {
+  const char* name = kNames.at(static_cast<std::size_t>(fault.kind));
+  return fmt::format("{:.3f} s: {}, node {}, other {}, {:.3f} s", seconds(fault.at), name, fault.node,
+                     fault.other, seconds(fault.duration));
+}
+
+std::string to_text(const Schedule& schedule) {
+  std::string text = fmt::format(
+      "seed {}: {}, {} nodes of {} to {}, spares {}, {} secret, {} restarts, node timeout {:.3f} s, "
+      "join timeout {:.3f} s, last call {:.3f} s, work {:.3f} s, starts at",
+      schedule.seed, schedule.backend == RendezvousKind::static_ ? "static" : "c10d", schedule.nodes,
+      schedule.min_nodes, schedule.max_nodes, schedule.spares, schedule.has_secret ? "a" : "no",
+      schedule.max_restarts, seconds(schedule.node_timeout), seconds(schedule.join_timeout),
+      seconds(schedule.last_call), seconds(schedule.work));
+  for (const Duration start : schedule.starts) text += fmt::format(" {:.3f}", seconds(start));
+  for (const Fault& fault : schedule.faults) text += "\n  " + to_text(fault);
+  return text + "\n";
+}
+
+}  // namespace simulation

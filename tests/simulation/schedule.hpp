@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "acc/plan/rendezvous_plan.hpp"
+#include "simulation/world.hpp"
+
+namespace simulation {
+
+/// Something that goes wrong, or that a user does.
+struct Fault {
+  enum class Kind {
+    cut,          ///< nothing gets from machine `node` to `other`, nor back
+    cut_one_way,  ///< nothing gets from `node` to `other`
+    isolation,    ///< `node` is cut off from all others
+    split,        ///< the machines of the bits in `other` are cut off from the rest
+    blinking,     ///< as isolation, on and off
+    loss,         ///< a part of what is sent is lost, everywhere
+    slowness,     ///< everything that `node` sends and gets takes up to a second
+    pause,        ///< the process of `node` is stopped by a signal
+    kill,         ///< the process of `node` is killed, and started again after `duration`
+    power_loss,   ///< the machine of `node` loses its power until then
+    worker_fails,
+    terminate,   ///< SIGTERM to the process of `node`
+    stop_job,    ///< `acc stop` on `node`
+    notice,      ///< a signal that announces the end
+    clock_jump,  ///< the wall clock of `node` is set
+  };
+
+  Kind kind = Kind::cut;
+  Duration at = {};
+  /// Zero, where something is not started again or has no end.
+  Duration duration = {};
+  int node = 0;
+  int other = 0;
+
+  bool operator==(const Fault&) const = default;
+};
+
+/// A job and what happens to it.
+struct Schedule {
+  std::uint64_t seed = 0;
+  acc::launcher::RendezvousKind backend = acc::launcher::RendezvousKind::c10d;
+  int nodes = 2;
+  int min_nodes = 2;
+  int max_nodes = 2;
+  bool has_secret = false;
+  int max_restarts = 0;
+  int spares = -1;
+  Duration node_timeout = {};
+  Duration join_timeout = {};
+  Duration last_call = {};
+  /// How long workers work in a round, at most.
+  Duration work = {};
+  /// When the processes start.
+  std::vector<Duration> starts = {};
+  std::vector<Fault> faults = {};
+};
+
+/// The schedule of a seed.
+Schedule draw_schedule(std::uint64_t seed);
+
+/// For people, a line for each fault.
+std::string to_text(const Schedule& schedule);
+std::string to_text(const Fault& fault);
+
+}  // namespace simulation
