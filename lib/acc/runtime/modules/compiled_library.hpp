@@ -14,7 +14,7 @@
 #include "acc/runtime/checkpoint/safetensors.hpp"
 
 namespace torch::inductor {
-class AOTIModelPackageLoader;
+class AOTIModelContainerRunnerCpu;
 }
 
 namespace acc::detail {
@@ -23,15 +23,16 @@ namespace acc::detail {
 /// changes buffers in place.
 class CompiledLibrary {
  public:
-  /// Loads the library `name`, which runs code of it. `constants` are the names in the library of `tensors`.
-  /// Throws Error{system} naming the file if it cannot be loaded.
+  /// Loads the library `name`, which runs code of it, and leaves no file behind. `constants` are the names in
+  /// the library of `tensors`. Throws Error{config} naming the file if it is not a package, has no such
+  /// library or tensors that do not fit it, Error{system} if it cannot be loaded.
   CompiledLibrary(const std::filesystem::path& file, const std::string& name,
                   const std::map<std::string, std::string>& constants, const NamedTensors& tensors);
   ~CompiledLibrary();
 
   /// Runs it. Tensors whose storage was replaced since the last call are used with the new one. Throws
   /// Error{usage} naming a tensor that has another type, shape, layout or device than the code was compiled
-  /// for.
+  /// for, Error{system} if the code fails.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);
 
  private:
@@ -46,9 +47,10 @@ class CompiledLibrary {
 
   void follow(Constant& constant, const std::string& symbol);
 
-  std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
+  std::string name_;
+  std::unique_ptr<torch::inductor::AOTIModelContainerRunnerCpu> runner_;
   std::unordered_map<std::string, Constant> constants_ = {};
-  // The code keeps pointers to these.
+  // By their names in the code, which keeps pointers to them.
   std::unordered_map<std::string, at::Tensor> handles_ = {};
 };
 
