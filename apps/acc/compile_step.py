@@ -18,6 +18,7 @@ import io
 import json
 import logging
 import math
+import operator
 import os
 import platform
 import random
@@ -461,13 +462,110 @@ def leave_pooling_to_aten():
         lowering.make_fallback(packet.default, warn=False, override_decomp=True)
 
 
+MOVES = {"unsqueeze", "squeeze", "expand", "view", "_unsafe_view", "slice", "select", "clone", "alias", "permute", "_to_copy"}
+
+
+def operation(node):
+    """Of aten.gather.default the name gather."""
+    return node.target._opname if isinstance(node.target, torch._ops.OpOverload) else ""
+
+
+def origin_of_indices(node, inputs):
+    """Words for the tensor that the values of an index are from."""
+    while node not in inputs:
+        if operation(node) == "where":  # as nll_loss leaves out the labels that it ignores
+            node = node.args[1]
+        elif operation(node) in MOVES:
+            node = node.args[0]
+        else:
+            return "the model computes"
+    return f"tensor {inputs.index(node) + 1} has"
+
+
+class CheckedIndices:
+    """Keeps the indices of a graph in range. The code of a compiler counts negative ones from the end where ATen refuses them, and
+    ends the process for those that are too large. Here the graph computes with another index instead, and returns as a last
+    result, which of the `checks` passed: words for what is wrong where one did not."""
+
+    def __init__(self, module):
+        self.graph = module.graph
+        self.checks = {}
+        self.flags = []
+        self.safe = {}
+        self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
+        for node in list(self.graph.nodes):
+            for position, dimension, negative in self.index_arguments(node):
+                self.replace(node, position, dimension, negative)
+        if self.flags:
+            output = self.graph.output_node()
+            with self.graph.inserting_before(output):
+                passed = self.graph.call_function(torch.ops.aten.stack.default, (self.flags,))
+            output.args = ((*output.args[0], passed),)
+        module.recompile()
+
+    @staticmethod
+    def index_arguments(node):
+        """Of the indices of a node: the argument, or that and the place in its list; the dimension of the first argument that they
+        are of; whether they may count from the end."""
+        name = operation(node)
+        if name == "embedding":
+            return [((1,), 0, False)]
+        if name in ("gather", "index_select", "index_add", "index_copy") or name.startswith("scatter"):
+            return [((2,), node.args[1], False)]
+        if name in ("index", "index_put"):
+            indices = [one for one in node.args[1] if one is not None]
+            if all(one.meta["val"].dtype in (torch.int64, torch.int32) for one in indices):
+                return [((1, place), place, True) for place, one in enumerate(node.args[1]) if one is not None]
+        return []
+
+    def replace(self, node, position, dimension, negative):
+        of = node.args[0]
+        shape = of.meta["val"].shape
+        if not shape:
+            return
+        index = node.args[position[0]] if len(position) == 1 else node.args[1][position[1]]
+        with self.graph.inserting_before(node):
+            size = shape[dimension]
+            if not isinstance(size, int):
+                size = self.graph.call_function(torch.ops.aten.sym_size.int, (of, dimension % len(shape)))
+            safe = self.checked(index, size, shape[dimension], negative)
+        if len(position) == 1:
+            node.update_arg(position[0], safe)
+        else:
+            node.update_arg(1, [safe if place == position[1] else one for place, one in enumerate(node.args[1])])
+
+    def checked(self, index, size, known, negative):
+        for strict in (False, negative):
+            if (safe := self.safe.get((index, str(known), strict))) is not None:
+                return safe
+        call = self.graph.call_function
+        aten = torch.ops.aten
+        lowest = call(operator.neg, (size,)) if negative and not isinstance(size, int) else -size if negative else 0
+        in_range = call(aten.logical_and.default, (call(aten.ge.Scalar, (index, lowest)), call(aten.lt.Scalar, (index, size))))
+        safe = call(aten.where.ScalarOther, (in_range, index, 0))
+        safe.meta["val"] = index.meta["val"]
+        self.safe[index, str(known), negative] = safe
+        last = known - 1 if isinstance(known, int) else "the size of the batch less one"
+        first = 0 if not negative else -known if isinstance(known, int) else "that below zero"
+        words = f"{origin_of_indices(index, self.inputs)} an index or a label that is not from {first} to {last}"
+        if words not in self.checks:
+            self.checks[words] = None
+            self.flags.append(call(aten.all.default, (in_range,)))
+        else:
+            place = list(self.checks).index(words)
+            self.flags[place] = call(aten.logical_and.default, (self.flags[place], call(aten.all.default, (in_range,))))
+        return safe
+
+
 class Library:
     """A compiled graph, in a file of its own for the checks."""
 
     def __init__(self, name, exported, folder):
         self.exported = exported
         try:
-            self.files = torch._inductor.aot_compile(exported.program.module(), exported.example, options=OPTIONS)
+            module = exported.program.module()
+            self.checks = list(CheckedIndices(module).checks)
+            self.files = torch._inductor.aot_compile(module, exported.example, options=OPTIONS)
         except Exception as error:
             raise Refusal(name, "cannot be compiled: " + first_line(error)) from error
         path = os.path.join(folder, name + ".pt2")
@@ -479,7 +577,10 @@ class Library:
         constants = {name: self.exported.constant(name, tensors) for name in self.constants}
         self.loader.load_constants(constants, False, True, True)
         torch.manual_seed(seed)
-        outputs = iter(self.loader.boxed_run(list(example)))
+        outputs = self.loader.boxed_run(list(example))
+        if self.checks and not outputs.pop().all():
+            raise Refusal("the compiled step", "has an index that is out of range where the model has none")
+        outputs = iter(outputs)
         by_target = {self.exported.names[name]: tensor for name, tensor in constants.items() if name in self.exported.names}
         # Buffers are changed in place, and not among the outputs.
         mutated = "BUFFER_MUTATION"
@@ -658,7 +759,7 @@ def processor_features():
 def library_description(library):
     names = {name: library.exported.names[name] for name in library.constants}
     gradients = [name for kind, name in library.exported.outputs if kind == "GRADIENT_TO_PARAMETER"]
-    return {"constants": names, "gradients": gradients}
+    return {"constants": names, "gradients": gradients, "checks": library.checks}
 
 
 def description(model, precision, libraries, smallest, weights):
@@ -697,6 +798,7 @@ def write_package(path, libraries, weights, text):
             _package_aoti_files(archive, {name: library.files for name, library in libraries.items()})
             archive.write_bytes("data/extra/weights.safetensors", weights)
             archive.write_string("data/extra/acc.json", text)
+            archive.write_string("data/extra/acc.json.crc32", str(zlib.crc32(text.encode())))
         os.replace(partial, path)
 
 

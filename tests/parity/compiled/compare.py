@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py ACC TRAIN COMPILER: packages of `acc compile`, trained by C++ on one, two and three processes, have the losses, weights and
+"""compare.py ACC TRAIN MISUSE COMPILER: packages of `acc compile`, trained by C++ on one, two and three processes, have the losses, weights and
 buffers of the models themselves under Python's DistributedDataParallel, to 1e-6 (bf16: 1e-2), and what they save is loaded by
-Python. Compiles each model once. With one word more (public): transformers' GPT-2 and timm's resnet50d, which from_pretrained
+Python. What a step cannot compute rightly is refused in one line. Compiles each model once. With one word more (public): transformers' GPT-2 and timm's resnet50d, which from_pretrained
 and load_checkpoint read back. Dropout draws as the compiler's does: in another order than PyTorch's."""
 import contextlib
 import importlib.util
 import multiprocessing
 import os
+import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +23,7 @@ from safetensors.torch import load_file
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import models
 
-acc, program, compiler_file, *public = sys.argv[1:]
+acc, program, misuse, compiler_file, *public = sys.argv[1:]
 specification = importlib.util.spec_from_file_location("compiler", compiler_file)
 compiler = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(compiler)
@@ -114,6 +117,38 @@ def compare(name, count, words, package):
     return good
 
 
+REFUSALS = """files: none
+label -1: Mlp: tensor 2 has an index or a label that is not from 0 to 4
+label 5: Mlp: tensor 2 has an index or a label that is not from 0 to 4
+label 4: no error
+the ignored label: no error
+label 5 in evaluation: Mlp: tensor 2 has an index or a label that is not from 0 to 4
+create_graph: a compiled step has no gradients of gradients, as backward with create_graph needs (compile the penalty ...)
+layer: Mlp, layer net.0: is in evaluation mode, and the model is not (compile the model with ...)
+token -1: Block: tensor 1 has an index or a label that is not from 0 to 19
+token 20: Block: tensor 1 has an index or a label that is not from 0 to 19
+"""
+
+
+def small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+def refuse(mlp, gpt):
+    """What the program says, with nothing beside it; and that its files are nowhere, also where they cannot be written."""
+    os.mkdir("temporary")
+    options = {"env": {**os.environ, "TMPDIR": os.path.abspath("temporary")}, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    ended = subprocess.run([misuse, mlp, gpt], **options)
+    expected = re.escape(REFUSALS).replace(re.escape("..."), ".*")
+    good = ended.returncode == 0 and ended.stderr == "" and re.fullmatch(expected, ended.stdout)
+    full = subprocess.run([misuse, mlp, gpt], preexec_fn=small_files, **options)
+    line = f"{os.path.abspath('temporary')}: the code of a compiled model cannot be written there for loading: File too large (free space there, or set TMPDIR to a folder that can be written)\n"
+    good = good and full.stderr == line and os.listdir("temporary") == []
+    print("refusals" + ("" if good else f" WRONG: {ended} {full}"), flush=True)
+    return bool(good)
+
+
 # Batch norms over small pictures amplify the rounding of 53 layers: two small steps, and the biases are sums of little else.
 LIMITS = {"gpt2": 1e-5, "resnet50d": 5e-2}
 CASES = [
@@ -132,4 +167,6 @@ if __name__ == "__main__":
             package = compiled(name, precision)
             for count, words in runs:
                 good &= compare(name, count, words, package)
+        if not public:
+            good &= refuse("mlp_no.pt2", "gpt_no.pt2")
     sys.exit(not good)

@@ -36,6 +36,12 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients_of_loss) {
+    // They are numbers, through which nothing can be differentiated again.
+    if (c10::GradMode::is_enabled()) {
+      throw Error(
+          {.what = "a compiled step has no gradients of gradients, as backward with create_graph needs",
+           .hint = "compile the penalty in the loss of the Python model, or train in Python"});
+    }
     variable_list gradients = context->get_saved_variables();
     const at::Tensor& factor = gradients_of_loss.at(0);
     // Accumulation and averages scale the loss.
@@ -45,6 +51,24 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
     return gradients;
   }
 };
+
+// What a library returns, without the last result if that says whether all indices are in range.
+std::vector<at::Tensor> run_checked(detail::CompiledLibrary& library,
+                                    const detail::CompiledLibraryDescription& description,
+                                    const std::vector<at::Tensor>& batch, const std::string& model) {
+  std::vector<at::Tensor> results = library.run(batch);
+  const std::vector<std::string>& checks = description.checks;
+  if (checks.empty()) return results;
+  if (results.empty() || results.back().scalar_type() != at::kBool ||
+      results.back().numel() != std::ssize(checks)) {
+    throw Error({.kind = ErrorKind::config, .what = "returns no results of its checks", .where = model});
+  }
+  const bool* passed = results.back().const_data_ptr<bool>();
+  for (std::size_t index = 0; index < checks.size(); ++index)
+    if (!passed[index]) throw Error({.what = checks[index], .where = model});
+  results.pop_back();
+  return results;
+}
 
 // Of a name such as features.0.weight the part before the last dot, and that after it.
 std::pair<std::string, std::string> split_name(const std::string& name) {
@@ -86,6 +110,7 @@ struct CompiledModelImpl::Impl {
   std::unique_ptr<detail::CompiledLibrary> evaluation = {};
   std::vector<at::Tensor> trained = {};  // in the order of the gradients
   std::vector<CompiledPackage::Parameter> frozen = {};
+  std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> layers = {};
 };
 
 CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& package)
@@ -105,6 +130,8 @@ CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& file, Compiled
     impl_->trained.push_back(content.tensors.at(name));
   std::ranges::copy_if(content.parameters, std::back_inserter(impl_->frozen),
                        [](const CompiledPackage::Parameter& parameter) { return !parameter.trained; });
+  for (const auto& layer : named_modules(/*name_prefix=*/{}, /*include_self=*/false))
+    impl_->layers.emplace_back(layer.key(), layer.value());
 }
 
 CompiledModelImpl::~CompiledModelImpl() = default;
@@ -136,10 +163,22 @@ void CompiledModelImpl::require_precision() const {
                .hint = "acc compile --mixed_precision bf16 compiles for bf16"});
 }
 
+// The code is that of a model in one mode.
+void CompiledModelImpl::require_mode() const {
+  for (const auto& [layer, module] : impl_->layers) {
+    if (module->is_training() == is_training()) continue;
+    const char* mode = module->is_training() ? "training" : "evaluation";
+    throw Error({.what = fmt::format("is in {} mode, and the model is not", mode),
+                 .where = fmt::format("{}, layer {}", name(), layer),
+                 .hint = "compile the model with a train() that leaves this layer in evaluation mode"});
+  }
+}
+
 CompiledOutput CompiledModelImpl::run(std::vector<at::Tensor> batch) {
   const CompiledPackage& package = impl_->package;
   detail::require_inputs(package, batch, name());
   require_precision();
+  require_mode();
   for (const CompiledPackage::Parameter& parameter : impl_->frozen) {
     if (!package.tensors.at(parameter.name).requires_grad()) continue;
     throw Error({.what = "was frozen when the package was made, which has no gradient of it",
@@ -148,12 +187,12 @@ CompiledOutput CompiledModelImpl::run(std::vector<at::Tensor> batch) {
   }
   for (at::Tensor& tensor : batch) tensor = tensor.contiguous();
   if (!is_training()) {
-    std::vector<at::Tensor> outputs = impl_->evaluation->run(batch);
+    std::vector<at::Tensor> outputs = run_checked(*impl_->evaluation, package.evaluation, batch, name());
     at::Tensor loss = outputs.at(0);
     outputs.erase(outputs.begin());
     return {std::move(loss), std::move(outputs)};
   }
-  std::vector<at::Tensor> results = impl_->training->run(batch);
+  std::vector<at::Tensor> results = run_checked(*impl_->training, package.training, batch, name());
   if (results.size() <= impl_->trained.size()) {
     throw Error(
         {.kind = ErrorKind::config, .what = "returns fewer tensors than it has gradients", .where = name()});

@@ -40,7 +40,9 @@ class CompiledModelImpl : public torch::nn::Module, public detail::WholeModule {
   /// training mode, with all gradients, which are computed here and given out by backward; buffers such as
   /// those of batch norms are updated. Dropout draws from the default generator. Throws Error{usage} for
   /// other shapes or types, a tensor that requires a gradient, a parameter that was frozen when the package
-  /// was made and is not any longer, and within an autocast of another precision than the package's.
+  /// was made and is not any longer, a layer in another mode than the model, within an autocast of another
+  /// precision than the package's, and for an index or a label that is out of range. Throws it in a backward
+  /// with create_graph.
   template <std::convertible_to<const at::Tensor&>... Tensors>
   CompiledOutput forward(const Tensors&... batch) {
     return run({batch...});
@@ -57,6 +59,7 @@ class CompiledModelImpl : public torch::nn::Module, public detail::WholeModule {
   CompiledOutput run(std::vector<at::Tensor> batch);
   void register_tensors();
   void require_precision() const;
+  void require_mode() const;
 
   std::unique_ptr<Impl> impl_;
 };

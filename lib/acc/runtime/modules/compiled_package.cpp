@@ -28,6 +28,7 @@ using nlohmann::json;
 
 constexpr int kFormat = 1;
 constexpr std::string_view kDescription = "/data/extra/acc.json";
+constexpr std::string_view kDescriptionChecksum = "/data/extra/acc.json.crc32";
 constexpr std::string_view kWeights = "/data/extra/weights.safetensors";
 
 constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes = {{
@@ -71,7 +72,8 @@ CompiledInput input_in(const json& value) {
 }
 
 CompiledLibraryDescription library_in(const json& value) {
-  return {.constants = value.at("constants"), .gradients = value.at("gradients")};
+  return {
+      .constants = value.at("constants"), .gradients = value.at("gradients"), .checks = value.at("checks")};
 }
 
 CompiledPackage package_in(const json& value) {
@@ -128,17 +130,21 @@ void require_gradients(const CompiledPackage& package) {
     refuse_package("has not one gradient of each trained parameter");
 }
 
-void require_weights(const CompiledPackage& package, std::string_view weights) {
-  if (::crc32_z(0, reinterpret_cast<const Bytef*>(weights.data()), weights.size()) != package.checksum)
-    refuse_package("is damaged: the weights have another checksum");
+std::uint32_t checksum_of(std::string_view bytes) {
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(::crc32_z(0, data, bytes.size()));
 }
 
 CompiledPackage read_mapped(const std::filesystem::path& file) {
   const auto mapped = std::make_shared<MappedFile>(file);
   const ZipEntries entries = read_zip({mapped->data(), mapped->size()});
-  CompiledPackage package = parse_compiled_description(entry(entries, kDescription));
+  const std::string_view description = entry(entries, kDescription);
+  if (std::to_string(checksum_of(description)) != entry(entries, kDescriptionChecksum))
+    refuse_package("is damaged: the description has another checksum");
+  CompiledPackage package = parse_compiled_description(description);
   const std::string_view weights = entry(entries, kWeights);
-  require_weights(package, weights);
+  if (checksum_of(weights) != package.checksum)
+    refuse_package("is damaged: the weights have another checksum");
   package.tensors = safetensors_in(mapped, weights, file).tensors;
   require_tensors(package);
   require_gradients(package);

@@ -31,6 +31,9 @@ struct CompiledLibraryDescription {
   std::map<std::string, std::string> constants = {};
   /// The parameters whose gradients the library returns, in order, after the loss and the outputs.
   std::vector<std::string> gradients = {};
+  /// What is wrong where the library's last result, which it has if there are any, is false, such as an index
+  /// that is out of range: the code computes with another value then.
+  std::vector<std::string> checks = {};
 };
 
 /// What `acc compile` wrote about a model, apart from its code.

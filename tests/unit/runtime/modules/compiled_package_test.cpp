@@ -34,24 +34,30 @@ json description() {
     "parameters": [["layer.weight", true], ["scale", false]], "buffers": ["count"],
     "layers": {"layer": "Linear"}, "groups": {"slow": ["layer.weight"]},
     "libraries": {"training": {"constants": {"p0": "layer.weight", "p1": "scale", "b2": "count"},
-                               "gradients": ["layer.weight"]},
-                  "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": []}}})");
+                               "gradients": ["layer.weight"], "checks": ["a label is out of range"]},
+                  "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": [], "checks": []}}})");
 }
 
 CompiledPackage package() {
   return parse_compiled_description(description().dump());
 }
 
+std::uint32_t checksum_of(const std::string& text) {
+  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
+}
+
+// The differences are those of the checksums to the right ones.
 void write_package(const std::filesystem::path& file, json content, const acc::NamedTensors& tensors,
-                   std::uint32_t difference = 0) {
+                   std::uint32_t difference = 0, std::uint32_t difference_of_description = 0) {
   const TemporaryFolder folder;
   acc::write_safetensors(folder.path() / "weights", {.tensors = tensors});
   const std::string weights = folder.read("weights");
-  const auto* bytes = reinterpret_cast<const Bytef*>(weights.data());
-  content["checksum"] = static_cast<std::uint32_t>(::crc32_z(0, bytes, weights.size())) + difference;
+  content["checksum"] = checksum_of(weights) + difference;
   const std::string text = content.dump();
   acc::detail::ZipWriter zip;
+  const std::string checksum = std::to_string(checksum_of(text) + difference_of_description);
   zip.add("net/data/extra/acc.json", text);
+  zip.add("net/data/extra/acc.json.crc32", checksum);
   zip.add("net/data/extra/weights.safetensors", weights);
   acc::replace_file(file, zip.finish());
 }
@@ -73,6 +79,7 @@ TEST_CASE("compiled package: a description says what the step takes and returns"
   CHECK_FALSE(read.parameters.at(1).trained);
   CHECK(read.training.constants.at("b2") == "count");
   CHECK(read.training.gradients == std::vector<std::string>{"layer.weight"});
+  CHECK(read.training.checks == std::vector<std::string>{"a label is out of range"});
 }
 
 TEST_CASE("compiled package: a description of another format, or a damaged one, is refused", "[runtime]") {
@@ -109,12 +116,16 @@ TEST_CASE("compiled package: what is none, or lacks a tensor, is refused with th
              Contains("net.pt2: lacks the tensor 'scale'"));
 }
 
-TEST_CASE("compiled package: damaged weights, and gradients that are missing, are refused", "[runtime]") {
+TEST_CASE("compiled package: damaged weights, a changed description and missing gradients are refused",
+          "[runtime]") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "net.pt2";
   write_package(file, description(), tensors(), 1);
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is damaged: the weights have another checksum"));
+  write_package(file, description(), tensors(), 0, 1);
+  CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
+             Contains("net.pt2: is damaged: the description has another checksum"));
   json without = description();
   without["libraries"]["training"]["gradients"] = json::array();
   write_package(file, without, tensors());

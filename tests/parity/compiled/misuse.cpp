@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does with the packages of compare.py what a compiled step refuses, and prints what it says, a line each.
+//   misuse MLP GPT
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "acc/error.hpp"
+#include "acc/modules.hpp"
+
+namespace {
+
+template <typename Action>
+void print_error_of(const char* what, Action action) {
+  try {
+    action();
+    std::printf("%s: no error\n", what);
+  } catch (const acc::Error& error) {
+    std::printf("%s: %s\n", what, error.what());
+  }
+}
+
+void misuse_labels(acc::CompiledModel& mlp) {
+  const at::Tensor inputs = at::ones({2, 12});
+  const auto train_with = [&](std::int64_t label) {
+    at::Tensor labels = at::full({2}, 1, at::kLong);
+    labels[1] = label;
+    mlp->forward(inputs, labels).first.backward();
+  };
+  print_error_of("label -1", [&] { train_with(-1); });
+  print_error_of("label 5", [&] { train_with(5); });
+  print_error_of("label 4", [&] { train_with(4); });
+  print_error_of("the ignored label", [&] { train_with(-100); });
+  mlp->eval();
+  print_error_of("label 5 in evaluation", [&] { train_with(5); });
+  mlp->train();
+}
+
+void misuse_gradients(acc::CompiledModel& mlp) {
+  const at::Tensor loss = mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)).first;
+  print_error_of("create_graph", [&] {
+    torch::autograd::grad({loss}, mlp->group("weights"), {}, /*retain_graph=*/true, /*create_graph=*/true);
+  });
+}
+
+void misuse_layers(acc::CompiledModel& mlp) {
+  mlp->named_modules()["net.0"]->eval();
+  print_error_of("layer", [&] { mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)); });
+}
+
+}  // namespace
+
+int main(int, char** argv) try {
+  acc::CompiledModel mlp(argv[1]);
+  acc::CompiledModel gpt(argv[2]);
+  std::printf("files: %s\n", std::filesystem::is_empty(std::getenv("TMPDIR")) ? "none" : "some");
+  misuse_labels(mlp);
+  misuse_gradients(mlp);
+  misuse_layers(mlp);
+  print_error_of("token -1", [&] { gpt->forward(at::full({2, 7}, -1, at::kLong)); });
+  print_error_of("token 20", [&] { gpt->forward(at::full({2, 7}, 20, at::kLong)); });
+  return 0;
+} catch (const acc::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return acc::exit_code(error.kind());
+}
