@@ -51,7 +51,8 @@ def first_line(error):
 def refusal_of(where, error):
     """An exception of the user's code: where it was raised, and what it says."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if os.sep + "site-packages" + os.sep not in one.filename]
-    frames = [one for one in frames if os.path.exists(one.filename)]
+    own = refusal_of.__code__.co_filename
+    frames = [one for one in frames if os.path.exists(one.filename) and one.filename != own]
     return Refusal(f"{frames[-1].filename}:{frames[-1].lineno}" if frames else where, first_line(error))
 
 
@@ -101,10 +102,47 @@ class Model:
                 raise Refusal(name, f"is on {one.device}", "packages are for CPUs: make the model there")
             if not one.is_contiguous():
                 raise Refusal(name, "is not contiguous in memory", "call contiguous() before it is registered")
+        self.check_norms()
+        self.check_memory()
+        self.check_hooks()
+        self.check_modes()
         for group, names in self.groups.items():
             for name in names:
                 if name not in self.parameters:
                     raise Refusal(f"{self.name}, group {group!r}", f"the model has no parameter {name!r}")
+
+    def check_norms(self):
+        for path, layer in self.module.named_modules():
+            for hook in layer._forward_pre_hooks.values():
+                if (name := {"WeightNorm": "weight_norm", "SpectralNorm": "spectral_norm"}.get(type(hook).__name__)):
+                    raise Refusal(f"layer {path}", f"uses torch.nn.utils.{name}, which keeps a weight that is no parameter",
+                                  f"use torch.nn.utils.parametrizations.{name}")
+
+    def check_memory(self):
+        """Tensors that share memory without being one, as by `a.weight.data = b.weight.data`, would be two."""
+        owners = []
+        for name, one in sorted({**self.parameters, **self.buffers}.items(), key=lambda item: item[1].data_ptr()):
+            begin = one.data_ptr()
+            if owners and one.numel() and begin < owners[-1][1]:
+                raise Refusal(name, f"shares memory with {owners[-1][0]}, and would be a tensor of its own",
+                              "tie parameters by assignment, a.weight = b.weight, or clone() one")
+            owners.append((name, begin + one.numel() * one.element_size()))
+
+    def check_hooks(self):
+        """Copies of a model, as the step is made of, lack the hooks of its tensors."""
+        for name, one in self.parameters.items():
+            if one._backward_hooks or getattr(one, "_post_accumulate_grad_hooks", None):
+                raise Refusal(name, "has a hook of its gradient, which a compiled step does not call",
+                              "remove it, and change the gradient in C++ between backward and step")
+
+    def check_modes(self):
+        """A step trains all layers, or none, but for those that the model's own train() leaves in another mode."""
+        ours = dict(copy.deepcopy(self.module).train(self.module.training).named_modules())
+        for name, layer in self.module.named_modules():
+            if layer.training != ours[name].training:
+                mode = "training" if layer.training else "evaluation"
+                raise Refusal(f"layer {name}", f"is in {mode} mode, which the model's train() does not keep",
+                              "write a train() of the model that does")
 
     @property
     def example(self):
@@ -155,12 +193,36 @@ def dropped(value, p, training, shape):
     return value * kept * (0.0 if p == 1 else 1 / (1 - p))
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
-    return dropped(input, p, training, input.shape)
+def dropped_alpha(value, p, training, shape):
+    """Dropout to the lowest value of SELU, scaled and shifted so that mean and variance stay."""
+    if not training or p == 0:
+        return value
+    if p == 1:
+        return value * 0.0
+    alpha = 1.7580993408473766
+    scale = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
+    kept = (torch.rand(shape, device=value.device) >= p).to(value.dtype)
+    return value * kept * scale + alpha * scale * (kept - 1 + p)
 
 
-def feature_dropout(input, p=0.5, training=True, inplace=False):
-    return dropped(input, p, training, (*input.shape[:2], *[1] * (input.dim() - 2)))
+def channels_of(input):
+    """A random number for each channel of each sample."""
+    return (*input.shape[:2], *[1] * (input.dim() - 2))
+
+
+def channels_with_batch(dimensions):
+    """As channels_of, where an input of fewer dimensions is one sample."""
+    return lambda input: channels_of(input) if input.dim() >= dimensions else (input.size(0), *[1] * (input.dim() - 1))
+
+
+def dropout_of(drop, shape, training_by_default):
+    def dropout(input, p=0.5, training=training_by_default, inplace=False):
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        output = drop(input, p, training, shape(input))
+        return input.copy_(output) if inplace and output is not input else output
+
+    return dropout
 
 
 def attention_with_dropout(exact):
@@ -190,16 +252,49 @@ def attention_with_dropout(exact):
 def reproducible_dropout():
     functions = torch.nn.functional
     replaced = {
-        "dropout": dropout,
-        "dropout1d": feature_dropout,
-        "dropout2d": feature_dropout,
-        "dropout3d": feature_dropout,
+        "dropout": dropout_of(dropped, lambda input: input.shape, True),
+        "dropout1d": dropout_of(dropped, channels_with_batch(3), True),
+        "dropout2d": dropout_of(dropped, channels_of, True),  # in torch, too, three dimensions are a batch
+        "dropout3d": dropout_of(dropped, channels_with_batch(5), True),
+        "alpha_dropout": dropout_of(dropped_alpha, lambda input: input.shape, False),
+        "feature_alpha_dropout": dropout_of(dropped_alpha, channels_of, False),
         "scaled_dot_product_attention": attention_with_dropout(functions.scaled_dot_product_attention),
     }
     with contextlib.ExitStack() as stack:
         for name, function in replaced.items():
             stack.enter_context(unittest.mock.patch.object(functions, name, function))
         yield
+
+
+def float32_draws():
+    """Random numbers are drawn in float32 whatever the type is, so that a model in float64 draws those of its own precision."""
+
+    class Float32Draws(torch.overrides.TorchFunctionMode):
+        LIKE = {torch.rand_like: torch.rand, torch.randn_like: torch.randn}
+        IN_PLACE = {getattr(torch.Tensor, name) for name in ("normal_", "uniform_", "exponential_", "bernoulli_", "log_normal_", "cauchy_", "geometric_")}
+        OF_TENSORS = {torch.normal, torch.bernoulli, torch.Tensor.bernoulli, torch.poisson, torch.multinomial, torch.Tensor.multinomial}
+
+        def __torch_function__(self, function, types, arguments=(), options=None):
+            options = dict(options or {})
+            if function in (torch.rand, torch.randn) and options.get("dtype") not in (None, torch.float32):
+                return function(*arguments, **{**options, "dtype": torch.float32}).to(options["dtype"])
+            if not arguments or not isinstance(one := arguments[0], torch.Tensor) or one.dtype == torch.float32 or not one.is_floating_point():
+                return function(*arguments, **options)
+            if function in self.LIKE:
+                dtype = options.pop("dtype", None) or one.dtype
+                return self.LIKE[function](one.shape, device=one.device).to(dtype)
+            if function in self.IN_PLACE:
+                return one.copy_(function(torch.empty(one.shape, device=one.device), *self.narrow(arguments[1:]), **options))
+            if function in self.OF_TENSORS:
+                drawn = function(*self.narrow(arguments), **options)
+                return drawn.to(one.dtype) if drawn.is_floating_point() else drawn
+            return function(*arguments, **options)
+
+        @staticmethod
+        def narrow(arguments):
+            return [one.float() if isinstance(one, torch.Tensor) and one.is_floating_point() else one for one in arguments]
+
+    return Float32Draws()
 
 
 def exact_attention():
@@ -278,11 +373,13 @@ class Step:
     def eager(self, example, seed, training=True):
         """What the model itself computes: loss, outputs, gradients and buffers by name."""
         module = copy.deepcopy(self.module).train(training)
-        before = python_state(module)
+        loss_module = self.loss if isinstance(self.loss, torch.nn.Module) else torch.nn.Module()
+        state = lambda: {**python_state(module), **{f"loss.{name}": one for name, one in python_state(loss_module).items()}}
+        before = state()
         torch.manual_seed(seed)
-        with torch.set_grad_enabled(training):
+        with torch.set_grad_enabled(training), float32_draws():
             loss, outputs = self.results(lambda inputs: module(*inputs), self.cast(example))
-        for name, value in python_state(module).items():
+        for name, value in state().items():
             if before.get(name) != value:
                 raise Refusal(name, "changes in forward, and would be a constant", "what changes must be a buffer, changed in place")
         if training:
@@ -291,16 +388,30 @@ class Step:
         return Results(loss.detach(), outputs, gradients if training else {}, dict(module.named_buffers()))
 
 
+PLAIN = (bool, int, float, str, type(None), list, tuple, dict, set)
+
+
+def plain_state(path, values):
+    """The texts of plain values by name, also of those in simple objects such as a types.SimpleNamespace."""
+    for name, value in values.items():
+        if isinstance(value, PLAIN):
+            if "tensor" not in (text := repr(value)):
+                yield f"{path}.{name}".strip("."), text
+        elif not isinstance(value, (torch.Tensor, torch.nn.Module, type)) and type(getattr(value, "__dict__", None)) is dict:
+            inner = {key: one for key, one in vars(value).items() if isinstance(one, PLAIN)}
+            yield from plain_state(f"{path}.{name}", inner)
+
+
 def python_state(module):
-    """What a model keeps beside its tensors, and Python's own random numbers: as texts."""
-    plain = (bool, int, float, str, type(None), list, tuple, dict, set)
-    state = {
-        f"{path}.{name}".strip("."): repr(value)
-        for path, layer in module.named_modules()
-        for name, value in vars(layer).items()
-        if isinstance(value, plain) and not name.startswith("_") and "tensor" not in repr(value)
-    }
-    return {**state, "the state of Python's random": hash(random.getstate())}
+    """What a model keeps beside its tensors, and random numbers that are not LibTorch's: as texts."""
+    torchs_own = vars(torch.nn.Module()).keys()
+    state = {"the state of Python's random": hash(random.getstate())}
+    if numpy := sys.modules.get("numpy"):
+        kind, keys, *rest = numpy.random.get_state()
+        state["the state of numpy's random"] = hash((kind, keys.tobytes(), *rest))
+    for path, layer in module.named_modules():
+        state.update(plain_state(path, {name: one for name, one in vars(layer).items() if name not in torchs_own}))
+    return state
 
 
 def change_weights(module):
@@ -354,7 +465,8 @@ def flat_step(step, training):
 
         def forward(self, *example):
             tensors = {name: getattr(self, flat) for name, flat in self.names.items()}
-            loss, outputs = step.results(lambda inputs: torch.func.functional_call(step.module, tensors, inputs), example)
+            with float32_draws():
+                loss, outputs = step.results(lambda inputs: torch.func.functional_call(step.module, tensors, inputs), example)
             return (loss, *outputs)
 
     step.module.train(training)
@@ -590,7 +702,7 @@ class Library:
 
 @contextlib.contextmanager
 def compiler():
-    """Compilations that leave nothing behind."""
+    """Compilations that leave nothing behind but the headers that torch has precompiled for the next one, in a folder of the user."""
     with tempfile.TemporaryDirectory(prefix="acc-compile-") as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
@@ -646,6 +758,13 @@ class Distances:
 
     def typical(self, kind):
         return statistics.median(value for (other, _), value in self.relative.items() if other == kind)
+
+    def require_meaning(self, limit):
+        """What is allowed is a multiple of the model's own distance: beyond this limit any result would pass."""
+        for kind in {kind for kind, _ in self.relative}:
+            if not self.typical(kind) <= limit:
+                raise Refusal(f"the {kind}", f"in float64 is another one, by {self.typical(kind):.2g} of its size: nothing can be compared",
+                              "does the model draw random numbers, or divide by what is nearly zero?")
 
     def require_at_most(self, allowed, what):
         """`allowed` is a function of kind and name. Written so that NaN is too far."""
@@ -709,6 +828,7 @@ class Checks:
         wide, narrow = (steps[min(seed, 1)] for steps in (self.wide, self.narrow))
         exact = wide.eager(example, seed, self.training)
         eager = Distances(narrow.eager(example, seed, self.training), exact)
+        eager.require_meaning(0.25 if narrow.precision == "bf16" else 0.1)
         allowed = lambda kind, name: max(4 * eager.relative[kind, name], 4 * eager.typical(kind), 1e-4)
         Distances(library.run(example, narrow.tensors(), seed), exact).require_at_most(allowed, "of the compiled step")
 

@@ -168,5 +168,5 @@ if __name__ == "__main__":
             for count, words in runs:
                 good &= compare(name, count, words, package)
         if not public:
-            good &= refuse("mlp_no.pt2", "gpt_no.pt2")
+            good &= refuse("mlp_bf16.pt2", "gpt_no.pt2")
     sys.exit(not good)

@@ -6,7 +6,9 @@ import os
 import random
 import sys
 import tempfile
+import types
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -49,6 +51,38 @@ def count(net, inputs):
 
 def by_chance(net, inputs):
     return net.layer(inputs) * (2 if random.random() < 0.01 else 1)
+
+
+def count_privately(net, inputs):
+    net._steps = getattr(net, "_steps", 0) + 1
+    return net.layer(inputs)
+
+
+def count_in_an_object(net, inputs):
+    net.state.steps += 1
+    return net.layer(inputs)
+
+
+def by_chance_of_numpy(net, inputs):
+    import numpy
+
+    return net.layer(inputs) * (2 if numpy.random.rand() < 0.01 else 1)
+
+
+class Counting(nn.Module):
+    """A loss that counts its calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, output):
+        self.calls += 1
+        return output.square().mean()
+
+
+def of_its_type(net, inputs):
+    return net.layer(inputs) * (3 if inputs.dtype == torch.float64 else 1)
 
 
 def unused(net, inputs):
@@ -105,6 +139,69 @@ class Refusals(unittest.TestCase):
         self.assertIn("steps: changes in forward, and would be a constant (what changes must be a buffer", self.refusal(lambda: made(count)))
         self.assertIn("the state of Python's random: changes in forward", self.refusal(lambda: made(by_chance)))
 
+    def test_state_that_is_no_attribute_of_a_plain_name(self):
+        self.assertIn("_steps: changes in forward", self.refusal(lambda: made(count_privately)))
+
+        def with_an_object():
+            given = made(count_in_an_object)
+            given["model"].state = types.SimpleNamespace(steps=0)
+            return given
+
+        self.assertIn("state.steps: changes in forward", self.refusal(with_an_object))
+        self.assertIn("loss.calls: changes in forward", self.refusal(lambda: made(lambda net, inputs: net.layer(inputs), loss=Counting())))
+        self.assertIn("the state of numpy's random: changes in forward", self.refusal(lambda: made(by_chance_of_numpy)))
+
+    def test_tensors_that_share_memory(self):
+        def tied_by_data():
+            net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+            net[1].weight.data = net[0].weight.data
+            return {**made(None), "model": net}
+
+        def buffer_of_a_parameter():
+            net = nn.Linear(3, 3)
+            net.register_buffer("last", net.weight.data[2])
+            return {**made(None), "model": net}
+
+        self.assertRegex(self.refusal(tied_by_data), r"[01].weight: shares memory with [01].weight, and would be .* \(tie parameters by assignment")
+        self.assertIn("last: shares memory with weight", self.refusal(buffer_of_a_parameter))
+
+    def test_hooks_of_gradients(self):
+        def hooked(register):
+            net = nn.Linear(3, 3)
+            getattr(net.weight, register)(lambda gradient: None)
+            return {**made(None), "model": net}
+
+        for register in ("register_hook", "register_post_accumulate_grad_hook"):
+            self.assertIn("weight: has a hook of its gradient", self.refusal(lambda: hooked(register)))
+
+    def test_layers_in_a_mode_of_their_own(self):
+        def frozen(model):
+            net = model(nn.Linear(3, 3), nn.BatchNorm1d(3))
+            net[1].eval()
+            return {**made(None), "model": net}
+
+        self.assertIn("layer 1: is in evaluation mode, which the model's train() does not keep", self.refusal(lambda: frozen(nn.Sequential)))
+
+        class Kept(nn.Sequential):
+            def train(self, mode=True):
+                super().train(mode)
+                self[1].eval()
+                return self
+
+        self.assertFalse(compiler.Model("frozen", frozen(Kept)).module[1].training)
+
+    def test_the_old_norms_of_weights(self):
+        for old in ("weight_norm", "spectral_norm"):
+            text = self.refusal(lambda: {**made(None), "model": nn.Sequential(getattr(nn.utils, old)(nn.Linear(3, 3)))})
+            self.assertIn(f"layer 0: uses torch.nn.utils.{old}", text)
+            self.assertIn(f"(use torch.nn.utils.parametrizations.{old})", text)
+
+    def test_distances_in_which_any_result_would_pass(self):
+        model = compiler.Model("model", made(of_its_type))
+        checks = compiler.Checks(model, "no", training=True)
+        with self.assertRaisesRegex(compiler.Refusal, "in float64 is another one, by .* of its size: nothing can be compared"):
+            checks.compare(None, model.example, 0)
+
     def test_a_tensor_that_the_model_does_not_have(self):
         factor = nn.Parameter(torch.ones(3))
         text = self.refusal(lambda: made(lambda net, inputs: net.layer(inputs) * factor))
@@ -147,6 +244,51 @@ class Refusals(unittest.TestCase):
 
     def test_a_name_that_ends_otherwise(self):
         self.assertIn("the name of a package ends in .pt2", self.refusal(models.mlp, path="net.zip"))
+
+
+class Replacements(unittest.TestCase):
+    """What takes the place of PyTorch's random numbers keeps what its functions promise."""
+
+    NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+    SHAPES = {"dropout1d": (9, 5), "dropout2d": (9, 5, 4), "dropout3d": (9, 2, 3, 4)}
+
+    def results(self, name, shape, **options):
+        """Which values there are, and the shape of what is dropped together, without PyTorch's numbers and with them."""
+        for replaced in (compiler.reproducible_dropout(), contextlib.nullcontext()):
+            torch.manual_seed(0)
+            given = torch.ones(shape)
+            with replaced:
+                output = getattr(functional, name)(given, 0.3, True, **options)
+            together = [dim for dim in range(output.dim()) if (output == output.select(dim, 0).unsqueeze(dim)).all()]
+            yield output.unique().tolist(), together, (given == output).all().item()
+
+    def test_what_is_dropped_together_and_what_is_kept(self):
+        warnings.simplefilter("ignore")  # of dropout2d, about three dimensions
+        for name in self.NAMES:
+            for shape in {self.SHAPES.get(name, (9, 5, 4)), (7, 9, 5, 4) if name != "dropout1d" else (7, 9, 5)}:
+                for inplace in (False, True):
+                    ours, theirs = self.results(name, shape, inplace=inplace)
+                    for value, other in zip(ours[0], theirs[0], strict=True):
+                        self.assertAlmostEqual(value, other, 5, name)
+                    self.assertEqual(ours[1:], theirs[1:], (name, shape, inplace))
+
+    def test_draws_are_those_of_float32(self):
+        like = torch.zeros(5, dtype=torch.float64)
+        for draw in (
+            lambda one: torch.randn_like(one),
+            lambda one: torch.rand(5, dtype=one.dtype),
+            lambda one: torch.empty_like(one).normal_(1, 2),
+            lambda one: torch.empty_like(one).exponential_(),
+            lambda one: torch.normal(one, one + 1),
+            lambda one: torch.bernoulli(one + 0.5),
+        ):
+            with compiler.float32_draws():
+                torch.manual_seed(0)
+                wide = draw(like)
+                torch.manual_seed(0)
+                narrow = draw(like.float())
+            self.assertEqual(wide.dtype, torch.float64)
+            self.assertTrue(torch.equal(wide.float(), narrow))
 
 
 unittest.main()
