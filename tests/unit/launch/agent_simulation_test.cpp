@@ -35,8 +35,8 @@ std::string violation_of(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("agent simulation: whatever happens, the agent keeps its promises", "[launch]") {
-  const std::uint64_t first = number_of("ACC_SIMULATION_SEED", 1);
-  const std::uint64_t count = number_of("ACC_SIMULATION_COUNT", 20'000);
+  const std::uint64_t first = number_of("ACC_SEED", 1);
+  const std::uint64_t count = number_of("ACC_SEEDS", 20'000);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     try {
       execute(schedule_of(seed));
