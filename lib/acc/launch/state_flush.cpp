@@ -164,11 +164,15 @@ class Flush {
   Flush(const Flush&) = delete;
   Flush& operator=(const Flush&) = delete;
 
-  // Absent where the training has removed a state that was to be flushed.
+  // Absent where the training has removed a state that was to be flushed, or that says where it belongs.
   std::optional<FlushResult> run() const {
     FlushResult result;
-    const std::vector<SavedState> states = newer_than_disk(states_.all(), is_there);
-    if (workers_ == Workers::running && !has_own_folder(folders_of(states))) return result;
+    const std::vector<SavedState> all = states_.all();
+    const std::vector<SavedState> states = newer_than_disk(all, is_there);
+    if (workers_ == Workers::running && !has_own_folder(folders_of(states))) {
+      if (states_.all() != all) return {};
+      return result;
+    }
     for (const SavedState& state : states) {
       if (!link_files(state.folder, links_)) return {};
       const std::string damage = damage_of(state, links_);

@@ -116,6 +116,29 @@ TEST_CASE_METHOD(Fixture, "state_flush: no folder appears in which the training 
   CHECK(flush_newest_state(memory, Workers::ended).folder == shared);
 }
 
+TEST_CASE_METHOD(Fixture, "state_flush: a training that replaces its states is not taken for one without",
+                 "[launch]") {
+  const auto publish = [this](std::int64_t number) {
+    const SavedStates unfinished(states.folder() / ".unfinished");
+    fs::rename(save(unfinished, number), states.snapshot(number));
+  };
+  fs::create_directories(states.folder());
+  publish(1);
+  publish(2);
+  std::jthread training([&](const std::stop_token& end) {
+    for (std::int64_t number = 3; !end.stop_requested(); ++number) {
+      publish(number);
+      states.keep_newest(2);
+    }
+  });
+  for (int copies = 0; copies < 200; ++copies) {
+    const FlushResult result = flush_newest_state(memory, Workers::running);
+    CHECK_FALSE((result.folder.empty() && result.problem.empty()));
+    for (const auto& entry : fs::directory_iterator(states.folder()))
+      if (entry.path().filename().string().starts_with("on_disk_")) fs::remove(entry.path());
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "state_flush: the newest state becomes a folder as the library writes it",
                  "[launch]") {
   save(9);
