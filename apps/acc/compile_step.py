@@ -677,7 +677,9 @@ class Library:
         try:
             module = exported.program.module()
             self.checks = list(CheckedIndices(module).checks)
-            self.files = torch._inductor.aot_compile(module, exported.example, options=OPTIONS)
+            # Code that was compiled for one thread sums wrongly on several.
+            options = {**OPTIONS, "cpp.threads": max(2, torch.get_num_threads())}
+            self.files = torch._inductor.aot_compile(module, exported.example, options=options)
         except Exception as error:
             raise Refusal(name, "cannot be compiled: " + first_line(error)) from error
         path = os.path.join(folder, name + ".pt2")
