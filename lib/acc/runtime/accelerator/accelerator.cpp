@@ -211,7 +211,11 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 std::ranges::iota_view<std::uint64_t, std::uint64_t> Accelerator::epochs(std::uint64_t num_epochs) const {
   if (prepared().loaders.empty())
     throw Error({.what = "no loader was prepared, whose passes could be counted", .where = "epochs"});
-  const std::uint64_t first = prepared().loaders.front()->epoch();
+  return epochs_from(prepared().loaders.front()->epoch(), num_epochs);
+}
+
+std::ranges::iota_view<std::uint64_t, std::uint64_t> Accelerator::epochs_from(std::uint64_t first,
+                                                                              std::uint64_t num_epochs) {
   return {std::min(first, num_epochs), num_epochs};
 }
 

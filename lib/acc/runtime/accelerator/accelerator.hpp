@@ -356,9 +356,8 @@ class Accelerator : public PartialState {
   /// The same with one pass over this prepared loader in each, where the first is another, as one for
   /// evaluation.
   template <class Dataset>
-  std::ranges::iota_view<std::uint64_t, std::uint64_t> epochs(std::uint64_t num_epochs,
-                                                              const DataLoader<Dataset>& loader) const {
-    return {std::min(loader.epoch(), num_epochs), num_epochs};
+  auto epochs(std::uint64_t num_epochs, const DataLoader<Dataset>& loader) const {
+    return epochs_from(loader.epoch(), num_epochs);
   }
 
   /// Adds the states of objects to checkpoints. The objects must outlive the Accelerator, and be registered
@@ -428,6 +427,8 @@ class Accelerator : public PartialState {
   void end_training();
 
  private:
+  static std::ranges::iota_view<std::uint64_t, std::uint64_t> epochs_from(std::uint64_t first,
+                                                                          std::uint64_t num_epochs);
   void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
   Accumulation begin_batch(std::vector<std::shared_ptr<detail::DistributedModule>> models);
   // The number of gathered rows that are not repetitions; absent if none of them is.
