@@ -114,13 +114,13 @@ CheckResult run_check(Steps& steps, const Trial& trial) {
   const Check& check = trial.check;
   steps.begin(check.name.data());
   const double began = now();
-  const Failure own = check.run(accelerator);
+  const Failure failure = check.run(accelerator);
   const double seconds = now() - began;
   steps.begin(check.name.data(), /*waits=*/true);
 
   CheckResult result{.name = std::string(check.name)};
   result.seconds = accelerator.reduce(at::full({}, seconds, at::kDouble), ReduceOp::max).item<double>();
-  const std::vector<std::string> failures = gather_texts(accelerator, own);
+  const std::vector<std::string> failures = gather_texts(accelerator, failure);
   for (std::size_t rank = 0; rank < failures.size() && result.failure.empty(); ++rank) {
     if (!failures[rank].empty()) result.failure = fmt::format("rank {}: {}", rank, failures[rank]);
   }

@@ -108,16 +108,16 @@ std::vector<Link> measure_links(Accelerator& accelerator) {
   const int ranks = group.getSize();
   const int rounds = num_rounds(ranks);
   // A row for each round: the partner, latency, bytes per second.
-  at::Tensor own = at::full({rounds, 3}, -1, at::kDouble);
+  at::Tensor local_rounds = at::full({rounds, 3}, -1, at::kDouble);
   for (int round = 0; round < rounds; ++round) {
     const auto partner = partner_of(group.getRank(), round, ranks);
     if (!partner) continue;
     const Link link = measure_link(accelerator, group, *partner);
-    own[round][0] = *partner;
-    own[round][1] = link.latency_seconds;
-    own[round][2] = link.bytes_per_second;
+    local_rounds[round][0] = *partner;
+    local_rounds[round][1] = link.latency_seconds;
+    local_rounds[round][2] = link.bytes_per_second;
   }
-  const at::Tensor all = accelerator.gather(own).view({ranks, rounds, 3});
+  const at::Tensor all = accelerator.gather(local_rounds).view({ranks, rounds, 3});
   std::vector<Link> links;
   for (int rank = 0; rank < ranks; ++rank) {
     for (int round = 0; round < rounds; ++round) {
@@ -147,11 +147,12 @@ std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator) {
     std::vector<at::Tensor> tensors{bytes_on(accelerator, bytes)};
     const auto times = static_cast<int>(std::clamp(kBytesPerSize / bytes, kMinTimes, kMaxTimes));
     accelerator.wait_for_everyone();
-    const double own = best_of(times, [&] {
+    const double duration = best_of(times, [&] {
       group.allreduce(tensors)->wait();
       return tensors.front();
     });
-    const double seconds = accelerator.reduce(at::full({}, own, at::kDouble), ReduceOp::max).item<double>();
+    const double seconds =
+        accelerator.reduce(at::full({}, duration, at::kDouble), ReduceOp::max).item<double>();
     results.push_back(
         {.bytes = bytes,
          .seconds = seconds,
@@ -185,11 +186,11 @@ std::vector<Compute> measure_matmul(Accelerator& accelerator) {
   std::vector<Compute> results;
   for (int rank = 0; rank < accelerator.num_processes(); ++rank) {
     const auto side = static_cast<double>(size);
-    const double its = seconds[rank].item<double>();
+    const double duration = seconds[rank].item<double>();
     results.push_back({.rank = rank,
                        .host = hosts[static_cast<std::size_t>(rank)],
-                       .seconds = its,
-                       .flops_per_second = 2 * side * side * side / its});
+                       .seconds = duration,
+                       .flops_per_second = 2 * side * side * side / duration});
   }
   return results;
 }

@@ -90,16 +90,16 @@ at::Tensor expected_sum(int size, at::ScalarType type) {
 Failure check_type(Accelerator& accelerator, at::ScalarType type) {
   const int size = accelerator.num_processes();
   const int last = size - 1;
-  const at::Tensor own = given_by(accelerator.process_index(), type);
+  const at::Tensor contribution = given_by(accelerator.process_index(), type);
   std::vector<at::Tensor> all;
   for (int rank = 0; rank < size; ++rank) all.push_back(given_by(rank, type));
 
   // All make the same calls, also when one has got a wrong result.
-  const at::Tensor gathered = accelerator.gather(own);
-  const at::Tensor from_first = accelerator.broadcast(own);
-  const at::Tensor from_last = accelerator.broadcast(own, last);
-  const at::Tensor max = accelerator.reduce(own, ReduceOp::max);
-  const at::Tensor sum = accelerator.reduce(own);
+  const at::Tensor gathered = accelerator.gather(contribution);
+  const at::Tensor from_first = accelerator.broadcast(contribution);
+  const at::Tensor from_last = accelerator.broadcast(contribution, last);
+  const at::Tensor max = accelerator.reduce(contribution, ReduceOp::max);
+  const at::Tensor sum = accelerator.reduce(contribution);
   if (!gathered.equal(at::cat(all))) return "gather";
   if (!from_first.equal(all.front())) return "broadcast";
   if (!from_last.equal(all.back())) return "broadcast from the last process";
@@ -162,11 +162,11 @@ Failure check_uneven_list(Accelerator& accelerator) {
 
 Failure check_structure(Accelerator& accelerator) {
   const auto size = 2 * static_cast<std::size_t>(accelerator.num_processes());
-  const auto own = accelerator.split_between_processes(
+  const auto share = accelerator.split_between_processes(
       std::map<std::string, Numbers>{{"first", count_to(size)}, {"second", count_to(size)}});
   const std::int64_t begin = 2 * std::int64_t{accelerator.process_index()};
   const Numbers wanted = {begin, begin + 1};
-  return own.at("first") == wanted && own.at("second") == wanted ? "" : "cut a map at the wrong elements";
+  return share.at("first") == wanted && share.at("second") == wanted ? "" : "cut a map at the wrong elements";
 }
 
 Failure check_rows(Accelerator& accelerator) {

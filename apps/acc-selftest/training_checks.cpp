@@ -173,13 +173,13 @@ Failure check_accumulation(Accelerator& plain) {
     if (parameters_of(*net).equal(before) == due)
       return fmt::format("{} after batch {}", due ? "no step" : "a step", batches);
   }
-  const at::Tensor own = parameters_of(*net);
-  if (!plain.broadcast(own).equal(own)) return "the parameters drifted apart";
+  const at::Tensor trained = parameters_of(*net);
+  if (!plain.broadcast(trained).equal(trained)) return "the parameters drifted apart";
   const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
   const at::Tensor alone = train_alone(all, plain.num_processes(), plain.device(), /*epochs=*/1, every);
-  if (own.allclose(alone, kTolerance, kTolerance)) return {};
+  if (trained.allclose(alone, kTolerance, kTolerance)) return {};
   return fmt::format("differs by {:.3g} from one process with the whole batches",
-                     own.sub(alone).abs().max().item<double>());
+                     trained.sub(alone).abs().max().item<double>());
 }
 
 }  // namespace acc::selftest

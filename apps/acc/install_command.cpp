@@ -152,11 +152,11 @@ void take_all(const std::vector<TakenName>& names, const fs::path& acc) {
 
 void tell_what_path_finds(const Installation& installation) {
   const std::string name = installation.names.front().link.filename();
-  const fs::path found =
+  const fs::path program =
       find_program({.words = {name}, .no_python = true}, Environment::of_process(), kind_of_file).file;
-  if (is_this_program(found)) return;
+  if (is_this_program(program)) return;
   fmt::print("note: {}, so call it by its path or put {} at the front of PATH\n",
-             found.empty() ? "no " + name + " is on PATH" : "the shell finds " + found.string(),
+             program.empty() ? "no " + name + " is on PATH" : "the shell finds " + program.string(),
              installation.acc.parent_path().string());
 }
 

@@ -123,11 +123,11 @@ void take_none_as_one(GatheredInputs& gathered) {
 
 // The launcher itself could not start then; the workers get the Python of acc's folder or of PATH.
 void note_lost_python(const std::string& launcher, GatheredInputs& gathered) {
-  const std::filesystem::path kept = find_kept_program(absolute_path(program_path()), launcher);
-  const std::filesystem::path python = kept.empty() ? "" : interpreter_of_script(kept);
+  const std::filesystem::path kept_program = find_kept_program(absolute_path(program_path()), launcher);
+  const std::filesystem::path python = kept_program.empty() ? "" : interpreter_of_script(kept_program);
   if (!python.is_absolute() || std::filesystem::exists(python)) return;
   gathered.notes.push_back(fmt::format("{}: its Python {} is gone: workers run under another one",
-                                       kept.string(), python.string()));
+                                       kept_program.string(), python.string()));
 }
 
 GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {

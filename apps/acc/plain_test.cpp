@@ -196,14 +196,14 @@ std::vector<std::string> plain_test(const CommandLine& command_line, int expecte
   if (!python.problem && has_torch(file, environment))
     return {file,       "-u", "-c", std::string(kTraining), count, limit, format, std::string(kNotInstalled),
             report_file};
-  const std::string why = python.problem ? "no Python was found" : file + " has no torch";
+  const std::string reason = python.problem ? "no Python was found" : file + " has no torch";
   return {(program_folder() / "acc").string(),
           "test",
           kPlainTestWorker,
           count,
           limit,
           format,
-          fmt::format("a training in Python ({}); {}", why, kNotInstalled),
+          fmt::format("a training in Python ({}); {}", reason, kNotInstalled),
           report_file};
 }
 

@@ -95,7 +95,7 @@ class TopReader {
     RateWindow rates;
     ProcessTable before = ProcessTable::read();
     auto measured = std::chrono::steady_clock::now();
-    FoundJobs found;
+    FoundJobs jobs;
     TopReading reading;
     std::unique_lock lock(shared.mutex);
     while (!shared.has_ended) {
@@ -105,21 +105,21 @@ class TopReader {
       lock.unlock();
       if (!asks_past_alone) {
         // All are asked at once, and those that answer do so at once.
-        found = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
-        const auto asked = std::chrono::steady_clock::now();
+        jobs = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()));
+        const auto request_time = std::chrono::steady_clock::now();
         const auto asked_at = std::chrono::system_clock::now();
-        ask_anew(found.running);
+        ask_anew(jobs.running);
         ProcessTable now = ProcessTable::read();
         const auto time = std::chrono::steady_clock::now();
         std::vector<JobUsage> usage =
-            usage_of(found.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
+            usage_of(jobs.running, before, now, std::chrono::duration_cast<milliseconds>(time - measured));
         before = std::move(now);
         measured = time;
-        read_other_nodes(found.running, usage);
-        rates.observe(usage, asked);
-        reading = reading_of(usage, found.silent, rates, asked_at);
+        read_other_nodes(jobs.running, usage);
+        rates.observe(usage, request_time);
+        reading = reading_of(usage, jobs.silent, rates, asked_at);
       }
-      reading.past = rank_of_past ? std::optional(past_of(found.running, *rank_of_past)) : std::nullopt;
+      reading.past = rank_of_past ? std::optional(past_of(jobs.running, *rank_of_past)) : std::nullopt;
       lock.lock();
       shared.reading = reading;
       ::eventfd_write(shared.arrived.get(), 1);

@@ -38,14 +38,14 @@ int main(int argc, char** argv) try {
     const at::NoGradGuard no_grad;
     model->eval();
     std::int64_t right = 0;
-    std::int64_t seen = 0;
+    std::int64_t total = 0;
     for (auto& [images, labels] : test) {
       const at::Tensor all = accelerator.gather(model(images).argmax(1).eq(labels));
       right += all.sum().item<std::int64_t>();
-      seen += all.size(0);
+      total += all.size(0);
     }
     if (accelerator.is_main_process())
-      std::printf("epoch %d: %.1f%% of %ld\n", epoch, 100.0 * double(right) / double(seen), long(seen));
+      std::printf("epoch %d: %.1f%% of %ld\n", epoch, 100.0 * double(right) / double(total), long(total));
   }
   return 0;
 } catch (const acc::Error& error) {

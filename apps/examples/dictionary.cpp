@@ -215,11 +215,11 @@ void checkpoints(const fs::path& folder) {
   // Four rows, cut anywhere: here the first process has what does not divide evenly.
   const std::int64_t begin = rank == 0 ? 0 : 12 - 12 / size * (size - rank);
   const std::int64_t end = 12 - 12 / size * (size - rank - 1);
-  const at::Tensor own = at::arange(begin, end, at::kFloat);
+  const at::Tensor part = at::arange(begin, end, at::kFloat);
   const std::vector<acc::TensorRange> ranges = {
-      {.path = {"model", "weight"}, .shape = {4, 3}, .begin = begin, .elements = own}};
+      {.path = {"model", "weight"}, .shape = {4, 3}, .begin = begin, .elements = part}};
   acc::save_sharded(folder / "shards", {.ranges = ranges}, accelerator.saving_processes());
-  own.zero_();
+  part.zero_();
   acc::load_sharded(folder / "shards", ranges);  // also what more or fewer processes have saved
   // end shards
   accelerator.save_model(model, folder / "weights");
@@ -232,7 +232,7 @@ void checkpoints(const fs::path& folder) {
   acc::materialize(*large, folder / "weights");  // a file, or a folder with one or with shards
   // end large
   said(accelerator,
-       "a shard: " + std::to_string(own.eq(at::arange(begin, end, at::kFloat)).all().item<bool>()) +
+       "a shard: " + std::to_string(part.eq(at::arange(begin, end, at::kFloat)).all().item<bool>()) +
            ", a large model: " + std::to_string(large->weight.equal(net->weight)));
   said(accelerator, "best loss: " + std::to_string(int(best.value)));
 }

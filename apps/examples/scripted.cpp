@@ -44,13 +44,13 @@ int main(int argc, char** argv) try {
   const at::NoGradGuard no_grad;
   model->eval();
   std::int64_t right = 0;
-  std::int64_t seen = 0;
+  std::int64_t total = 0;
   for (auto& [images, labels] : test) {
     const at::Tensor all = accelerator.gather_for_metrics(model(images).argmax(1).eq(labels));
     right += all.sum().item<std::int64_t>();
-    seen += all.size(0);
+    total += all.size(0);
   }
-  if (accelerator.is_main_process()) std::printf("%ld of %ld\n", long(right), long(seen));
+  if (accelerator.is_main_process()) std::printf("%ld of %ld\n", long(right), long(total));
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());

@@ -38,12 +38,12 @@ int main(int argc, char** argv) try {
     const at::NoGradGuard no_grad;
     net->eval();
     std::int64_t right = 0;
-    std::int64_t seen = 0;
+    std::int64_t total = 0;
     for (auto& [images, labels] : *test) {
       right += net(images).argmax(1).eq(labels).sum().item<std::int64_t>();
-      seen += labels.size(0);
+      total += labels.size(0);
     }
-    std::printf("epoch %d: %.1f%% of %ld\n", epoch, 100.0 * double(right) / double(seen), long(seen));
+    std::printf("epoch %d: %.1f%% of %ld\n", epoch, 100.0 * double(right) / double(total), long(total));
   }
   return 0;
 } catch (const acc::Error& error) {

@@ -77,15 +77,15 @@ double evaluate(acc::Accelerator& accelerator, acc::Model<GptImpl>& model, Loade
   const at::NoGradGuard no_grad;
   model->eval();
   double sum = 0;
-  double seen = 0;
+  double total = 0;
   for (auto& [pieces, next] : loader) {
     const torch::Tensor losses =
         at::cross_entropy_loss(model(pieces).flatten(0, 1), next.flatten(), {}, at::Reduction::None);
     const torch::Tensor means = accelerator.gather_for_metrics(losses.view(next.sizes()).mean(1));
     sum += means.sum().item<double>();
-    seen += static_cast<double>(means.size(0));
+    total += static_cast<double>(means.size(0));
   }
-  return sum / seen;
+  return sum / total;
 }
 
 // What the model writes after a line break. All processes must take part in what a model computes.

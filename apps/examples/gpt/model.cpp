@@ -95,13 +95,13 @@ torch::Tensor GptImpl::forward(const torch::Tensor& bytes) {
 
 torch::optim::AdamW gpt_optimizer(const Gpt& net, double lr, double weight_decay) {
   std::vector<torch::Tensor> matrices;
-  std::vector<torch::Tensor> others;
+  std::vector<torch::Tensor> vectors;
   for (const torch::Tensor& parameter : net->parameters())
-    (parameter.dim() > 1 ? matrices : others).push_back(parameter);
+    (parameter.dim() > 1 ? matrices : vectors).push_back(parameter);
   const auto group = [&](const std::vector<torch::Tensor>& parameters, double decay) {
     const auto options = torch::optim::AdamWOptions(lr).betas({0.9, 0.95}).weight_decay(decay);
     return torch::optim::OptimizerParamGroup(parameters,
                                              std::make_unique<torch::optim::AdamWOptions>(options));
   };
-  return torch::optim::AdamW({group(matrices, weight_decay), group(others, 0)});
+  return torch::optim::AdamW({group(matrices, weight_decay), group(vectors, 0)});
 }

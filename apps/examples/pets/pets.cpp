@@ -115,13 +115,13 @@ double evaluate(acc::Accelerator& accelerator, acc::Model<ResNetDImpl>& model,
   const at::NoGradGuard no_grad;
   model->eval();
   double right = 0;
-  double seen = 0;
+  double total = 0;
   for (auto& [images, labels] : loader) {
     const auto [guesses, truth] = accelerator.gather_for_metrics(model(images).argmax(1), labels);
     right += guesses.eq(truth).sum().item<double>();
-    seen += static_cast<double>(truth.size(0));
+    total += static_cast<double>(truth.size(0));
   }
-  return right / seen;
+  return right / total;
 }
 
 struct Phase {

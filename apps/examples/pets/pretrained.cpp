@@ -33,15 +33,15 @@ PretrainedConfig read_pretrained_config(const fs::path& weights) {
 bool load_pretrained(ResNetDImpl& net, const fs::path& weights) {
   acc::NamedTensors state = acc::read_weights(weights);
   const auto head = acc::state_of(*net.fc);
-  bool same = true;
+  bool is_same = true;
   for (const auto& [name, tensor] : head) {
     const auto theirs = state.find("fc." + name);
-    same = same && theirs != state.end() && theirs->second.sizes() == tensor.sizes();
+    is_same = is_same && theirs != state.end() && theirs->second.sizes() == tensor.sizes();
   }
   // The values of the network's own classifier are put in the place of another one's.
-  if (!same) {
+  if (!is_same) {
     for (const auto& [name, tensor] : head) state.insert_or_assign("fc." + name, tensor.clone());
   }
   acc::load_state(net, state, weights);
-  return same;
+  return is_same;
 }

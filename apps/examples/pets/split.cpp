@@ -10,13 +10,13 @@
 namespace {
 
 acc::ImageFiles take(const acc::ImageFiles& files, std::span<const std::size_t> indices) {
-  acc::ImageFiles taken;
-  taken.classes = files.classes;
+  acc::ImageFiles subset;
+  subset.classes = files.classes;
   for (const std::size_t index : indices) {
-    taken.files.push_back(files.files[index]);
-    taken.labels.push_back(files.labels[index]);
+    subset.files.push_back(files.files[index]);
+    subset.labels.push_back(files.labels[index]);
   }
-  return taken;
+  return subset;
 }
 
 }  // namespace

@@ -33,15 +33,15 @@ int main(int /*argc*/, char** argv) try {
     const torch::NoGradGuard no_grad;
     model->eval();
     at::Tensor right = torch::zeros({1}, torch::dtype(torch::kLong).device(accelerator.device()));
-    std::int64_t seen = 0;
+    std::int64_t total = 0;
     for (auto& [points, arms] : test) {
       const at::Tensor hits = accelerator.gather_for_metrics(model(points).argmax(1).eq(arms));
       right += hits.sum();
-      seen += hits.size(0);
+      total += hits.size(0);
     }
     accelerator.on_main_process([&] {
-      std::printf("epoch %d: %.1f%% of %ld right\n", epoch, 100.0 * right.item<double>() / double(seen),
-                  long(seen));
+      std::printf("epoch %d: %.1f%% of %ld right\n", epoch, 100.0 * right.item<double>() / double(total),
+                  long(total));
     });
   }
   accelerator.save_model(model, "@name@.safetensors");  // also for Python: safetensors.torch.load_file

@@ -58,14 +58,14 @@ std::vector<std::string> sage_maker_hosts(const std::string& json) {
 // The name of the only variable VC_TASK_HOSTS, which Volcano sets for each task of a job; empty if there are
 // several: which of them train together is not told.
 std::string host_variable_of_volcano(const Environment& environment) {
-  std::string found;
+  std::string host_variable;
   for (const std::string& variable : environment.to_strings()) {
     const std::string name = variable.substr(0, variable.find('='));
     if (!name.starts_with("VC_") || !name.ends_with("_HOSTS")) continue;
-    if (!found.empty()) return {};
-    found = name;
+    if (!host_variable.empty()) return {};
+    host_variable = name;
   }
-  return found;
+  return host_variable;
 }
 
 }  // namespace

@@ -95,14 +95,14 @@ void Environment::erase(std::string_view name) {
 void Environment::overlay(const Environment& over) {
   std::vector<std::string> merged;
   merged.reserve(strings_.size() + over.strings_.size());
-  auto own = strings_.begin();
+  auto position = strings_.begin();
   for (const std::string& variable : over.strings_) {
     const std::string_view name = name_in(variable);
-    while (own != strings_.end() && name_in(*own) < name) merged.push_back(std::move(*own++));
-    if (own != strings_.end() && name_in(*own) == name) ++own;
+    while (position != strings_.end() && name_in(*position) < name) merged.push_back(std::move(*position++));
+    if (position != strings_.end() && name_in(*position) == name) ++position;
     merged.push_back(variable);
   }
-  std::ranges::move(own, strings_.end(), std::back_inserter(merged));
+  std::ranges::move(position, strings_.end(), std::back_inserter(merged));
   strings_ = std::move(merged);
 }
 

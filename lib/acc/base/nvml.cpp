@@ -189,11 +189,11 @@ std::vector<std::string> slowdowns_in(unsigned long long reasons) {
   constexpr unsigned long long kHwSlowdown = 0x8;
   constexpr unsigned long long kHwThermal = 0x40;
   constexpr unsigned long long kHwPowerBrake = 0x80;
-  std::vector<std::string> found;
-  if ((reasons & kHwThermal) != 0) found.emplace_back("heat");
-  if ((reasons & kHwPowerBrake) != 0) found.emplace_back("power brake");
-  if (found.empty() && (reasons & kHwSlowdown) != 0) found.emplace_back("hardware slowdown");
-  return found;
+  std::vector<std::string> causes;
+  if ((reasons & kHwThermal) != 0) causes.emplace_back("heat");
+  if ((reasons & kHwPowerBrake) != 0) causes.emplace_back("power brake");
+  if (causes.empty() && (reasons & kHwSlowdown) != 0) causes.emplace_back("hardware slowdown");
+  return causes;
 }
 
 GpuHealth query_health(const Nvml& nvml, const Gpu& gpu) {

@@ -62,16 +62,16 @@ bool is_number(const std::string& text) {
 }  // namespace
 
 OwnNames own_names() {
-  OwnNames own;
-  own.host_name = host_name();
+  OwnNames names;
+  names.host_name = host_name();
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return own;
+  if (::getifaddrs(&list) != 0) return names;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
     const std::string number = number_of(one->ifa_addr, false);
-    if (!number.empty() && !contains(own.addresses, number)) own.addresses.push_back(number);
+    if (!number.empty() && !contains(names.addresses, number)) names.addresses.push_back(number);
   }
-  return own;
+  return names;
 }
 
 std::string full_host_name() {
@@ -97,11 +97,11 @@ std::string address_towards(const std::string& address) {
   const ip::udp::endpoint to(ip::make_address(address, error), kAnyPort);
   if (error) return {};
   const Descriptor socket(::socket(to.protocol().family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ip::udp::endpoint own;
-  auto size = static_cast<socklen_t>(own.capacity());
+  ip::udp::endpoint source;
+  auto size = static_cast<socklen_t>(source.capacity());
   const bool found = ::connect(socket.get(), to.data(), static_cast<socklen_t>(to.size())) == 0 &&
-                     ::getsockname(socket.get(), own.data(), &size) == 0;
-  return found ? own.address().to_string() : std::string();
+                     ::getsockname(socket.get(), source.data(), &size) == 0;
+  return found ? source.address().to_string() : std::string();
 }
 
 std::vector<std::string> addresses_for_others(const OwnNames& own) {
@@ -126,16 +126,16 @@ HostLookup look_up(const std::string& host) {
   const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (failed != 0) return {.error = ::gai_strerror(failed)};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
-  HostLookup found;
+  HostLookup lookup;
   for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
     const std::string number = number_of(one->ai_addr, true);
-    if (!number.empty() && !contains(found.addresses, number)) found.addresses.push_back(number);
+    if (!number.empty() && !contains(lookup.addresses, number)) lookup.addresses.push_back(number);
   }
-  return found;
+  return lookup;
 }
 
 std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own) {
-  std::vector<std::string> found;
+  std::vector<std::string> matches;
   for (const std::string& text : addresses) {
     boost::system::error_code error;
     ip::address address = plain(ip::make_address(text, error));
@@ -146,9 +146,9 @@ std::vector<std::string> own_among(const std::vector<std::string>& addresses, co
     // The kernel lists one address of 127.0.0.0/8, but all of them are this machine.
     const bool is_own =
         (address.is_v4() && address.is_loopback()) || contains(own.addresses, unscoped(address));
-    if (is_own && !contains(found, address.to_string())) found.push_back(address.to_string());
+    if (is_own && !contains(matches, address.to_string())) matches.push_back(address.to_string());
   }
-  return found;
+  return matches;
 }
 
 std::vector<std::string> addresses_to_listen_on(const std::string& host,

@@ -160,12 +160,12 @@ std::optional<std::string> nearest(std::string_view text, const std::vector<std:
   // A longer text is not a mistyped word.
   constexpr std::size_t kLongest = 100;
   if (text.size() > kLongest) return std::nullopt;
-  const std::string wanted = to_lower(text);
+  const std::string word = to_lower(text);
   const std::size_t limit = std::max<std::size_t>(1, text.size() * 2 / 5);
   std::optional<std::string> best;
   std::size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(wanted, to_lower(candidate));
+    const std::size_t distance = edit_distance(word, to_lower(candidate));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

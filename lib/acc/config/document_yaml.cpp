@@ -69,11 +69,11 @@ class YamlEvents : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const Position position = position_of(mark);
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) fail_at(file_, position, "the alias is inside the node that it refers to");
+    const auto target = anchors_.find(anchor);
+    if (target == anchors_.end()) fail_at(file_, position, "the alias is inside the node that it refers to");
     if (builder_.expects_key()) fail_at(file_, position, "an alias cannot be a key");
-    builder_.count(count_nodes(found->second), position);
-    DocumentNode node = found->second;
+    builder_.count(count_nodes(target->second), position);
+    DocumentNode node = target->second;
     node.position = position;
     builder_.add(std::move(node));
   }

@@ -105,15 +105,15 @@ bool is_mine(std::size_t file, const FileShare& share) {
 }
 
 void require_undamaged(const fs::path& folder, const FileShare& share) {
-  const Checksums written = read_lists(folder);
+  const Checksums listed = read_lists(folder);
   const std::vector<std::string> files = files_in(folder);
   for (const std::string& name : files)
-    if (!written.contains(name)) refuse_file(folder / name, "was not there when the folder was written");
-  for (const auto& [name, checksum] : written)
+    if (!listed.contains(name)) refuse_file(folder / name, "was not there when the folder was written");
+  for (const auto& [name, checksum] : listed)
     if (std::ranges::find(files, name) == files.end()) refuse_file(folder / name, "is missing");
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!is_mine(i, share)) continue;
-    const FileChecksum& expected = written.at(files[i]);
+    const FileChecksum& expected = listed.at(files[i]);
     const FileChecksum actual = sum_up(folder / files[i]);
     if (actual.bytes != expected.bytes)
       refuse_file(folder / files[i],

@@ -120,11 +120,11 @@ void SavedStates::keep_newest(std::size_t count) const {
   std::size_t snapshots = 0;
   std::size_t notes = 0;
   for (const SavedState& state : all()) {
-    std::size_t& kept = state.in_memory ? snapshots : notes;
-    if (kept >= count)
+    std::size_t& count_of_kind = state.in_memory ? snapshots : notes;
+    if (count_of_kind >= count)
       remove_whole(state.in_memory ? state.folder : on_disk_file(folder_, state.number));
     else
-      ++kept;
+      ++count_of_kind;
   }
 }
 

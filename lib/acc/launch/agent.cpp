@@ -673,14 +673,14 @@ void Agent::flush_state() {
 
 void Agent::wait_for_flush() {
   const TimePoint telling = parts_.processes.now() + kSilentFlush;
-  bool told = false;
+  bool has_told = false;
   while (flushing_ && !kill_now_) {
     const auto end = flush_end();
-    const bool tells = !told && (!end || telling < *end);
+    const bool tells = !has_told && (!end || telling < *end);
     if (!std::holds_alternative<TimeUp>(next_event(tells ? telling : end))) continue;
     if (!tells) break;
     parts_.reporter.report(StateFlushing{});
-    told = true;
+    has_told = true;
   }
   end_flush();
 }

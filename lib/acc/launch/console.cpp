@@ -78,10 +78,10 @@ Descriptor Console::make_writable_event() const {
 }
 
 std::size_t Console::write_some(std::string_view text) {
-  std::size_t done = 0;
-  while (is_open() && done < text.size()) {
-    const char* data = text.data() + done;
-    const std::size_t size = text.size() - done;
+  std::size_t written = 0;
+  while (is_open() && written < text.size()) {
+    const char* data = text.data() + written;
+    const std::size_t size = text.size() - written;
     ssize_t n = 0;
     if (kind_ == Kind::socket) {
       n = ::send(fd_, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -93,7 +93,7 @@ std::size_t Console::write_some(std::string_view text) {
       n = ::write(native_handle(), data, size);
     }
     if (n >= 0) {
-      done += static_cast<std::size_t>(n);
+      written += static_cast<std::size_t>(n);
       state_ = State::good;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       break;
@@ -102,7 +102,7 @@ std::size_t Console::write_some(std::string_view text) {
       break;
     }
   }
-  return done;
+  return written;
 }
 
 void Console::on_error(int error) {

@@ -68,16 +68,16 @@ constexpr int kMaxCloseMs = 1000;
 }  // namespace
 
 std::size_t write_to_file(int fd, std::string_view text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
     if (n >= 0) {
-      done += static_cast<std::size_t>(n);
+      written += static_cast<std::size_t>(n);
     } else if (errno != EINTR) {
       break;
     }
   }
-  return done;
+  return written;
 }
 
 std::string LogFile::flush() {

@@ -84,13 +84,13 @@ std::optional<MemoryLeft> machine_memory_left(const fs::path& meminfo) {
 std::optional<MemoryLeft> cgroup_memory_left(const CgroupPaths& paths) {
   for (const Cgroup& group : read_cgroups(paths.membership)) {
     const fs::path path = fs::path(group.path).relative_path();
-    std::optional<MemoryLeft> left;
+    std::optional<MemoryLeft> memory;
     if (group.controllers.empty()) {
-      left = least_left(paths.root, path, kNamesOfV2);
+      memory = least_left(paths.root, path, kNamesOfV2);
     } else if (group.has("memory")) {
-      left = least_left(paths.root / "memory", path, kNamesOfV1);
+      memory = least_left(paths.root / "memory", path, kNamesOfV1);
     }
-    if (left) return left;
+    if (memory) return memory;
   }
   return std::nullopt;
 }

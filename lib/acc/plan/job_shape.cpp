@@ -62,18 +62,18 @@ constexpr std::array kTypeFlags = {TypeFlag{key::use_cpu},
 // The flag that chose a type, or null. `--use_megatron_lm` may be combined with the other flags.
 const TypeFlag* find_type_flag(const Settings& settings) {
   const TypeFlag* first = nullptr;
-  const TypeFlag* other = nullptr;
+  const TypeFlag* conflict = nullptr;
   const TypeFlag* chosen = nullptr;
   for (const TypeFlag& flag : kTypeFlags) {
     if (!settings.is_explicit(flag.setting) || !settings[flag.setting]) continue;
     if (chosen == nullptr && flag.type) chosen = &flag;
     if (flag.setting == key::use_megatron_lm) continue;
-    (first == nullptr ? first : other) = &flag;
+    (first == nullptr ? first : conflict) = &flag;
   }
-  if (other != nullptr) {
+  if (conflict != nullptr) {
     fail("",
          fmt::format("{} and {} exclude each other", settings.origin(first->setting),
-                     settings.origin(other->setting)),
+                     settings.origin(conflict->setting)),
          "give one of them");
   }
   return chosen;

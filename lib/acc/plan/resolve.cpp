@@ -277,15 +277,15 @@ void refuse_plug_ins(const Settings& settings) {
 
 // Plans a single worker: the other launcher.
 void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
-  OtherLauncher other = shape.launcher == Launcher::deepspeed ? deepspeed_command(inputs, shape, settings)
-                        : shape.launcher == Launcher::tpu     ? tpu_command(inputs, settings)
-                        : shape.launcher == Launcher::tpu_pod
-                            ? tpu_pod_command(inputs, settings)
-                            : mpi_command(inputs, shape, settings, plan.worker_command);
+  OtherLauncher launcher = shape.launcher == Launcher::deepspeed ? deepspeed_command(inputs, shape, settings)
+                           : shape.launcher == Launcher::tpu     ? tpu_command(inputs, settings)
+                           : shape.launcher == Launcher::tpu_pod
+                               ? tpu_pod_command(inputs, settings)
+                               : mpi_command(inputs, shape, settings, plan.worker_command);
   plan.delegated = true;
-  plan.worker_command = std::move(other.command);
-  plan.program = std::move(other.file);
-  if (other.problem) plan.problems.push_back(*other.problem);
+  plan.worker_command = std::move(launcher.command);
+  plan.program = std::move(launcher.file);
+  if (launcher.problem) plan.problems.push_back(*launcher.problem);
   plan.num_machines = 1;
   plan.machine_rank = 0;
   plan.nproc_per_node = 1;

@@ -136,11 +136,11 @@ class Judge {
       if (node.driver != driver)
         warning(Check::driver, node.rank, fmt::format("has the driver {}, others {}", node.driver, driver),
                 "install the same one on all nodes");
-      const auto other = std::ranges::find_if(
+      const auto odd_gpu = std::ranges::find_if(
           node.gpus, [&](const GpuHealth& gpu) { return !gpu.lost && gpu.gpu.name != model; });
-      if (other != node.gpus.end())
+      if (odd_gpu != node.gpus.end())
         warning(Check::devices, node.rank,
-                fmt::format("GPU {} is {}, others are {}", other->gpu.index, other->gpu.name, model),
+                fmt::format("GPU {} is {}, others are {}", odd_gpu->gpu.index, odd_gpu->gpu.name, model),
                 "the slowest GPU sets the pace of the job");
     }
   }

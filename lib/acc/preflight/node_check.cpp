@@ -68,11 +68,11 @@ NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& li
           result = failed(error->what());
           return loop.stop();
         }
-        const auto done = [&](const std::exception_ptr& thrown, NodeCheckResult outcome) {
+        const auto completion = [&](const std::exception_ptr& thrown, NodeCheckResult outcome) {
           result = thrown ? failed("another node sent something else than acc does") : std::move(outcome);
           loop.stop();
         };
-        asio::co_spawn(loop, check_together(loop, store, job, std::move(health), limits, began), done);
+        asio::co_spawn(loop, check_together(loop, store, job, std::move(health), limits, began), completion);
       });
   loop.run();
   return result;

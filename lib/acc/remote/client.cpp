@@ -286,13 +286,13 @@ void Client::on_refused(HostRun& run, const Refusal& refusal) {
 
 void Client::explain_failure(HostRun& run) {
   if (!run.problems.empty()) return;
-  const ConnectionProblem found = explain({.host = run.host.name,
-                                           .status = run.connection->status(),
-                                           .errors = run.connection->errors(),
-                                           .output = run.connection->preamble()},
-                                          job_.shell, job_.host_timeout);
-  run.problems = {found.problem};
-  run.kind = found.kind;
+  const ConnectionProblem problem = explain({.host = run.host.name,
+                                             .status = run.connection->status(),
+                                             .errors = run.connection->errors(),
+                                             .output = run.connection->preamble()},
+                                            job_.shell, job_.host_timeout);
+  run.problems = {problem.problem};
+  run.kind = problem.kind;
 }
 
 // The connection has ended: before the answer, after the exit code, or in between.

@@ -34,12 +34,12 @@ bool is_word(std::string_view name) {
 }
 
 void require_new_folder(const fs::path& folder) {
-  struct stat found = {};
-  if (::stat(folder.c_str(), &found) != 0) return;
+  struct stat status = {};
+  if (::stat(folder.c_str(), &status) != 0) return;
   const auto refuse = [&](const std::string& what) {
     throw Error({.what = what, .where = folder.string(), .hint = "name a new folder"});
   };
-  if (!S_ISDIR(found.st_mode)) refuse("is there already, and is not a folder");
+  if (!S_ISDIR(status.st_mode)) refuse("is there already, and is not a folder");
   std::error_code error;
   const bool is_empty = fs::is_empty(folder, error);
   if (error) throw_errno(folder, "cannot be read", error.value());

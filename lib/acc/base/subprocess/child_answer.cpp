@@ -43,27 +43,27 @@ struct ChildAnswer::Impl : std::enable_shared_from_this<ChildAnswer::Impl> {
   void kill_after(std::chrono::milliseconds limit) {
     timeout.expires_after(limit);
     timeout.async_wait([self = weak_from_this()](error_code error) {
-      const auto asked = self.lock();
-      if (!asked || error) return;
-      ::kill(asked->child, SIGKILL);
-      asked->finish({.problem = "there was no answer in time"});
+      const auto waiter = self.lock();
+      if (!waiter || error) return;
+      ::kill(waiter->child, SIGKILL);
+      waiter->finish({.problem = "there was no answer in time"});
     });
   }
 
   void read() {
     pipe.async_read_some(asio::buffer(buffer), [self = weak_from_this()](error_code error, std::size_t size) {
-      const auto asked = self.lock();
-      if (!asked || !asked->done) return;
-      asked->received.append(asked->buffer.data(), size);
-      if (!error) return asked->read();
-      asked->child = 0;
-      asked->finish({.text = std::move(asked->received)});
+      const auto waiter = self.lock();
+      if (!waiter || !waiter->done) return;
+      waiter->received.append(waiter->buffer.data(), size);
+      if (!error) return waiter->read();
+      waiter->child = 0;
+      waiter->finish({.text = std::move(waiter->received)});
     });
   }
 
   void fail_later(const char* problem) {
     asio::post(timeout.get_executor(), [self = weak_from_this(), problem] {
-      if (const auto asked = self.lock()) asked->finish({.problem = problem});
+      if (const auto waiter = self.lock()) waiter->finish({.problem = problem});
     });
   }
 

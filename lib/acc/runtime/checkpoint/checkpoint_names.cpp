@@ -114,11 +114,11 @@ void remove_leftovers(const fs::path& folder) {
   std::error_code another_process_did;
   for (fs::path leftover : leftovers) {
     // The launcher may still be writing a copy: it notices that the name is gone, but not what it lacks.
-    fs::path gone = leftover;
-    gone.replace_extension(".acc-gone");
-    fs::remove_all(gone, another_process_did);
-    fs::rename(leftover, gone, another_process_did);
-    fs::remove_all(gone, another_process_did);
+    fs::path trash = leftover;
+    trash.replace_extension(".acc-gone");
+    fs::remove_all(trash, another_process_did);
+    fs::rename(leftover, trash, another_process_did);
+    fs::remove_all(trash, another_process_did);
   }
 }
 

@@ -75,11 +75,11 @@ std::vector<std::function<void(const fs::path&)>> MemorySnapshots::last_steps(
 
 void MemorySnapshots::make_room(std::int64_t number, const SavingProcesses& processes) const {
   if (!processes.is_local_main()) return;
-  const SavedStates own = states();
-  if (processes.is_main() && own.all().size() == 1) tell_size(own.snapshot(number));
-  own.keep_newest(kKept);
+  const SavedStates local_states = states();
+  if (processes.is_main() && local_states.all().size() == 1) tell_size(local_states.snapshot(number));
+  local_states.keep_newest(kKept);
   for (const SavedStates& training : states_of_trainings(memory_))
-    if (training.folder() != own.folder()) training.keep_newest(1);
+    if (training.folder() != local_states.folder()) training.keep_newest(1);
 }
 
 void MemorySnapshots::note_on_disk(std::int64_t number, const fs::path& folder,

@@ -37,11 +37,11 @@ bool has(const Checksums& machine, const std::string& name, const std::string& c
 
 // What the main process wrote is what is saved: the objects of a program may differ between processes.
 void spread_shared_files(const fs::path& folder, const SavingProcesses& processes) {
-  Checksums own;
+  Checksums checksums;
   const auto unread = failure_of([&] {
-    if (processes.is_local_main()) own = shared_checksums(folder);
+    if (processes.is_local_main()) checksums = shared_checksums(folder);
   });
-  const std::string text = processes.is_local_main() ? nlohmann::json(own).dump() : "";
+  const std::string text = processes.is_local_main() ? nlohmann::json(checksums).dump() : "";
   std::vector<Checksums> machines;
   for (const std::string& one : gather_texts({text}, processes.group.get(), unread))
     if (!one.empty()) machines.push_back(nlohmann::json::parse(one));
@@ -53,11 +53,11 @@ void spread_shared_files(const fs::path& folder, const SavingProcesses& processe
                              [&](const auto& machine) { return has(machine, file.first, file.second); }))
       names.push_back(file.first);
   const auto unwritten = send_files(names, folder, 0, processes, [&](const std::string& name) {
-    const bool lacks = processes.is_local_main() && !has(own, name, of_main.at(name));
+    const bool lacks = processes.is_local_main() && !has(checksums, name, of_main.at(name));
     return lacks ? folder / name : fs::path();
   });
   if (unwritten) std::rethrow_exception(unwritten);
-  for (const auto& file : own)
+  for (const auto& file : checksums)
     if (!of_main.contains(file.first)) fs::remove(folder / file.first);
 }
 

@@ -40,16 +40,16 @@ void tell_damage(const std::string& damage, const Tell& tell) {
 }
 
 nlohmann::json known_to_this_machine(const SavedStates& states, const Tell& tell) {
-  nlohmann::json known = nlohmann::json::array();
+  nlohmann::json entries = nlohmann::json::array();
   for (const SavedState& state : states.all()) {
     try {
       const std::string id = state.in_memory ? read_snapshot_record(state.folder).id : "";
-      known.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
+      entries.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
     } catch (const Error& damage) {
       tell_damage(damage.what(), tell);
     }
   }
-  return known;
+  return entries;
 }
 
 // The newest first, the same on all processes.

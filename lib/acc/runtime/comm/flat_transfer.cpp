@@ -75,11 +75,11 @@ namespace {
 // still, so that the next operation of any kind would hang.
 void keep_or_delete(FlatTransfer::Flight* flight) {
   static std::mutex mutex;
-  static auto* const kept = new std::vector<std::unique_ptr<FlatTransfer::Flight>>();
+  static auto* const flights = new std::vector<std::unique_ptr<FlatTransfer::Flight>>();
   std::unique_ptr<FlatTransfer::Flight> owned(flight);
   if (owned->is_over()) return;
   const std::lock_guard lock(mutex);
-  kept->push_back(std::move(owned));
+  flights->push_back(std::move(owned));
 }
 
 std::shared_ptr<FlatTransfer::Flight> new_flight() {

@@ -151,10 +151,10 @@ const std::int64_t* numbers_of(const at::Tensor& all, std::int64_t rank) {
 // Exchanges the numbers of all processes, whose form is written already, and returns them in rank order.
 // Throws when the calls differ.
 at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
-  auto* const own = numbers.mutable_data_ptr<std::int64_t>();
-  own[0] = static_cast<std::int64_t>(call.operation);
-  own[1] = call.argument;
-  own[2] = static_cast<std::int64_t>(fingerprint(call.structure));
+  auto* const row = numbers.mutable_data_ptr<std::int64_t>();
+  row[0] = static_cast<std::int64_t>(call.operation);
+  row[1] = call.argument;
+  row[2] = static_cast<std::int64_t>(fingerprint(call.structure));
   const at::Tensor gathered = group.all_gather(numbers);
   const std::string where = name_of(call);
   require_same(gathered, 0, 2, [&](std::int64_t rank) {
@@ -164,7 +164,7 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
          .where = where,
          .hint = "every process must make the same calls in the same order"});
   });
-  if (gathered.select(1, 2).eq(own[2]).all().item<bool>()) return gathered;
+  if (gathered.select(1, 2).eq(row[2]).all().item<bool>()) return gathered;
   // Exchanges the structures only now that a difference is known.
   const at::Tensor lengths =
       group.all_gather(at::full({1}, static_cast<std::int64_t>(call.structure.size()), at::kLong));
@@ -191,12 +191,12 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
 at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64_t count,
                           const char* must_give, ProcessGroup& group) {
   at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
-  auto* const own = numbers.mutable_data_ptr<std::int64_t>() + kCallSize;
+  auto* const row = numbers.mutable_data_ptr<std::int64_t>() + kCallSize;
   if (const auto obstacle = obstacle_of(tensor)) {
-    own[0] = kUnsendable;
-    own[1] = static_cast<std::int64_t>(*obstacle);
+    row[0] = kUnsendable;
+    row[1] = static_cast<std::int64_t>(*obstacle);
   } else {
-    write_form(tensor, own, name_of(call));
+    write_form(tensor, row, name_of(call));
   }
   const at::Tensor gathered = exchange(call, numbers, group);
   for (int rank = 0; rank < group.size(); ++rank) {

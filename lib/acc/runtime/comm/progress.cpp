@@ -84,8 +84,8 @@ ProgressPage* open_page() {
 
 // Gives this thread the slot of one that counts, if it is free, or if this one trains and that one does not.
 void claim_slot(ProgressPage& page, bool trains) {
-  const Thread* other = nullptr;
-  if (writer.compare_exchange_strong(other, &self) || other == &self) {
+  const Thread* previous_writer = nullptr;
+  if (writer.compare_exchange_strong(previous_writer, &self) || previous_writer == &self) {
     if (trains) writer_trains = true;
   } else if (trains && !writer_trains.exchange(true)) {
     writer = &self;

@@ -49,13 +49,13 @@ std::string_view strategy_of(const Environment& environment) {
   if (text.empty()) return kStrategies[0];
   if (const auto number = parse_integer(text); number && *number >= 1 && *number <= 5)
     return kStrategies[static_cast<std::size_t>(*number - 1)];
-  const auto* const known = std::ranges::find(kStrategies, std::string_view(text));
-  if (known == kStrategies.end())
+  const auto* const strategy = std::ranges::find(kStrategies, std::string_view(text));
+  if (strategy == kStrategies.end())
     refuse(variable, fmt::format("'{}' is not a strategy", text),
            "FULL_SHARD, SHARD_GRAD_OP and NO_SHARD are, in C++");
-  if (known->starts_with("HYBRID"))
-    refuse(variable, fmt::format("{} is not there in C++", *known), "use FULL_SHARD or SHARD_GRAD_OP");
-  return *known;
+  if (strategy->starts_with("HYBRID"))
+    refuse(variable, fmt::format("{} is not there in C++", *strategy), "use FULL_SHARD or SHARD_GRAD_OP");
+  return *strategy;
 }
 
 void refuse_what_is_not_there(const Environment& environment) {

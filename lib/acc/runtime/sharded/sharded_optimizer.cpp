@@ -34,10 +34,10 @@ using Native = torch::optim::Optimizer;
 // A class that is derived from one of these may step in another way.
 void require_element_wise(const Native& optimizer) {
   const std::type_index kind = typeid(optimizer);
-  const std::vector<std::type_index> known = {typeid(torch::optim::SGD), typeid(torch::optim::Adam),
-                                              typeid(torch::optim::AdamW), typeid(torch::optim::RMSprop),
-                                              typeid(Adagrad)};
-  if (std::ranges::find(known, kind) == known.end())
+  const std::vector<std::type_index> elementwise = {typeid(torch::optim::SGD), typeid(torch::optim::Adam),
+                                                    typeid(torch::optim::AdamW),
+                                                    typeid(torch::optim::RMSprop), typeid(Adagrad)};
+  if (std::ranges::find(elementwise, kind) == elementwise.end())
     refuse_optimizer("it is not known to treat each element alike, so it cannot step on shards",
                      "SGD, Adam, AdamW, RMSprop and Adagrad can");
 }

@@ -90,14 +90,14 @@ void Trackers::log(const TrackedValues& values, std::optional<std::int64_t> step
 Tracker& Trackers::get(std::string_view name) const {
   static InertTracker inert;
   if (trackers_.empty()) return inert;
-  Tracker* const found = find(name);
-  if (found == nullptr) {
+  Tracker* const match = find(name);
+  if (match == nullptr) {
     std::vector<std::string> names;
     for (const auto& tracker : trackers_) names.push_back(tracker->name());
     throw Error({.what = fmt::format("'{}' is not one of log_with's trackers: {}", name, join(names, ", ")),
                  .where = "get_tracker"});
   }
-  return is_main_process_ ? *found : inert;
+  return is_main_process_ ? *match : inert;
 }
 
 void Trackers::finish() {

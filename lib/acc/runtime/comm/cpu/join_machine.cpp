@@ -79,13 +79,13 @@ std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank,
 std::vector<std::vector<int>> ranks_of_machines(const std::vector<std::int64_t>& numbers) {
   std::vector<std::vector<int>> machines;
   for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
-    const auto found = std::ranges::find_if(machines, [&](const std::vector<int>& machine) {
+    const auto match = std::ranges::find_if(machines, [&](const std::vector<int>& machine) {
       return numbers[static_cast<std::size_t>(machine.front())] == numbers[rank];
     });
-    if (found == machines.end()) {
+    if (match == machines.end()) {
       machines.push_back({static_cast<int>(rank)});
     } else {
-      found->push_back(static_cast<int>(rank));
+      match->push_back(static_cast<int>(rank));
     }
   }
   return machines;

@@ -334,11 +334,11 @@ bool MemoryGroup::all_made_same_calls(std::uint64_t chunks) {
 }
 
 bool MemoryGroup::made_same_call(int rank, std::uint64_t chunk) {
-  const std::uint64_t own = segment_.signature(ranks_.rank, chunk);
+  const std::uint64_t signature = segment_.signature(ranks_.rank, chunk);
   const std::uint64_t other = segment_.signature(rank, chunk);
-  if (other == own) return true;
+  if (other == signature) return true;
   fail(fmt::format("the processes do not make the same calls: rank {} calls {}, rank {} calls {}",
-                   name_of(ranks_.rank), signature_text(own), name_of(rank), signature_text(other)));
+                   name_of(ranks_.rank), signature_text(signature), name_of(rank), signature_text(other)));
   return false;
 }
 
