@@ -304,6 +304,25 @@ def exact_attention():
     return sdpa_kernel(SDPBackend.MATH)
 
 
+def checked_one_hot():
+    """Exported, one_hot compares with all numbers of classes, and makes a row of zeros of one that is out of range, where ATen
+    refuses it. Here it uses classes as indices, as ATen does on CPUs, so that they are checked with all others."""
+
+    class OneHotByIndex(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, arguments=(), options=None):
+            if function is torch.nn.functional.one_hot:
+                return self.one_hot(function, *arguments, **(options or {}))
+            return function(*arguments, **(options or {}))
+
+        @staticmethod
+        def one_hot(function, tensor, num_classes=-1):
+            if num_classes < 1:
+                return function(tensor, num_classes)
+            return tensor.new_zeros((*tensor.shape, num_classes)).scatter(-1, tensor.unsqueeze(-1), 1)
+
+    return OneHotByIndex()
+
+
 def tensors_of(output):
     """The tensors in what a forward returned, in order."""
     if isinstance(output, torch.Tensor):
@@ -489,7 +508,7 @@ class Exported:
             # What torch prints of a graph beside its exception is of no help to its user.
             silence = io.StringIO()
             quiet = contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence)
-            with exact_attention(), torch.set_grad_enabled(training), quiet[0], quiet[1]:
+            with exact_attention(), checked_one_hot(), torch.set_grad_enabled(training), quiet[0], quiet[1]:
                 program = torch.export.export(flat, self.example, dynamic_shapes=shapes, strict=False)
                 self.program = with_gradients(program) if training else program.run_decompositions()
         except Refusal:
@@ -606,8 +625,8 @@ class CheckedIndices:
         self.safe = {}
         self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         for node in list(self.graph.nodes):
-            for position, dimension, negative in self.index_arguments(node):
-                self.replace(node, position, dimension, negative)
+            for position, of, dimension, negative in self.index_arguments(node):
+                self.replace(node, position, of, dimension, negative)
         if self.flags:
             output = self.graph.output_node()
             with self.graph.inserting_before(output):
@@ -617,22 +636,25 @@ class CheckedIndices:
 
     @staticmethod
     def index_arguments(node):
-        """Of the indices of a node: the argument, or that and the place in its list; the dimension of the first argument that they
-        are of; whether they may count from the end."""
+        """Of the indices of a node: the argument, or that and the place in its list; the tensor that they are of, or the number of
+        its rows; the dimension; whether they may count from the end."""
         name = operation(node)
-        if name == "embedding":
-            return [((1,), 0, False)]
+        if name in ("embedding", "_embedding_bag", "_embedding_bag_forward_only"):
+            return [((1,), node.args[0], 0, False)]
+        if name == "_embedding_bag_backward":
+            return [((1,), node.args[6], 0, False)]
+        if name == "_embedding_bag_per_sample_weights_backward":
+            return [((2,), node.args[1], 0, False)]
         if name in ("gather", "index_select", "index_add", "index_copy") or name.startswith("scatter"):
-            return [((2,), node.args[1], False)]
+            return [((2,), node.args[0], node.args[1], False)]
         if name in ("index", "index_put"):
             indices = [one for one in node.args[1] if one is not None]
             if all(one.meta["val"].dtype in (torch.int64, torch.int32) for one in indices):
-                return [((1, place), place, True) for place, one in enumerate(node.args[1]) if one is not None]
+                return [((1, place), node.args[0], place, True) for place, one in enumerate(node.args[1]) if one is not None]
         return []
 
-    def replace(self, node, position, dimension, negative):
-        of = node.args[0]
-        shape = of.meta["val"].shape
+    def replace(self, node, position, of, dimension, negative):
+        shape = (of,) if isinstance(of, int) else of.meta["val"].shape
         if not shape:
             return
         index = node.args[position[0]] if len(position) == 1 else node.args[1][position[1]]

@@ -291,4 +291,61 @@ class Replacements(unittest.TestCase):
             self.assertTrue(torch.equal(wide.float(), narrow))
 
 
+class Lookup(nn.Module):
+    """A layer of what a function looks up in a table of ten rows."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(10, 4))
+        self.function = function
+
+    def forward(self, inputs):
+        return self.function(self.table, inputs)
+
+
+class Indices(unittest.TestCase):
+    """Indices out of range are noticed by the graph, and do not reach what looks them up."""
+
+    def graph(self, function, training):
+        given = {"model": Lookup(function), "inputs": (torch.randint(10, (4, 3)),), "loss": lambda output: output.square().mean()}
+        step = compiler.Step(compiler.Model("lookup", given))
+        return compiler.Exported(step, step.model.example, training, any_batch=True).program.module()
+
+    def check(self, function, lowest=0):
+        for training in (True, False):
+            graph = self.graph(function, training)
+            checks = compiler.CheckedIndices(graph).checks
+            graph.graph.set_codegen(torch.fx.CodeGen())  # which returns all results
+            graph.recompile()
+            self.assertEqual(list(checks), [f"tensor 1 has an index or a label that is not from {lowest} to 9"])
+            for row, passes in ((lowest, True), (9, True), (lowest - 1, False), (10, False), (10**9, False)):
+                inputs = torch.randint(10, (5, 3))
+                inputs[2, 1] = row
+                self.assertEqual(graph(inputs)[-1].tolist(), [passes], row)
+
+    def test_of_embeddings(self):
+        self.check(lambda table, inputs: functional.embedding(inputs, table))
+
+    def test_of_rows(self):
+        self.check(lambda table, inputs: table[inputs], lowest=-10)
+
+    def test_of_bags(self):
+        for mode in ("sum", "mean", "max"):
+            self.check(lambda table, inputs: functional.embedding_bag(inputs, table, mode=mode, padding_idx=3))
+        self.check(lambda table, inputs: functional.embedding_bag(
+            inputs, table, mode="sum", per_sample_weights=table.sum() * torch.ones(inputs.shape, dtype=table.dtype)))
+
+    def test_of_one_hot(self):
+        self.check(lambda table, inputs: functional.one_hot(inputs, 10).to(table.dtype) @ table)
+        self.check(lambda table, inputs: functional.one_hot(inputs, num_classes=10).to(table.dtype) @ table)
+
+    def test_one_hot_is_pytorchs(self):
+        classes = torch.randint(7, (2, 3))
+        with compiler.checked_one_hot():
+            ours = functional.one_hot(classes, 7), functional.one_hot(classes, num_classes=8), functional.one_hot(classes)
+        for one, theirs in zip(ours, (functional.one_hot(classes, 7), functional.one_hot(classes, 8), functional.one_hot(classes)), strict=True):
+            self.assertEqual(one.dtype, theirs.dtype)
+            self.assertTrue(torch.equal(one, theirs))
+
+
 unittest.main()
