@@ -19,6 +19,10 @@ at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, doub
                  .hint = "override compute_loss"});
   };
   if (at::isFloatingType(labels.scalar_type())) {
+    if (label_smoothing != 0)
+      throw Error({.what = "smooths labels that are classes, and these are numbers",
+                   .where = "label_smoothing_factor",
+                   .hint = "leave it out"});
     if (logits.sizes() == labels.sizes()) return at::mse_loss(logits, labels);
     // A model with one output returns [N, 1] for labels [N].
     if (logits.dim() == labels.dim() + 1 && logits.size(-1) == 1 &&

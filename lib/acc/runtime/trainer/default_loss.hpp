@@ -16,7 +16,7 @@ inline constexpr std::int64_t kPadding = -100;
 
 /// The default loss of a Trainer: cross entropy for integer labels (logits `[N, C]` with labels `[N]`, or
 /// `[N, T, C]` with `[N, T]`; labels of -100 are ignored), mean squared error for floating-point labels.
-/// Throws Error{usage} for other shapes.
+/// Throws Error{usage} for other shapes, and for label smoothing of floating-point labels.
 at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing = 0);
 
 }  // namespace acc

@@ -22,4 +22,9 @@ TEST_CASE("default_loss: the labels determine the loss", "[runtime]") {
         "Trainer: there is no loss for logits [4, 3, 5] with labels [4] (override compute_loss)");
 }
 
+TEST_CASE("default_loss: labels that are numbers are not smoothed silently", "[runtime]") {
+  CHECK(error_of([] { acc::default_loss(torch::ones({3}), torch::zeros({3}), 0.1); }) ==
+        "label_smoothing_factor: smooths labels that are classes, and these are numbers (leave it out)");
+}
+
 }  // namespace default_loss_test
