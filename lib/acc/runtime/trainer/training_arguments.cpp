@@ -535,6 +535,25 @@ void require_positive(const char* name, double value) {
   detail::require_in(detail::Range::positive, value, name);
 }
 
+// A number of steps, or a fraction of all.
+void require_steps(const char* name, double value) {
+  require_positive(name, value);
+  if (value > 1 && value != std::floor(value))
+    refuse_argument(name, "must be a whole number of steps, or less than 1: a fraction of all",
+                    fmt::format("write {}", std::floor(value)));
+}
+
+// Fractions as whole numbers, with transformers' precision: 0.6 is a multiple of 0.2.
+void require_multiple(double save_steps, double eval_steps) {
+  const bool are_fractions = save_steps < 1;
+  if (are_fractions != (eval_steps < 1))
+    refuse_argument("load_best_model_at_end", "needs save_steps to be a multiple of eval_steps",
+                    "give both as numbers of steps, or both as fractions of all");
+  const auto whole = [&](double steps) { return are_fractions ? std::round(steps * 1e6) : steps; };
+  if (std::fmod(whole(save_steps), whole(eval_steps)) != 0)
+    refuse_argument("load_best_model_at_end", "needs save_steps to be a multiple of eval_steps");
+}
+
 // The ranges that hold whatever other arguments say. An absent value has none.
 void require_ranges(const TrainingArguments& a) {
   using detail::Range;
@@ -596,11 +615,12 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.save_in_background && a.save_only_model)
     refuse_argument("save_in_background, save_only_model", "exclude each other", "choose one");
   if (a.bf16 && a.fp16) refuse_argument("bf16, fp16", "exclude each other", "choose one");
-  if (a.logging_strategy == IntervalStrategy::steps) require_positive("logging_steps", a.logging_steps);
-  if (a.save_strategy == SaveStrategy::steps) require_positive("save_steps", a.save_steps);
-  if (a.memory_save_steps != 0) require_positive("memory_save_steps", a.memory_save_steps);
+  if (a.logging_strategy == IntervalStrategy::steps) require_steps("logging_steps", a.logging_steps);
+  if (a.save_strategy == SaveStrategy::steps) require_steps("save_steps", a.save_steps);
+  if (a.memory_save_steps != 0) require_steps("memory_save_steps", a.memory_save_steps);
   if (!a.eval_steps && a.eval_strategy == IntervalStrategy::steps) a.eval_steps = a.logging_steps;
   if (a.eval_steps) require_positive("eval_steps", *a.eval_steps);
+  if (a.eval_strategy == IntervalStrategy::steps) require_steps("eval_steps", *a.eval_steps);
   a.activation_checkpointing = a.gradient_checkpointing =
       a.activation_checkpointing || a.gradient_checkpointing;
   complete_folders(a);
@@ -613,8 +633,7 @@ TrainingArguments completed(TrainingArguments arguments) {
       if (!alike)
         refuse_argument("load_best_model_at_end", "needs save_strategy and eval_strategy to be the same",
                         "set both to epoch or both to steps, or save_strategy to best");
-      if (a.save_strategy == SaveStrategy::steps && std::fmod(a.save_steps, *a.eval_steps) != 0)
-        refuse_argument("load_best_model_at_end", "needs save_steps to be a multiple of eval_steps");
+      if (a.save_strategy == SaveStrategy::steps) require_multiple(a.save_steps, *a.eval_steps);
     }
     if (a.metric_for_best_model.empty()) a.metric_for_best_model = "loss";
   }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/training_arguments.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -217,6 +221,39 @@ TEST_CASE("training_arguments: written arguments can be read", "[runtime]") {
   CHECK(acc::read_training_arguments(folder.write("all.json", acc::to_json(arguments))) == arguments);
 }
 
+TEST_CASE("training_arguments: a fraction of steps may be a multiple of another", "[runtime]") {
+  TrainingArguments arguments;
+  arguments.load_best_model_at_end = true;
+  arguments.eval_strategy = acc::IntervalStrategy::steps;
+  for (const auto& [save, eval] : {std::pair(0.6, 0.2), {0.3, 0.1}, {0.7, 0.1}, {0.25, 0.25}}) {
+    arguments.save_steps = save;
+    arguments.eval_steps = eval;
+    CHECK_NOTHROW(acc::completed(arguments));
+  }
+}
+
+TEST_CASE("training_arguments: a number of steps is whole, or a fraction of all", "[runtime]") {
+  const auto text = [](const char* name) {
+    return std::string(name) +
+           ": must be a whole number of steps, or less than 1: a fraction of all (write 2)";
+  };
+  TrainingArguments arguments;
+  arguments.logging_steps = 2.5;
+  CHECK(refusal(arguments) == text("logging_steps"));
+  arguments.logging_steps = 2;
+  arguments.save_steps = 2.5;
+  CHECK(refusal(arguments) == text("save_steps"));
+  arguments.save_steps = 2;
+  arguments.memory_save_steps = 2.5;
+  CHECK(refusal(arguments) == text("memory_save_steps"));
+  arguments.memory_save_steps = 0;
+  arguments.eval_strategy = acc::IntervalStrategy::steps;
+  arguments.eval_steps = 2.5;
+  CHECK(refusal(arguments) == text("eval_steps"));
+  arguments.eval_strategy = acc::IntervalStrategy::no;
+  CHECK_NOTHROW(acc::completed(arguments));
+}
+
 TEST_CASE("training_arguments: arguments that exclude each other are refused before anything starts",
           "[runtime]") {
   TrainingArguments both;
@@ -232,6 +269,12 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
         "both to steps, or save_strategy to best)");
   best.eval_strategy = acc::IntervalStrategy::steps;
   best.eval_steps = 300;
+  CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
+  best.eval_steps = 0.2;
+  CHECK(refusal(best) ==
+        "load_best_model_at_end: needs save_steps to be a multiple of eval_steps (give both as numbers of "
+        "steps, or both as fractions of all)");
+  best.save_steps = 0.5;
   CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
   TrainingArguments metrics;
   metrics.include_for_metrics = {"loss", "labels"};
