@@ -103,6 +103,7 @@ class LoaderIterator {
   }
   void operator++(int) { ++*this; }
   bool operator==(std::default_sentinel_t /*end*/) const { return !item_; }
+  bool is_last() const { return item_ && item_->last; }  ///< Whether no batch follows this one.
 
  private:
   using Item = LoadedBatch<Batch>;

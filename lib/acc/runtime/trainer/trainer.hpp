@@ -278,6 +278,8 @@ class Trainer : public TrainerBase {
   std::size_t read_batches(std::size_t count) final {
     batches_.clear();
     while (batches_.size() < count) {
+      // The pass ends after the step of its last batch: a checkpoint of that step is before the epoch's end.
+      if (!batches_.empty() && pass_->is_last()) break;
       // Advances only now: a checkpoint counts the iterator's current batch as used.
       if (std::exchange(is_read_, false)) ++*pass_;
       if (*pass_ == std::default_sentinel) break;

@@ -283,14 +283,16 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   control_ = {};
   optimizer_->zero_grad();
   fire(&TrainerCallback::on_train_begin);
+  // No step led to its metrics: they are neither the best nor a reason for another rate, as in transformers.
   if (arguments_.eval_on_start) evaluate_in_training();
   // The signals count from here on, not only from the end of the first step.
   if (arguments_.enable_jit_checkpoint) accelerator_->should_stop();
-  // Nothing is left to train after a checkpoint of the last step.
-  if (state_.global_step >= plan.max_steps) control_.should_training_stop = true;
+  // Nothing is left to train after a checkpoint of the last step, but the end of its epoch may follow.
+  const auto goes_on = [&] {
+    return !control_.should_training_stop && (position.finished || state_.global_step < plan.max_steps);
+  };
   const auto num_epochs = static_cast<std::uint64_t>(plan.num_train_epochs);
-  for (; position.epoch < num_epochs && !control_.should_training_stop;
-       position = {.epoch = position.epoch + 1})
+  for (; position.epoch < num_epochs && goes_on(); position = {.epoch = position.epoch + 1})
     train_epoch(plan, counters, position);
   return finish(plan, counters);
 }
@@ -424,7 +426,7 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
     counters.step_of_last_log = state_.global_step;
     log(std::move(entry));
   }
-  if (control_.should_evaluate) evaluate_in_training();
+  if (control_.should_evaluate) use_metrics(evaluate_in_training());
   if (control_.should_save) {
     save_checkpoint();
     control_.should_save = false;
@@ -432,30 +434,31 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
   }
 }
 
-void TrainerBase::evaluate_in_training() {
-  const Metrics metrics = [this] {
-    try {
-      return evaluate();
-    } catch (const std::exception& error) {
-      if (!arguments_.auto_find_batch_size || !is_out_of_memory(error)) throw;
-      // In words that begin no new search.
-      throw Error({.kind = ErrorKind::system,
-                   .what = "the memory does not suffice for an evaluation",
-                   .where = "per_device_eval_batch_size",
-                   .hint = "make it smaller: auto_find_batch_size finds that of the training alone"});
-    }
-  }();
-  control_.should_evaluate = false;
-  if (!arguments_.metric_for_best_model.empty()) {
-    const double value = detail::metric_for_best_model(arguments_, metrics);
-    const bool is_best = detail::is_better(arguments_, value, state_.best_metric);
-    if (is_best) {
-      state_.best_metric = value;
-      if (arguments_.save_strategy != SaveStrategy::no) state_.best_global_step = state_.global_step;
-    }
-    if (arguments_.save_strategy == SaveStrategy::best) control_.should_save = is_best;
-    if (step_by_metric_ && state_.global_step > 0) step_by_metric_(value);
+Metrics TrainerBase::evaluate_in_training() {
+  try {
+    Metrics metrics = evaluate();
+    control_.should_evaluate = false;
+    return metrics;
+  } catch (const std::exception& error) {
+    if (!arguments_.auto_find_batch_size || !is_out_of_memory(error)) throw;
+    // In words that begin no new search.
+    throw Error({.kind = ErrorKind::system,
+                 .what = "the memory does not suffice for an evaluation",
+                 .where = "per_device_eval_batch_size",
+                 .hint = "make it smaller: auto_find_batch_size finds that of the training alone"});
   }
+}
+
+void TrainerBase::use_metrics(const Metrics& metrics) {
+  if (arguments_.metric_for_best_model.empty()) return;
+  const double value = detail::metric_for_best_model(arguments_, metrics);
+  const bool is_best = detail::is_better(arguments_, value, state_.best_metric);
+  if (is_best) {
+    state_.best_metric = value;
+    if (arguments_.save_strategy != SaveStrategy::no) state_.best_global_step = state_.global_step;
+  }
+  if (arguments_.save_strategy == SaveStrategy::best) control_.should_save = is_best;
+  if (step_by_metric_) step_by_metric_(value);
 }
 
 Metrics TrainerBase::evaluate() {

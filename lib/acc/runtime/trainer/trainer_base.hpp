@@ -235,7 +235,8 @@ class TrainerBase {
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();
-  void evaluate_in_training();
+  Metrics evaluate_in_training();
+  void use_metrics(const Metrics& metrics);
   void note_saved(std::int64_t step);
   void save_checkpoint();
   void save_in_memory();

@@ -92,6 +92,29 @@ TEST_CASE("trainer: a limit keeps what this training saved, not higher steps of 
         (arguments.save_total_limit == 1 ? Names{"checkpoint-3"} : Names{"checkpoint-2", "checkpoint-3"}));
 }
 
+TEST_CASE("trainer: the evaluation before the first step of a resumed training does not change its rate",
+          "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = saving(folder.path() / "run", 1, folder);
+  arguments.lr_scheduler_type = acc::SchedulerType::reduce_lr_on_plateau;
+  arguments.lr_scheduler_kwargs = {{"patience", 0}, {"factor", 0.5}};
+  arguments.eval_on_start = true;
+  arguments.logging_steps = 1;
+  arguments.max_steps = 3;
+  const auto rate_of_last_step = [](const auto& trainer) {
+    double rate = 0;
+    for (const acc::Metrics& entry : trainer.state().log_history)
+      if (entry.contains("learning_rate")) rate = entry.at("learning_rate");
+    return rate;
+  };
+  acc::Trainer whole(Line(), arguments, points(8), points(4), with_metrics({1, 1, 1, 1}));
+  whole.train();
+  acc::Trainer resumed(Line(), arguments, points(8), points(4), with_metrics({1, 1, 1}));
+  resumed.train(arguments.output_dir / "checkpoint-2");
+  CHECK(rate_of_last_step(resumed) == rate_of_last_step(whole));
+  CHECK(rate_of_last_step(whole) == arguments.learning_rate / 2);
+}
+
 TEST_CASE("trainer: the best model in another folder stays there, and the newest checkpoint here",
           "[runtime]") {
   const TemporaryFolder folder;
@@ -313,10 +336,16 @@ TEST_CASE("trainer: the evaluation at the end of an epoch follows a checkpoint o
   acc::TrainingArguments arguments = saving(folder.path() / "run", 2, folder);
   arguments.eval_strategy = acc::IntervalStrategy::epoch;
   arguments.num_train_epochs = 2;
-  acc::Trainer(Line(), arguments, points(8), points(4), with_metrics({1, 2})).train();
-  acc::Trainer trainer(Line(), arguments, points(8), points(4), with_metrics({1, 2}));
-  trainer.train(arguments.output_dir / "checkpoint-2");
-  CHECK(trainer.state().best_metric == 2);
+  // With 2, the last step of an epoch has one batch of 3.
+  arguments.gradient_accumulation_steps = GENERATE(1, 2);
+  const auto data = points(arguments.gradient_accumulation_steps == 1 ? 8 : 12);
+  acc::Trainer(Line(), arguments, data, points(4), with_metrics({1, 2})).train();
+  acc::Trainer first(Line(), arguments, data, points(4), with_metrics({1, 2}));
+  first.train(arguments.output_dir / "checkpoint-2");
+  CHECK(first.state().best_metric == 2);
+  acc::Trainer last(Line(), arguments, data, points(4), with_metrics({3}));
+  CHECK(last.train(arguments.output_dir / "checkpoint-4").global_step == 4);
+  CHECK(last.state().best_metric == 3);
 }
 
 TEST_CASE("trainer: a save that failed does not spoil the next one", "[runtime]") {

@@ -302,6 +302,23 @@ TEST_CASE("trainer: the best model is loaded at the end, and its checkpoint is k
   CHECK(std::filesystem::exists(arguments.output_dir / "checkpoint-4"));
 }
 
+TEST_CASE("trainer: the evaluation before the first step is not the best", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 2;
+  arguments.eval_on_start = true;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::best;
+  arguments.metric_for_best_model = "m";
+  const auto metric = std::make_shared<double>(4);
+  acc::Trainer trainer(
+      Line(), arguments, points(4), points(4),
+      {.compute_metrics = [=](const acc::EvalPrediction&) { return acc::Metrics{{"m", --*metric}}; }});
+  trainer.train();
+  CHECK(trainer.state().best_metric == 2);
+  CHECK(trainer.state().best_model_checkpoint == arguments.output_dir / "checkpoint-1");
+}
+
 TEST_CASE("trainer: an iterable data set without samples ends the training", "[runtime]") {
   struct Empty : Stream {
     std::optional<std::tuple<at::Tensor, at::Tensor>> next() { return std::nullopt; }
