@@ -571,75 +571,108 @@ def launch_range(cluster, index):
     cluster.launch(index, *flags("1:3", "--max-restarts", MANY), script="exec sleep 1000")
 
 
-def random_faults(acc, count, seed=7, launch=launch_range):
-    """One fault after the other; after each the nodes form one group, and no agent has ended but one that was killed or asked."""
-    choices = random.Random(seed)
-    kinds = ["worker", "agent", "crash", "kill", "cut", "freeze", "isolate", "suspend"]
-    # A group that can be smaller goes on without a node that is asked to end, and with it when it is back, at once or later.
-    if launch is launch_range:
-        kinds += ["leave", "scale"]
-    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
+# Faults that end no agent; and those that end one, which is then started again, as by a scheduler.
+BLOWS = ["worker", "cut", "freeze", "isolate", "suspend"]
+LOSSES = ["agent", "crash", "kill"]
+# A group that can be smaller goes on without a node that is asked to end, and with it when it is back, at once or later.
+DEPARTURES = ["leave", "scale"]
+
+
+def signal_all(pids, number):
+    """Those of them that have not ended."""
+    return {pid for pid in pids if send(pid, number)}
+
+
+class RandomFaults:
+    """One fault after the other in a job of three nodes. After each they form one group again, and no agent has ended but one
+    that was killed or asked; meanwhile the job never splits. Each fault lasts up to `longest` seconds."""
+
+    def __init__(self, cluster, watch, choices, launch, kinds, longest=6.0):
+        self.cluster, self.watch, self.choices, self.launch = cluster, watch, choices, launch
+        self.kinds, self.longest = kinds, longest
+        self.number = 0
+
+    def begin(self):
         for index in range(3):
-            launch(cluster, index)
-        cluster.until("all nodes have met", lambda: cluster.is_whole(3))
-        for number in range(count):
-            fault = choices.choice(kinds)
-            index = choices.randrange(3)
-            other = (index + choices.randrange(1, 3)) % 3
-            if fault == "worker":
-                for pid in cluster.workers_on(index)[:1]:
-                    send(pid, signal.SIGKILL)
-            elif fault == "agent":
-                for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
-                    send(pid, signal.SIGKILL)
-            elif fault in ("leave", "scale"):
-                for pid in cluster.agent_pids(index)[:1]:
-                    send(pid, signal.SIGTERM)
-            elif fault == "suspend":
-                # The agent itself: nothing would continue a supervisor without a shell, so it does not stop.
-                suspended = cluster.agent_pids(index)[2:]
-                for pid in suspended:
-                    send(pid, signal.SIGTSTP)
-            else:
-                if fault == "freeze":
-                    watch.away.add(index)
-                cluster.node(fault, index, *([str(other)] if fault == "isolate" else []))
-            if fault == "scale":
-                cluster.until(f"two nodes go on after fault {number} (scale of node {index})",
-                              lambda: cluster.agents[index].poll() == 143 and cluster.is_whole(2), 90)
-            began = time.monotonic()
-            time.sleep(choices.uniform(0, 6))  # the fault itself lasts so long
-            if fault == "scale":
-                launch(cluster, index)
-            if fault in ("cut", "freeze"):
-                cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
-                watch.away.discard(index)
-            if fault == "suspend":
-                for pid in suspended:
-                    send(pid, signal.SIGCONT)
-            if fault == "isolate":
-                cluster.node("join", index, str(other))
-            if fault in ("crash", "kill"):
-                cluster.node("start", index)
+            self.launch(self.cluster, index)
+        self.cluster.until("all nodes have met", lambda: self.cluster.is_whole(3))
 
-            # Killed nodes are started again, as by a scheduler; meanwhile the job never splits.
-            def settled():
-                watch.check()
-                for i in range(3):
-                    if cluster.agents[i].poll() is not None:
-                        killed = i == index and (fault in ("agent", "crash", "kill") or
-                                                 (fault == "leave" and cluster.agents[i].returncode == 143))
-                        assert killed, f"fault {number} ({fault} of node {index}) ended node {i}:\n{cluster.output(i)}"
-                        launch(cluster, i)
-                return cluster.is_whole(3)
+    def next(self):
+        """The next fault and its node."""
+        fault, index = self.choices.choice(self.kinds), self.choices.randrange(3)
+        end = self.strike(fault, index)
+        if fault == "scale":
+            self.cluster.until(f"two nodes go on after {self.text(fault, index)}",
+                               lambda: self.cluster.agents[index].poll() == 143 and self.cluster.is_whole(2), 90)
+        began = time.monotonic()
+        time.sleep(self.choices.uniform(0, self.longest))  # the fault itself lasts so long
+        end()
+        self.settle(fault, index)
+        report(self.text(fault, index), recovered=time.monotonic() - began)
+        self.number += 1
+        return fault, index
 
-            cluster.until(f"one group after fault {number} ({fault} of node {index})", settled, 90)
-            report(f"fault {number}: {fault} of node {index}", recovered=time.monotonic() - began)
+    def end(self):
         for i in range(3):
-            for pid in cluster.agent_pids(i)[:1]:
+            for pid in self.cluster.agent_pids(i)[:1]:
                 send(pid, signal.SIGTERM)
-        cluster.until("all agents have ended", lambda: all(a.poll() is not None for a in cluster.agents.values()), 30)
-        nothing_left(cluster)
+        self.cluster.until("all agents have ended", lambda: all(a.poll() is not None for a in self.cluster.agents.values()), 30)
+        nothing_left(self.cluster)
+
+    def text(self, fault, index):
+        return f"fault {self.number}: {fault} of node {index}"
+
+    def strike(self, fault, index):
+        """Does it, and returns what ends it."""
+        cluster, choices = self.cluster, self.choices
+        other = str((index + choices.randrange(1, 3)) % 3)
+        if fault == "worker":
+            signal_all(cluster.workers_on(index)[:1], signal.SIGKILL)
+            return lambda: None
+        if fault == "agent":
+            signal_all(cluster.agent_pids(index)[: choices.randrange(1, 3)], signal.SIGKILL)
+            return lambda: None
+        if fault == "hang":  # of a rank, which a job with --hang-timeout ends
+            hung = signal_all(cluster.workers_on(index)[:1], signal.SIGSTOP)
+            return lambda: cluster.until("the rank that hangs is ended", lambda: not hung & set(cluster.workers()), 60)
+        if fault in DEPARTURES:
+            signal_all(cluster.agent_pids(index)[:1], signal.SIGTERM)
+            return (lambda: self.launch(cluster, index)) if fault == "scale" else lambda: None
+        if fault == "suspend":
+            # The agent itself: nothing would continue a supervisor without a shell, so it does not stop.
+            suspended = signal_all(cluster.agent_pids(index)[2:], signal.SIGTSTP)
+            return lambda: signal_all(suspended, signal.SIGCONT)
+        if fault == "freeze":
+            self.watch.away.add(index)
+        words = [other] if fault == "isolate" else []
+        cluster.node(fault, index, *words)
+
+        def undo():
+            cluster.node({"cut": "heal", "freeze": "thaw", "isolate": "join"}.get(fault, "start"), index, *words)
+            self.watch.away.discard(index)
+        return undo
+
+    def settle(self, fault, index):
+        def settled():
+            self.watch.check()
+            for i, agent in self.cluster.agents.items():
+                if agent.poll() is not None:
+                    killed = i == index and (fault in LOSSES or (fault == "leave" and agent.returncode == 143))
+                    assert killed, f"{self.text(fault, index)} ended node {i}:\n{self.cluster.output(i)}"
+                    self.launch(self.cluster, i)
+            return self.cluster.is_whole(3)
+
+        self.cluster.until(f"one group after {self.text(fault, index)}", settled, 90)
+
+
+def random_faults(acc, count, seed=7, launch=launch_range):
+    kinds = [*BLOWS, *LOSSES, *(DEPARTURES if launch is launch_range else [])]
+    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
+        faults = RandomFaults(cluster, watch, random.Random(seed), launch, kinds)
+        faults.begin()
+        for _ in range(count):
+            faults.next()
+        faults.end()
 
 
 @case
