@@ -16,6 +16,8 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
+#include "acc/base/text.hpp"
 #include "acc/plan/caller.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
@@ -80,6 +82,21 @@ bool has_same_content(const fs::path& one, const fs::path& other) {
 bool is_script_of(const std::string& package, const fs::path& file) {
   return fs::is_regular_file(file) && is_python_script(file) &&
          read_file(file).find("from " + package + ".") != std::string::npos;
+}
+
+// As after `pip uninstall`, which does not know of a program that was kept. A folder of `pip install
+// --target` has its packages beside its programs.
+bool is_orphan(const TakenName& name) {
+  if (!is_script_of(name.package, name.kept)) return false;
+  const fs::path python = interpreter_of_script(name.kept);
+  if (!python.is_absolute() || !fs::exists(python)) return false;
+  const std::string program = fmt::format(
+      "import sys\nfrom importlib.util import find_spec\nsys.path[:1] = [sys.argv[1]]\n"
+      "spec = find_spec('{}')\nprint('there' if spec and spec.origin else 'gone')",
+      name.package);
+  const auto output = run_command({python.string(), "-c", program, (name.kept.parent_path() / "..").string()},
+                                  Environment::of_process(), {});
+  return output && trim(output->text).ends_with("gone");
 }
 
 // A newer one may stand beside the one that was kept, which is then worth nothing.
@@ -210,6 +227,13 @@ int install(const Installation& installation, const InstallOptions& options) {
 }
 
 void undo_one(const TakenName& name) {
+  if (is_orphan(name)) {
+    fs::remove(name.link);
+    fs::remove(name.kept);
+    fmt::print("{} is removed, with {}, whose package {} is not installed any more\n", name.link.string(),
+               name.kept.filename().string(), name.package);
+    return;
+  }
   const bool was_kept = is_there(name.kept);
   if (!was_kept && !is_there(name.link)) {
     fmt::print("{} is not there: nothing to take back\n", name.link.string());

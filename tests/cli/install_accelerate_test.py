@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,29 @@ def an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back(place):
     assert place.do("--undo").count("it was installed again, and the older ") == 5
     assert place.files() == ["acc", *NAMES]
     assert place.do("--undo").count("nothing to take back") == 5
+
+
+def what_was_kept_goes_with_its_package(place):
+    """`pip uninstall accelerate` removes what has the names of its programs, and not what was kept of them."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place.work / "own"], check=True, timeout=60)
+    of_own = OF_PIP.format("").replace("/an/environment", f"{place.work}/own")
+    package = place.bin.parent / "accelerate"  # as `pip install --target` lays it out
+    package.mkdir()
+    (package / "__init__.py").touch()
+    place.put_all(of_own)
+    place.do("--yes")
+    for name in NAMES:
+        (place.bin / name).unlink()
+    assert place.do("--undo").count("is what it was before") == 5
+    for links_are_left in (False, True):
+        place.put_all(of_own)
+        place.do("--yes")
+        for name in [] if links_are_left else NAMES:
+            (place.bin / name).unlink()
+        shutil.rmtree(package, ignore_errors=True)
+        said = place.do("--undo")
+        assert f"{place.bin}/accelerate is removed, with accelerate.before-acc, whose package accelerate is not installed any more\n" in said
+        assert said.count("is removed, with ") == 5 and place.files() == ["acc"], said
 
 
 def failures_have_the_exit_codes_of_python(place):
@@ -407,7 +431,8 @@ def a_config_may_come_from_a_pipe(place):
 
 
 TESTS = [all_five_programs_are_taken_and_put_back, those_that_are_missing_are_put_there_and_removed, all_are_taken_or_none,
-         those_of_a_new_accelerate_are_left_alone, an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back, failures_have_the_exit_codes_of_python,
+         those_of_a_new_accelerate_are_left_alone, an_upgrade_by_pip_leaves_nothing_once_it_is_taken_back,
+         what_was_kept_goes_with_its_package, failures_have_the_exit_codes_of_python,
          options_may_be_abbreviated_but_those_of_launch, each_program_is_its_command, files_and_texts_are_those_of_accelerate,
          launches_are_those_of_acc_launch, messages_name_the_command_that_was_typed, what_acc_does_not_do_is_handed_on,
          what_is_handed_on_imports_nothing_of_the_current_folder, a_kept_program_that_calls_accelerate_is_told,
