@@ -44,8 +44,6 @@ constexpr std::array kAccelerateNames = {AccelerateName{"accelerate", ""},
                                          AccelerateName{"accelerate-estimate-memory", "estimate-memory"},
                                          AccelerateName{"accelerate-merge-weights", "merge-weights"}};
 
-constexpr const char* kAccelerate = "accelerate";
-
 constexpr std::array kCommands = {"config",        "estimate-memory", "env",  "launch",
                                   "merge-weights", "tpu-config",      "test", "to-fsdp2"};
 
@@ -59,17 +57,9 @@ struct AccelerateCall {
   Environment environment = {};
 };
 
-std::vector<Problem> named_by_accelerate(std::vector<Problem> problems) {
-  for (Problem& problem : problems) {
-    problem.what = in_words_of_accelerate(problem.what);
-    problem.hint = in_words_of_accelerate(problem.hint);
-  }
-  return problems;
-}
-
 // Exit code 1: there a Python that fails ends with it, whatever the reason is.
 Error as_failure(const Error& error) {
-  return Error(ErrorKind::system, named_by_accelerate(error.problems()));
+  return Error(ErrorKind::system, in_words_of(kAccelerate, error.problems()));
 }
 
 std::vector<std::string> launch_words(const AccelerateCall& call, std::vector<std::string> words) {
@@ -79,7 +69,8 @@ std::vector<std::string> launch_words(const AccelerateCall& call, std::vector<st
 }
 
 bool is_for_sagemaker(const ConfigText& config) {
-  return kind_of(parse_config(config.text, config.path).values) == ConfigKind::sagemaker;
+  return kind_of(parse_config(config.text, config.path, FileRules::accelerate).values) ==
+         ConfigKind::sagemaker;
 }
 
 int launch_as_accelerate(const AccelerateCall& call, std::vector<std::string> words) {
@@ -96,7 +87,7 @@ int launch_as_accelerate(const AccelerateCall& call, std::vector<std::string> wo
     return launch_command(std::move(launch));
   } catch (const Error& error) {
     // A missing program is an error of the command line.
-    throw has_program ? as_failure(error) : Error(error.kind(), named_by_accelerate(error.problems()));
+    throw has_program ? as_failure(error) : Error(error.kind(), in_words_of(kAccelerate, error.problems()));
   }
 }
 

@@ -60,9 +60,8 @@ Environment environment_of_job(const LaunchInputs& inputs, const Settings& setti
 
 GatheredInputs inputs_on_host(const JobSpec& spec) {
   GatheredInputs gathered = gather_inputs(parse_command_line(spec.words, spec.dialect), spec.dialect,
-                                          spec.environment, spec.config);
+                                          spec.environment, spec.config, spec.replaced);
   gathered.inputs.host = spec.host;
-  if (!spec.replaced.empty()) take_name_of(spec.replaced, gathered);
   return gathered;
 }
 

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
 #include "acc/base/blocked_signals.hpp"
@@ -38,6 +40,18 @@
 
 namespace acc::launcher {
 namespace {
+
+/// A command of acc in a text, and what a person types who called acc by the name of a launcher.
+struct CommandWords {
+  std::string_view launcher;
+  std::string_view ours;
+  std::string_view theirs;
+};
+
+constexpr std::array kWords = {CommandWords{kAccelerate, "acc launch", "accelerate launch"},
+                               CommandWords{kAccelerate, "acc config", "accelerate config"},
+                               CommandWords{kAccelerate, "acc to-fsdp2", "accelerate to-fsdp2"},
+                               CommandWords{"torchrun", "acc run ", "torchrun "}};
 
 std::string random_uuid() {
   const unsigned a = random_number();
@@ -111,16 +125,6 @@ void keep_exit_code(const LaunchPlan& plan) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// As accelerate: a number below 1, the output of a command that counts no GPUs for example, is one process.
-void take_none_as_one(GatheredInputs& gathered) {
-  const auto flag = gathered.inputs.command_line.flags.find(key::num_processes);
-  if (flag == gathered.inputs.command_line.flags.end() || !flag->second.value.is_number_integer()) return;
-  const auto number = flag->second.value.get<std::int64_t>();
-  if (number > 0) return;
-  flag->second.value = 1;
-  gathered.notes.push_back(fmt::format("--num_processes {} is one process, as under accelerate", number));
-}
-
 // The launcher itself could not start then; the workers get the Python of acc's folder or of PATH.
 void note_lost_python(const std::string& launcher, GatheredInputs& gathered) {
   const std::filesystem::path kept_program = find_kept_program(absolute_path(program_path()), launcher);
@@ -130,14 +134,21 @@ void note_lost_python(const std::string& launcher, GatheredInputs& gathered) {
                                        kept_program.string(), python.string()));
 }
 
+// Makes them those of a launcher, torchrun or accelerate, whose name acc has: its Python, and its readings.
+void take_name_of(const std::string& launcher, GatheredInputs& gathered) {
+  gathered.replaced = launcher;
+  gathered.inputs.caller = caller_under_name(program_path(), launcher);
+  gathered.inputs.is_python_script = is_python_script;
+  gathered.inputs.none_is_one = launcher == kAccelerate;
+  if (gathered.inputs.caller.kept.empty()) note_lost_python(launcher, gathered);
+}
+
 GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {
   survive_early_notices(call.environment);
   std::optional<ConfigText> config;
   if (call.dialect == Dialect::launch) config = config_text_of(command_line, call.environment);
   if (config && call.check_config) call.check_config(*config);
-  GatheredInputs gathered = gather_inputs(std::move(command_line), call.dialect, call.environment, config);
-  if (!call.replaced.empty()) take_name_of(call.replaced, gathered);
-  return gathered;
+  return gather_inputs(std::move(command_line), call.dialect, call.environment, config, call.replaced);
 }
 
 // What the nodes of an allocation run. Their acc is this program itself, and may not lie beside what was
@@ -152,7 +163,7 @@ std::vector<std::string> words_for_nodes(const LaunchCall& call, const LaunchInp
 }
 
 std::string command_for_nodes(const LaunchCall& call) {
-  if (call.replaced == "accelerate") return "accelerate launch";
+  if (call.replaced == kAccelerate) return "accelerate launch";
   if (!call.replaced.empty()) return call.replaced;
   return call.dialect == Dialect::launch ? "launch" : "run";
 }
@@ -166,22 +177,21 @@ void write_deepspeed_env(const LaunchPlan& plan) {
 
 }  // namespace
 
-std::string in_words_of_accelerate(std::string text) {
-  for (const std::string command : {"launch", "config", "to-fsdp2"}) {
-    const std::string ours = "acc " + command;
-    const std::string theirs = "accelerate " + command;
+std::string in_words_of(const std::string& launcher, std::string text) {
+  for (const auto& [name, ours, theirs] : kWords) {
+    if (name != launcher) continue;
     for (std::size_t at = text.find(ours); at != std::string::npos; at = text.find(ours, at + theirs.size()))
       text.replace(at, ours.size(), theirs);
   }
   return text;
 }
 
-void take_name_of(const std::string& launcher, GatheredInputs& gathered) {
-  gathered.replaced = launcher;
-  gathered.inputs.caller = caller_under_name(program_path(), launcher);
-  gathered.inputs.is_python_script = is_python_script;
-  if (gathered.inputs.caller.kept.empty()) note_lost_python(launcher, gathered);
-  if (gathered.inputs.dialect == Dialect::launch) take_none_as_one(gathered);
+std::vector<Problem> in_words_of(const std::string& launcher, std::vector<Problem> problems) {
+  for (Problem& problem : problems) {
+    problem.what = in_words_of(launcher, problem.what);
+    problem.hint = in_words_of(launcher, problem.hint);
+  }
+  return problems;
 }
 
 void run_with_srun(const CommandLine& command_line, const std::string& command,
@@ -216,7 +226,7 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
 }
 
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,
-                             const std::optional<ConfigText>& config) {
+                             const std::optional<ConfigText>& config, const std::string& replaced) {
   GatheredInputs gathered = {.config = config};
   LaunchInputs& inputs = gathered.inputs;
   inputs.dialect = dialect;
@@ -227,13 +237,15 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.caller = {.path = program_path()};
   inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
-    const FileConfig file = parse_config(config->text, config->path);
+    const FileRules rules = replaced == kAccelerate ? FileRules::accelerate : FileRules::acc;
+    const FileConfig file = parse_config(config->text, config->path, rules);
     if (has_true_flag(command_line, key::strict)) refuse_notes(file);
     inputs.file = file_settings(file);
     inputs.file_order = file_order(file);
     for (const Problem& note : file.notes) gathered.notes.push_back(to_string(note));
   }
   inputs.command_line = std::move(command_line);
+  if (!replaced.empty()) take_name_of(replaced, gathered);
   return gathered;
 }
 
@@ -247,8 +259,7 @@ LaunchPlan plan_of(GatheredInputs gathered) {
     gathered.notes.push_back("there is no config file: " + assumed +
                              " (`acc config` writes one, --quiet hides this)");
   plan.notes.insert(plan.notes.begin(), gathered.notes.begin(), gathered.notes.end());
-  if (gathered.replaced == "accelerate")
-    std::ranges::transform(plan.notes, plan.notes.begin(), in_words_of_accelerate);
+  for (std::string& note : plan.notes) note = in_words_of(gathered.replaced, std::move(note));
   return plan;
 }
 

@@ -12,6 +12,9 @@
 
 namespace acc::launcher {
 
+/// LaunchCall::replaced of accelerate's name.
+inline constexpr const char* kAccelerate = "accelerate";
+
 /// With --srun: replaces this process by an srun that starts `acc COMMAND WORDS...` on all nodes of the Slurm
 /// allocation. Returns without the flag, and inside a step, which runs on all nodes already.
 void run_with_srun(const CommandLine& command_line, const std::string& command,
@@ -27,20 +30,19 @@ struct GatheredInputs {
   std::string replaced = {};
 };
 
-/// Makes them those of a launcher, torchrun or accelerate, whose name acc has: its Python, and its readings.
-void take_name_of(const std::string& launcher, GatheredInputs& gathered);
-
-/// A text that names commands of acc, for a person who typed accelerate's.
-std::string in_words_of_accelerate(std::string text);
+/// A text that names commands of acc, for a person who typed those of `launcher`.
+std::string in_words_of(const std::string& launcher, std::string text);
+std::vector<Problem> in_words_of(const std::string& launcher, std::vector<Problem> problems);
 
 /// The config file that applies, as in accelerate: the given one, else the default one if it exists, unless
 /// --cpu is given. Throws Error{system} if it cannot be read.
 std::optional<ConfigText> config_text_of(const CommandLine& command_line, const Environment& environment);
 
-/// Reads the config file of this machine, or takes the one that is given.
+/// Reads the config file of this machine, or takes the one that is given. `replaced`: as
+/// LaunchCall::replaced.
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment);
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,
-                             const std::optional<ConfigText>& config);
+                             const std::optional<ConfigText>& config, const std::string& replaced = "");
 
 /// Makes the plan; looks for the devices of this machine.
 LaunchPlan plan_of(GatheredInputs gathered);

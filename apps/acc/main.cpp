@@ -19,6 +19,7 @@
 #include "command_parsing.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
+#include "launch_command.hpp"
 #include "version.hpp"
 
 namespace {
@@ -84,11 +85,15 @@ std::vector<std::string> usual_form(std::vector<std::string> words) {
 
 int launch_as_torchrun(const std::vector<std::string>& words, const std::string& program,
                        acc::Environment environment) {
-  return acc::launcher::launch_command({.words = words,
-                                        .dialect = acc::launcher::Dialect::torchrun,
-                                        .program = program,
-                                        .environment = std::move(environment),
-                                        .replaced = "torchrun"});
+  try {
+    return acc::launcher::launch_command({.words = words,
+                                          .dialect = acc::launcher::Dialect::torchrun,
+                                          .program = program,
+                                          .environment = std::move(environment),
+                                          .replaced = "torchrun"});
+  } catch (const acc::Error& error) {
+    throw acc::Error(error.kind(), acc::launcher::in_words_of("torchrun", error.problems()));
+  }
 }
 
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.

@@ -340,7 +340,21 @@ def no_processes_are_one(place):
     for number in ("0", "-1"):
         done = place.call("launch", "--cpu", "--num_processes", number, "--no_python", "sh", "-c", "echo one $RANK")
         assert done.returncode == 0 and done.stdout == "one\n", done
-        assert f"--num_processes {number} is one process, as under accelerate" in done.stderr, done
+        assert f"--num_processes: num_processes {number} is one process, as under accelerate" in done.stderr, done
+    place.write("none.yaml", "distributed_type: MULTI_CPU\nnum_processes: 0\nuse_cpu: true\n")
+    for words in ([], ["--num_processes", "0"], ["--num_processes", "-2"]):
+        done = place.call("launch", "--config_file", "none.yaml", *words, "--no_python", "sh", "-c", "echo one $RANK")
+        assert done.returncode == 0 and done.stdout == "one\n" and "is one process, as under accelerate" in done.stderr, done
+    typed = place.call("launch", "--config_file", "none.yaml", "--num_processes", "2", "--no_python", "sh", "-c", "echo $RANK")
+    assert typed.returncode == 0 and sorted(typed.stdout.split()) == ["0", "1"] and not typed.stderr, typed
+    # Where accelerate starts none, nothing is started.
+    place.write("gpus.yaml", "distributed_type: MULTI_GPU\nnum_processes: 0\n")
+    for words in (["--config_file", "gpus.yaml"], ["--config_file", "gpus.yaml", "--num_processes", "0"],
+                  ["--config_file", "none.yaml", "--num_processes", "-1"],
+                  ["--num_processes", "0", "--num_machines", "2", "--main_process_ip", "a"]):
+        done = place.call("launch", *words, "--no_python", "echo", "started")
+        assert done.returncode == 1 and not done.stdout and "num_processes must be at least 1, not " in done.stderr, done
+    assert place.call("launch", "--config_file", "none.yaml", "--no_python", "true", name="acc").returncode == 2
     assert place.call("launch", "--multi_gpu", "--num_processes", "0", "--no_python", "true").returncode == 1
     assert place.call("launch", "--cpu", "--num_processes", "0", "--no_python", "true", name="acc").returncode == 2
 

@@ -75,6 +75,8 @@ def it_follows_the_rules_of_torchrun(place):
     assert shown.returncode == 0, shown
     refused = subprocess.run([place.torchrun, "--num_processes", "2", "true"], text=True, capture_output=True, timeout=60)
     assert refused.returncode == 2, refused
+    empty = subprocess.run([place.torchrun], text=True, capture_output=True, timeout=60)
+    assert empty.returncode == 2 and "as in `torchrun train.py" in empty.stderr and "acc run" not in empty.stderr, empty
 
 
 def a_foreign_torchrun_is_kept_and_put_back(place):

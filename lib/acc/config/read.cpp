@@ -22,7 +22,7 @@ namespace {
 // Reads the top level of a file and collects the errors.
 class Reader {
  public:
-  explicit Reader(ConfigReport& report) : report_(report) {}
+  Reader(ConfigReport& report, FileRules rules) : report_(report), rules_(rules) {}
 
   void read(DocumentNode& root) {
     drop_duplicates(root);
@@ -129,7 +129,12 @@ class Reader {
     if (spec->type == ValueType::section && item.kind == DocumentNode::Kind::mapping) read_section(item);
   }
 
+  static bool is_any_number_of_processes(const SettingSpec& spec, const DocumentNode& item) {
+    return spec.id == key::num_processes && item.value.is_number_integer();
+  }
+
   std::optional<Value> value_of(const SettingSpec& spec, const DocumentNode& item) {
+    if (rules_ == FileRules::accelerate && is_any_number_of_processes(spec, item)) return item.value;
     auto value = convert(spec, item);
     const auto* mismatch = std::get_if<Mismatch>(&value);
     if (mismatch == nullptr) return std::get<Value>(std::move(value));
@@ -173,6 +178,7 @@ class Reader {
   }
 
   ConfigReport& report_;
+  FileRules rules_;
   FileConfig& config_ = report_.config;
   std::vector<Problem>& problems_ = report_.problems;
   ConfigKind kind_ = ConfigKind::cluster;
@@ -180,7 +186,8 @@ class Reader {
   bool names_type_ = false;
 };
 
-ConfigReport inspect(std::string_view text, const std::filesystem::path& file) {
+ConfigReport inspect(std::string_view text, const std::filesystem::path& file,
+                     FileRules rules = FileRules::acc) {
   DocumentNode root = parse_document(text, file);
   const auto fail = [&](std::string what) {
     throw Error({.kind = ErrorKind::config,
@@ -191,14 +198,14 @@ ConfigReport inspect(std::string_view text, const std::filesystem::path& file) {
   if (root.is_null()) fail("is empty");
   if (root.kind != DocumentNode::Kind::mapping) fail("has no `key: value` lines at its top level");
   ConfigReport report{.config = {.path = file}};
-  Reader(report).read(root);
+  Reader(report, rules).read(root);
   return report;
 }
 
 }  // namespace
 
-FileConfig parse_config(std::string_view text, const std::filesystem::path& file) {
-  ConfigReport report = inspect(text, file);
+FileConfig parse_config(std::string_view text, const std::filesystem::path& file, FileRules rules) {
+  ConfigReport report = inspect(text, file, rules);
   if (!report.problems.empty()) throw Error(ErrorKind::config, report.problems);
   std::vector<Problem>& notes = report.config.notes;
   notes.insert(notes.begin(), report.misspelt.begin(), report.misspelt.end());

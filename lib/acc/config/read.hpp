@@ -57,6 +57,9 @@ struct ConfigText {
   bool operator==(const ConfigText&) const = default;
 };
 
+/// By whose rules a config file is read. accelerate accepts any number of processes, and a launch judges it.
+enum class FileRules { acc, accelerate };
+
 /// Reads a config file of accelerate, of any version: JSON if the name ends in `.json`, else YAML. Each
 /// value has the type of its setting, and each key of a section its current name. Throws Error{config} with
 /// all errors of the file, each with `file:line:column` and, for an unknown key, the nearest known one;
@@ -68,7 +71,8 @@ FileConfig read_config(const std::filesystem::path& file);
 ConfigReport inspect_config(const std::filesystem::path& file);
 
 /// The same for a text in memory. `file` determines the format and is named in messages.
-FileConfig parse_config(std::string_view text, const std::filesystem::path& file);
+FileConfig parse_config(std::string_view text, const std::filesystem::path& file,
+                        FileRules rules = FileRules::acc);
 
 /// Throws the notes as an Error{config} if there are any (`--strict`).
 void refuse_notes(const FileConfig& config);

@@ -132,7 +132,19 @@ struct Workers {
   int per_machine = 1;
   std::int64_t total = 1;
   std::string origin = {};
+  std::string note = {};
 };
+
+// The kinds of training that need no device.
+bool is_on_cpu(DistributedType type) {
+  return type == DistributedType::no || type == DistributedType::multi_cpu;
+}
+
+// The output of a command that counts no GPUs, for example. Beside a config file accelerate refuses -1.
+bool is_one_process(std::int64_t number, const LaunchInputs& inputs, const Request& request, int machines) {
+  const bool starts_one = machines == 1 && (!request.type || is_on_cpu(*request.type));
+  return inputs.none_is_one && starts_one && number < 1 && (number != -1 || inputs.file.empty());
+}
 
 // The number of workers if none is given: one per GPU, or a single one.
 Workers default_workers(const Request& request, int machines, int gpus) {
@@ -172,7 +184,12 @@ Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, con
     const int workers = parse_workers(settings, key::num_processes, inputs, gpus);
     return {.per_machine = workers, .total = workers, .origin = fmt::format("{}: {}", where, *word)};
   }
-  const int total = to_count(std::get<std::int64_t>(*num_processes), where, "num_processes");
+  const auto number = std::get<std::int64_t>(*num_processes);
+  if (is_one_process(number, inputs, request, machines)) {
+    return {.origin = where,
+            .note = fmt::format("{}: num_processes {} is one process, as under accelerate", where, number)};
+  }
+  const int total = to_count(number, where, "num_processes");
   if (total % machines != 0) {
     fail("",
          fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,
@@ -185,11 +202,6 @@ Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, con
     fail("--multi_gpu", "needs at least 2 processes, but --num_processes is 1");
   }
   return {.per_machine = total / machines, .total = total, .origin = where};
-}
-
-// The kinds of training that need no device.
-bool is_on_cpu(DistributedType type) {
-  return type == DistributedType::no || type == DistributedType::multi_cpu;
 }
 
 bool is_explicit_count(const Settings& settings) {
@@ -326,6 +338,7 @@ JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optio
   const Request request = read_request(settings);
   if (request.flag) settings.set(key::distributed_type, request.type, settings.origin(*request.flag));
   const Workers workers = decide_workers(settings, inputs, request, machines.max, gpus);
+  if (!workers.note.empty()) shape.notes.push_back(workers.note);
   settings.set(key::num_processes, workers.total, workers.origin);
   shape.nproc_per_node = workers.per_machine;
   check_world_size(machines.max, workers.per_machine);

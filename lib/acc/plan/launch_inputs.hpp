@@ -49,6 +49,8 @@ struct LaunchInputs {
   /// TMPDIR if it names a folder.
   std::optional<std::filesystem::path> temporary_folder = {};
   Caller caller = {};
+  /// As under accelerate, a number of processes below 1 is one process, where the type of job starts one.
+  bool none_is_one = false;
   /// ProgramRequest::is_python_script.
   std::function<bool(const std::filesystem::path&)> is_python_script = {};
   /// Whether the mpirun on PATH is that of Open MPI; determined only for jobs that use mpirun.

@@ -35,6 +35,13 @@ TEST_CASE("read: values have the types of their settings, and their lines", "[co
   CHECK(config.notes.empty());
 }
 
+TEST_CASE("read: by accelerate's rules a file may name any number of processes", "[config]") {
+  const std::string text = "distributed_type: NO\nnum_processes: 0\n";
+  CHECK(error_in(text) == "c.yaml:2:16: num_processes must be at least 1, not 0");
+  const FileConfig config = parse_config(text, "c.yaml", acc::launcher::FileRules::accelerate);
+  CHECK(config.values.at("num_processes") == 0);
+}
+
 TEST_CASE("read: all problems of a file are reported together, with positions", "[config]") {
   CHECK(error_in("distributed_type: multi_gpu\nnum_proceses: 2\ndebug: maybe\n") ==
         "c.yaml:1:19: distributed_type must be one of NO, MULTI_CPU, MULTI_GPU, MULTI_XPU, MULTI_HPU, "

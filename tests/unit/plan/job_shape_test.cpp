@@ -38,6 +38,29 @@ std::string shape_error(const std::vector<std::string>& words, const Value& file
 
 }  // namespace
 
+TEST_CASE("job_shape: no processes are one under accelerate's rules, where it starts one", "[plan]") {
+  const auto shape_under_it = [](const std::vector<std::string>& words, const Value& file) {
+    LaunchInputs given = inputs(words, Dialect::launch);
+    given.file = acc::test::file(file);
+    given.none_is_one = true;
+    return shape_of(given);
+  };
+  const Value none = {{"distributed_type", "MULTI_CPU"}, {"num_processes", 0}};
+  const JobShape shape = shape_under_it({"train.py"}, none);
+  CHECK(shape.nproc_per_node == 1);
+  REQUIRE(shape.notes.size() == 1);
+  CHECK(shape.notes[0].ends_with("num_processes 0 is one process, as under accelerate"));
+  CHECK(shape_under_it({"--num_processes", "-1", "train.py"}, Value::object()).nproc_per_node == 1);
+  CHECK(shape_under_it({"--num_processes", "2", "train.py"}, none).nproc_per_node == 2);
+  const auto refused = [&](const std::vector<std::string>& words, const Value& file) {
+    return error_of([&] { shape_under_it(words, file); }).find("must be at least 1") != std::string::npos;
+  };
+  CHECK(refused({"train.py"}, {{"distributed_type", "MULTI_GPU"}, {"num_processes", 0}}));
+  CHECK(refused({"--num_processes", "-1", "train.py"}, none));
+  CHECK(refused({"--num_processes", "0", "--num_machines", "2", "train.py"}, Value::object()));
+  CHECK(shape_error({"--num_processes", "0", "train.py"}).find("must be at least 1") != std::string::npos);
+}
+
 TEST_CASE("job_shape: without GPUs: one plain process without a rank", "[plan]") {
   const JobShape shape = shape_of({"train.py"});
   CHECK(shape.launcher == Launcher::simple);
