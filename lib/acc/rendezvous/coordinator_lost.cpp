@@ -91,7 +91,7 @@ void CoordinatorLost::on_connected(
                          trial_.reset();
                          on_failed(loss.reason, false);
                        }));
-  trial_->on_first_bytes(
+  trial_->on_next_bytes(
       guard_([this, address] { events_.on_found(std::exchange(trial_, nullptr), address, candidates_); }));
   trial_->start();
 }

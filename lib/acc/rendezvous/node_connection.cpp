@@ -99,7 +99,7 @@ void NodeConnection::read() {
 void NodeConnection::on_received(std::size_t bytes) {
   on_bytes();
   if (closing_) return read();
-  if (const auto first = std::exchange(on_first_bytes_, nullptr)) first();
+  if (const auto first = std::exchange(on_next_bytes_, nullptr)) first();
   received_.append(buffer_.data(), bytes);
   std::size_t begin = 0;
   for (std::size_t end = received_.find('\n', received_.size() - bytes); end != std::string::npos;
@@ -143,7 +143,7 @@ void NodeConnection::write() {
                      if (error && self->closing_) return self->end();
                      if (error) return;
                      if (!self->queued_.empty()) return self->write();
-                     if (self->closing_) self->end();
+                     if (self->closing_) self->all_is_sent();
                    });
 }
 
@@ -188,6 +188,7 @@ void NodeConnection::report_silence(Clock::time_point now) {
 void NodeConnection::fail(const ConnectionLoss& loss) {
   if (!open_) return;
   const auto on_lost = std::exchange(on_lost_, nullptr);
+  lingers_ = !loss.peer_has_ended;
   if (loss.peer_has_ended) end();
   if (on_lost) on_lost(loss);
   close();
@@ -201,7 +202,16 @@ void NodeConnection::close(std::function<void()> on_ended) {
   closing_ = true;
   on_lost_ = nullptr;
   if (on_ended) on_ended_ = std::move(on_ended);
-  if (!writing_ && queued_.empty()) end();
+  if (!writing_ && queued_.empty()) all_is_sent();
+}
+
+// To close a socket before all was read resets the connection: the other side would hear that this process
+// has ended, and perhaps not the last message.
+void NodeConnection::all_is_sent() {
+  if (!lingers_) return end();
+  error_code ignored;
+  socket_.shutdown(net::tcp::socket::shutdown_send, ignored);
+  count_silence_from(Clock::now());
 }
 
 void NodeConnection::end() {

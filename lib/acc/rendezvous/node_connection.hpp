@@ -67,8 +67,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   /// Calls `report` when the other side falls silent, repeatedly while it stays silent, and when it is heard
   /// again.
   void on_silence(std::function<void(Silence)> report) { on_silence_ = std::move(report); }
-  /// Calls `callback` once, when the first bytes arrive.
-  void on_first_bytes(std::function<void()> callback) { on_first_bytes_ = std::move(callback); }
+  /// Calls `callback` once, when the next bytes arrive.
+  void on_next_bytes(std::function<void()> callback) { on_next_bytes_ = std::move(callback); }
   /// How long the other side may be silent from now on.
   void set_timeout(std::chrono::milliseconds timeout);
 
@@ -79,7 +79,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   /// Sends what is queued, as far as the other side takes it, and ends; then calls `on_ended`, if given.
   void close(std::function<void()> on_ended = {});
 
-  bool is_open() const { return open_; }
+  bool is_open() const { return open_ && !lingers_; }
   /// How long the other side has been silent.
   Clock::duration silence() const { return Clock::now() - last_bytes_; }
   bool is_pending() const override { return open_ && is_pending_; }
@@ -101,6 +101,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void count_silence_from(Clock::time_point now);
   void on_bytes();
   void fail(const ConnectionLoss& loss);
+  void all_is_sent();
 
   net::tcp::socket socket_;
   RunningTimer timer_;
@@ -110,7 +111,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   Clock::time_point report_due_ = {};
   bool silence_reported_ = false;
   std::function<void(Silence)> on_silence_ = {};
-  std::function<void()> on_first_bytes_ = {};
+  std::function<void()> on_next_bytes_ = {};
   std::function<void(NodeMessage)> on_message_ = {};
   std::function<void(ConnectionLoss)> on_lost_ = {};
   std::function<void()> on_ended_ = {};
@@ -124,6 +125,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   bool open_ = true;
   bool writing_ = false;
   bool closing_ = false;
+  /// The other side may be alive: it closes first, unless it stays silent.
+  bool lingers_ = false;
 };
 
 }  // namespace acc::launcher

@@ -2,6 +2,7 @@
 #include "acc/rendezvous/node_connection.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
 #include "support/catch.hpp"
@@ -153,7 +154,7 @@ TEST_CASE("node_connection: reports the first bytes", "[rendezvous]") {
   Side near;
   int received = 0;
   near.start(std::move(pair.near), 60s);
-  near.connection->on_first_bytes([&] { ++received; });
+  near.connection->on_next_bytes([&] { ++received; });
   CHECK(received == 0);
   for (int round = 1; round <= 2; ++round) {
     asio::write(pair.far, asio::buffer(encode(WorkersDone{round})));
@@ -170,6 +171,31 @@ TEST_CASE("node_connection: the timeout can be changed during silence", "[rendez
   REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
   CHECK_FALSE(near.losses[0].peer_has_ended);
   CHECK(near.losses[0].reason == "silent for 0.1 s");
+}
+
+TEST_CASE("node_connection: who gives up a silent side says so, whatever comes from there meanwhile",
+          "[rendezvous]") {
+  Pair pair;
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 100ms);
+  bool has_given_up = false;
+  near->set_handlers([](const NodeMessage&) {},
+                     [&](const ConnectionLoss&) {
+                       near->send(Leave{.reason = "you were silent"});
+                       has_given_up = true;
+                     });
+  near->start();
+  REQUIRE(pair.run_until([&] { return has_given_up; }));
+  pair.loop.poll();
+  asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
+  pair.loop.poll();
+  std::string text;
+  boost::system::error_code error;
+  asio::read(pair.far, asio::dynamic_buffer(text), error);
+  CHECK(error == asio::error::eof);
+  CHECK_THAT(text, Catch::Contains("you were silent"));
+  pair.far.close();
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  CHECK(pair.run_until([&] { return closing.expired(); }));
 }
 
 TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
