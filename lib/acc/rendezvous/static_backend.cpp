@@ -29,6 +29,8 @@ struct StaticBackend::Impl : StoreMeeting {
   void ask_soon();
   void on_store_lost();
   void count_in();
+  void tell_own_nodes();
+  void forget_exchange();
   void ask_for_ranks();
   void on_ranks(const std::map<int, AssignedRanks>& ranks);
   void check_missing_later();
@@ -41,6 +43,8 @@ struct StaticBackend::Impl : StoreMeeting {
   std::map<int, bool> counted = {};
   /// How many own nodes the last round had. Those that were lost since have succeeded.
   int members = 0;
+  /// How many exchanges of ranks were begun or forgotten.
+  int exchanges = 0;
   RunningClock::time_point deadline = {};
   bool wants_round = false;
   bool closing = false;
@@ -55,7 +59,7 @@ void StaticBackend::Impl::request_round() {
 void StaticBackend::Impl::ask_soon() {
   if (!wants_round || stopped) return;
   gather(own_nodes.size(), own_nodes.size() == static_cast<std::size_t>(options.num_nodes), [this] {
-    if (wants_round && !stopped) ask_for_ranks();
+    if (wants_round && !stopped) tell_own_nodes();
   });
 }
 
@@ -75,13 +79,32 @@ void StaticBackend::Impl::count_in() {
   }
 }
 
-void StaticBackend::Impl::ask_for_ranks() {
-  exchange.reset();
+// By the connection by which remove() deletes: by another one, a node that was lost could be told to the
+// store after it was deleted, and be a part of the round.
+void StaticBackend::Impl::tell_own_nodes() {
+  forget_exchange();
   if (own_nodes.empty()) return;
   count_in();
+  Store::Pairs pairs;
+  for (const auto& [rank, node] : own_nodes)
+    pairs.emplace_back(prefix + role_info_key(rank), to_json({node.role, node.local_world_size}, rank));
+  store.multi_set(std::move(pairs));
+  // Its reply means that the store has processed what was sent before.
+  store.check({}, guard([this, number = exchanges](StoreOutcome outcome, bool) {
+                if (outcome == StoreOutcome::done && number == exchanges) ask_for_ranks();
+              }));
+}
+
+void StaticBackend::Impl::forget_exchange() {
+  ++exchanges;
+  exchange.reset();
+}
+
+void StaticBackend::Impl::ask_for_ranks() {
   const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - RunningClock::now());
   RankExchange::Options exchange_options = {.prefix = prefix,
                                             .group_size = options.num_nodes,
+                                            .are_known = true,
                                             .timeout = std::max(remaining, std::chrono::milliseconds(0))};
   for (const auto& [rank, node] : own_nodes)
     exchange_options.own_nodes.emplace(rank, RoleInfo{node.role, node.local_world_size});
@@ -145,6 +168,7 @@ void StaticBackend::add(const OwnNode& node) {
 
 // Deletes its role info, too: otherwise the next round would include it.
 void StaticBackend::remove(const OwnNode& node) {
+  impl_->forget_exchange();
   impl_->own_nodes.erase(node.node_rank);
   impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});
   impl_->ask_soon();

@@ -96,7 +96,7 @@ void RankExchange::on_connected(const std::optional<Error>& error) {
   if (error) return finish(error, {});
   Store::Pairs pairs = std::move(options_.first_pairs);
   for (const auto& [rank, info] : options_.own_nodes) {
-    pairs.emplace_back(options_.prefix + role_info_key(rank), to_json(info, rank));
+    if (!options_.are_known) pairs.emplace_back(options_.prefix + role_info_key(rank), to_json(info, rank));
   }
   store_->multi_set(std::move(pairs));
   std::vector<std::string> keys;

@@ -58,6 +58,8 @@ class RankExchange {
     int group_size = 1;
     /// Own nodes by group rank.
     std::map<int, RoleInfo> own_nodes = {};
+    /// The store knows the own nodes already; otherwise this tells it.
+    bool are_known = false;
     /// Set before anything else.
     Store::Pairs first_pairs = {};
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
