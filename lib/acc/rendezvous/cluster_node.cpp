@@ -33,6 +33,8 @@ ClusterNode::ClusterNode(net::io_context& loop, const LaunchPlan& plan)
 // Calls of the agent.
 
 void ClusterNode::join() {
+  // The agent joins as it was told, and the job has ended since.
+  if (end_) return emit(*end_);
   node_.wants_round = true;
   begin_join_timeout();
   if (!state_->is_idle()) return state_->ask_for_round();
@@ -196,7 +198,8 @@ void ClusterNode::give_up(const std::string& reason, int code) {
   if (std::exchange(node_.is_over, true)) return;
   reminder_.cancel();
   enter(std::make_unique<Idle>(node_), reason);
-  emit(RoundOver{.text = reason, .exit_code = code});
+  end_ = RoundOver{.text = reason, .exit_code = code};
+  emit(*end_);
 }
 
 void ClusterNode::enter(std::unique_ptr<NodeState> next, const std::string& reason) {
@@ -332,6 +335,7 @@ void ClusterNode::on_round_ends(const RoundOver& verdict) {
   if (!verdict.restart) {
     node_.is_over = true;
     reminder_.cancel();
+    end_ = verdict;
   }
   emit(verdict);
 }

@@ -91,6 +91,8 @@ class ClusterNode : public Rendezvous {
   /// A round runs without this node: no timeout counts.
   bool is_spare_ = false;
   bool told_no_room_ = false;
+  /// How the job has ended, unless all workers have succeeded.
+  std::optional<RoundOver> end_ = {};
   /// The store of this node after it has yielded as the host: tells later nodes where the coordinator is.
   std::unique_ptr<StoreServer> redirect_ = {};
   std::unique_ptr<NodeState> state_;

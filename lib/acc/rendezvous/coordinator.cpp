@@ -83,6 +83,7 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
   come_back(id, history);
+  remember_success(nodes_.at(id));
   if (options_.plan.backend != RendezvousKind::static_) return;
   const auto [holder, is_free] = by_rank_.try_emplace(info.node_rank, id);
   if (is_free) return;
@@ -90,6 +91,17 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
   send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
                                            info.node_rank, name_of(nodes_.at(holder->second).info)),
                        .exit_code = exit_code(ErrorKind::usage)}});
+}
+
+// Unlike a silent one, which drop_earlier_connection() takes for lost.
+std::optional<Coordinator::NodeId> Coordinator::unproven_holder(const NodeInfo& info) const {
+  if (options_.plan.backend != RendezvousKind::static_) return std::nullopt;
+  const auto holder = by_rank_.find(info.node_rank);
+  if (holder == by_rank_.end() || holder->second == 0) return std::nullopt;
+  const Node& node = nodes_.at(holder->second);
+  const bool is_unproven =
+      !node.silent && is_same_machine(node.info, info) && !is_same_process(node.info, info);
+  return is_unproven ? std::optional(holder->second) : std::nullopt;
 }
 
 // A node connects anew when it has lost its connection before this coordinator noticed, or was started again:
@@ -140,6 +152,12 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
 }
 
+// It was cut off when its workers had succeeded, and waits for those of the others as it would have done.
+void Coordinator::remember_success(Node& node) {
+  const auto is_it = [&](const NodeInfo& info) { return is_same_process(info, node.info); };
+  if (std::erase_if(succeeded_nodes_, is_it) > 0 && phase_ == Phase::running) node.done = node.member;
+}
+
 void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (!nodes_.contains(id)) return;
   if (const auto* join = std::get_if<Join>(&message)) on_join(id, *join);
@@ -169,6 +187,7 @@ void Coordinator::on_join(NodeId id, const Join& request) {
   not_done_.erase(id);
   pending_.insert(id);
   if (phase_ != Phase::running) return meet_when_all_ready();
+  if (node.done) return wait_as_spare(id, "this node's workers have succeeded, those of others still run");
   if (!may_stay_spare()) {
     forget(id);
     send_(id, RoundEnds{no_room()});
@@ -187,7 +206,8 @@ void Coordinator::wait_as_spare(NodeId id, const std::string& text) {
 
 bool Coordinator::is_address_of_node(const std::string& address) const {
   const auto entry = by_address_.lower_bound({address, 0});
-  return entry != by_address_.end() && entry->first == address;
+  return (entry != by_address_.end() && entry->first == address) ||
+         std::ranges::count(succeeded_nodes_, address, &NodeInfo::seen_at) > 0;
 }
 
 std::optional<RoundOver> Coordinator::surplus() const {
@@ -336,12 +356,20 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   forget(id);
   if (phase_ == Phase::over) return;
   if (node.in_backend) backend_.remove(in_backend(node.info, id));
-  if (node.member && !node.done) full_ = false;
+  const bool has_succeeded = node.done && phase_ == Phase::running;
+  if (node.member && !has_succeeded) full_ = false;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
-  if (!has_ended && !node.done) absent_nodes_.push_back(node.info);
+  if (finishing_) return;
+  // One whose workers have succeeded may be in another round, too, if there can be one without this node.
+  const bool can_be_led_elsewhere = options_.plan.backend != RendezvousKind::static_ && survives_loss();
+  const bool may_go_on = !has_succeeded || can_be_led_elsewhere;
+  if (!has_ended && may_go_on) absent_nodes_.push_back(node.info);
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
-  if (node.done) return finish_when_all_done();
+  if (has_succeeded) {
+    succeeded_nodes_.push_back(node.info);
+    return finish_when_all_done();
+  }
   group_changed(text, code);
 }
 
@@ -397,6 +425,7 @@ void Coordinator::on_round(Rounds rounds) {
   phase_ = Phase::running;
   finishing_ = false;
   absent_nodes_.clear();
+  succeeded_nodes_.clear();
   has_led_ = true;
   rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
@@ -443,6 +472,8 @@ void Coordinator::on_missing(const std::string& text, bool spare) {
 
 void Coordinator::end_round(const RoundOver& verdict) {
   phase_ = Phase::ending;
+  // What they have done counts no more, and they come from anywhere.
+  if (!succeeded_nodes_.empty()) full_ = false;
   for (const auto& [id, node] : nodes_) {
     if (node.in_round) send_(id, RoundEnds{verdict});
   }

@@ -88,8 +88,11 @@ class Coordinator {
   std::size_t nodes() const { return nodes_.size(); }
   /// All nodes that the job can have are in the last round, and none of them was lost since.
   bool is_full() const { return full_; }
-  /// Whether a node of the job is connected from `address`.
+  /// Whether a node of the job is connected from `address`, or was until its workers had succeeded.
   bool is_address_of_node(const std::string& address) const;
+  /// The node that holds the rank of `info` in a static job, if it may be an earlier process of the same
+  /// machine that has ended: whoever asks waits until that one is heard or lost.
+  std::optional<NodeId> unproven_holder(const NodeInfo& info) const;
   /// Why a node that comes to a full job must end; absent if it may wait for a place.
   std::optional<RoundOver> surplus() const;
   /// Addresses that connections of the round's nodes can come from; empty if they are not known of all nodes:
@@ -133,6 +136,7 @@ class Coordinator {
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);
   void come_back(NodeId id, const NodeHistory& history);
+  void remember_success(Node& node);
   void drop_earlier_connection(const NodeInfo& info);
   void forget(NodeId id);
   void end_round(const RoundOver& verdict);
@@ -169,6 +173,8 @@ class Coordinator {
   std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> absent_nodes_ = {};
+  /// Nodes that were lost after their workers had succeeded in the round that runs.
+  std::vector<NodeInfo> succeeded_nodes_ = {};
   /// Nodes that outlived the last coordinator and have yet to come.
   int survivors_ = 0;
   /// This coordinator has led the last round, not one that it replaces.

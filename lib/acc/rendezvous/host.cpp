@@ -16,6 +16,8 @@ namespace acc::launcher {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
+// How often a node is heard until it is known to live.
+constexpr int kProofs = 2;
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
 // All nodes notice the loss of a coordinator at about the same time, and ask again after a second.
 constexpr auto kSurvivorsTimeout = std::chrono::seconds(2);
@@ -130,7 +132,34 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
   }));
 }
 
-void Host::adopt(const Member& member) {
+void Host::adopt(const std::shared_ptr<Member>& member) {
+  if (const auto holder = coordinator_->unproven_holder(member->hello.node))
+    return wait_for_holder(*holder, member);
+  take(*member);
+}
+
+// When a machine has lost its power and is back, its earlier connection looks as if it were alive, until it
+// carries something: the next heartbeat is refused. A holder that lives is heard before.
+void Host::wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant) {
+  const auto earlier = std::exchange(claimants_[holder], claimant);
+  if (earlier) return earlier->connection->close();
+  wait_for_bytes(holder, kProofs);
+}
+
+// What it sent before it ended comes first, with its end.
+void Host::wait_for_bytes(Coordinator::NodeId holder, int times) {
+  const auto connection = connections_.find(holder);
+  if (connection == connections_.end()) return settle_claim(holder);
+  connection->second->on_next_bytes(guard_(
+      [this, holder, times] { times > 1 ? wait_for_bytes(holder, times - 1) : settle_claim(holder); }));
+}
+
+void Host::settle_claim(Coordinator::NodeId holder) {
+  const auto claimant = claimants_.extract(holder);
+  if (claimant && claimant.mapped()->connection->is_open()) take(*claimant.mapped());
+}
+
+void Host::take(const Member& member) {
   const Coordinator::NodeId id = next_id_++;
   connections_[id] = member.connection;
   NodeInfo node = member.hello.node;
@@ -145,8 +174,10 @@ void Host::adopt(const Member& member) {
           silent->send(coordinator_->last_message("this node was " + loss.reason));
         connection_lost(id, loss);
       });
-  member.connection->on_silence(
-      [this, id](const Silence& silence) { coordinator_->on_silence(id, silence); });
+  member.connection->on_silence([this, id](const Silence& silence) {
+    coordinator_->on_silence(id, silence);
+    settle_claim(id);
+  });
   member.connection->set_timeout(coordinator_->node_timeout());
   coordinator_->on_hello(id, node, member.hello.history);
   for (const NodeMessage& message : member.messages) coordinator_->on_message(id, message);
@@ -163,6 +194,7 @@ void Host::remove(Coordinator::NodeId node, const ConnectionLoss& loss) {
   connections_.erase(node);
   serve_all();
   coordinator_->on_lost(node, loss.reason, loss.peer_has_ended);
+  settle_claim(node);
   check_alone();
 }
 
@@ -272,6 +304,7 @@ void Host::check_alone_later() {
 
 void Host::drop() {
   for (const auto& [id, connection] : std::exchange(connections_, {})) connection->close();
+  for (const auto& [holder, claimant] : std::exchange(claimants_, {})) claimant->connection->close();
 }
 
 }  // namespace acc::launcher

@@ -37,7 +37,7 @@ class Host {
   ~Host();
 
   /// Takes over the connection of a node, and the messages that it has sent so far.
-  void adopt(const Member& member);
+  void adopt(const std::shared_ptr<Member>& member);
   void on_message(const NodeMessage& message);
   void on_hello(const NodeInfo& info, const NodeHistory& history);
 
@@ -61,6 +61,10 @@ class Host {
 
  private:
   void make_coordinator(const Succession& succession, int node_port);
+  void take(const Member& member);
+  void wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant);
+  void wait_for_bytes(Coordinator::NodeId holder, int times);
+  void settle_claim(Coordinator::NodeId holder);
   void drop();
   void send(Coordinator::NodeId node, const NodeMessage& message);
   void connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss);
@@ -81,6 +85,8 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
+  /// Nodes that wait for the place of another one, by that one.
+  std::map<Coordinator::NodeId, std::shared_ptr<Member>> claimants_ = {};
   RunningTimer survivors_;
   RunningTimer timeout_;
   net::steady_timer poll_;

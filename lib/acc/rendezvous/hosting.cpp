@@ -15,7 +15,7 @@ using boost::system::error_code;
 void Hosting::start() {
   host_->on_hello(node_.introduction(), node_.last_round.history());
   for (const auto& member : std::exchange(node_.pending_members, {})) {
-    if (member->connection->is_open()) host_->adopt(*member);
+    if (member->connection->is_open()) host_->adopt(member);
   }
   if (node_.wants_round) ask_for_round();
 }
@@ -25,7 +25,7 @@ void Hosting::ask_for_round() {
 }
 
 void Hosting::on_member(const std::shared_ptr<Member>& member) {
-  if (has_room_for(*member)) return host_->adopt(*member);
+  if (has_room_for(*member)) return host_->adopt(member);
   const std::optional<RoundOver> verdict = host_->coordinator().surplus();
   member->connection->send(verdict ? NodeMessage(RoundEnds{*verdict}) : NodeMessage(Full{}));
   member->connection->close();

@@ -521,6 +521,33 @@ TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends 
         RoundOver{.text = "the node that hosts the job was lost: its connection closed", .exit_code = 75});
 }
 
+TEST_CASE("cluster_node: who joins when the job has ended meanwhile is told again", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::static_, 2, 2);
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  cluster[0].stop();
+  cluster.until([&] { return cluster[1].over(); });
+  cluster.forget_events();
+  cluster[1].rendezvous->join();
+  REQUIRE(cluster[1].over());
+  CHECK(cluster[1].events.last<RoundOver>().exit_code == 75);
+}
+
+TEST_CASE("cluster_node: static: a rank is not given to another while its node is heard", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::static_, 2, 2);
+  cluster.plan.max_restarts = 1;
+  cluster.plan.rendezvous.node_timeout = 400ms;
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  cluster.add(false).plan.rendezvous.node_rank = 1;
+  cluster[2].rendezvous->join();
+  cluster.until([&] { return cluster[2].over(); });
+  CHECK(cluster[2].events.last<RoundOver>().exit_code == 2);
+  CHECK_FALSE(cluster[1].over());
+}
+
 TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it while restarts are left",
           "[rendezvous]") {
   const auto backend = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);

@@ -317,6 +317,56 @@ TEST_CASE("coordinator: the smaller part of a partitioned network does not go on
   }
 }
 
+TEST_CASE("coordinator: a silent node that has succeeded is missed when all begin anew", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_message(2, WorkersDone{1});
+  SECTION("and falls silent after the others") {
+    job.coordinator->on_lost(1, "silent for 3000 ms", false);
+    job.coordinator->on_lost(2, "silent for 3000 ms", false);
+  }
+  SECTION("and falls silent before the others") {
+    job.coordinator->on_lost(2, "silent for 3000 ms", false);
+    CHECK(job.sent_to<RoundEnds>(0).empty());
+    job.coordinator->on_lost(1, "silent for 3000 ms", false);
+  }
+  job.join(0);
+  CHECK(job.coordinator->is_smaller_part());
+  CHECK(job.sent_to<RoundBegins>(0).size() == 1);
+}
+
+TEST_CASE("coordinator: a node that was cut off when it had succeeded waits for the others, and succeeds",
+          "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.options.plan.spares = 0;
+  job.restart_coordinator();
+  const NodeInfo info = {.host = "node1",
+                         .addr = "10.0.0.1",
+                         .pid = 101,
+                         .node_rank = 1,
+                         .node_port = 5001,
+                         .seen_at = "10.0.0.9"};
+  job.arrive(0);
+  job.coordinator->on_hello(1, info);
+  job.join(1);
+  job.coordinator->on_message(1, WorkersDone{1});
+  job.coordinator->on_lost(1, "silent for 3000 ms", false);
+  CHECK(job.coordinator->is_full());
+  REQUIRE(job.coordinator->is_address_of_node("10.0.0.9"));
+  SECTION("it comes back") {
+    job.coordinator->on_hello(2, info, {.round = 1});
+    job.join(2);
+    CHECK(job.sent_to<Waiting>(2).back().spare);
+    job.coordinator->on_message(0, WorkersDone{1});
+    job.backend.finished();
+    CHECK(job.sent_to<JobEnds>(2).size() == 1);
+  }
+  SECTION("what it has done is void when another fails: it may come from anywhere") {
+    job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "f"}});
+    CHECK_FALSE(job.coordinator->is_full());
+  }
+}
+
 TEST_CASE(
     "coordinator: a coordinator that the others gave up stops its workers, and waits for them to come back",
     "[rendezvous]") {
@@ -656,6 +706,30 @@ TEST_CASE("coordinator: a static rank is given once", "[rendezvous]") {
   CHECK(job.last_end(2).text ==
         "node rank 1 is taken by node a (10.0.0.1, pid 1); give this node another --node-rank");
   CHECK(job.coordinator->nodes() == 1);
+}
+
+TEST_CASE("coordinator: a rank may be that of an ended process of the machine that asks for it",
+          "[rendezvous]") {
+  Job job(3);
+  job.options.plan.backend = RendezvousKind::static_;
+  job.restart_coordinator();
+  for (int id = 0; id < 2; ++id) job.arrive(id);
+  NodeInfo next = {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_rank = 1, .node_port = 500};
+  CHECK(job.coordinator->unproven_holder(next) == 1);
+  SECTION("not if it is known to be silent, and gives the rank up at once") {
+    job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  }
+  SECTION("not on another machine") {
+    next.host = "node7";
+  }
+  SECTION("not if nobody has it") {
+    next.node_rank = 2;
+  }
+  SECTION("not if it is this node's own") {
+    next.host = "node0";
+    next.node_rank = 0;
+  }
+  CHECK_FALSE(job.coordinator->unproven_holder(next));
 }
 
 TEST_CASE("coordinator: a change in the backend ends the round", "[rendezvous]") {
