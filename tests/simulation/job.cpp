@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "acc/base/log.hpp"
@@ -17,8 +18,8 @@ using namespace acc::launcher;
 using Kind = Fault::Kind;
 
 constexpr std::uint16_t kEndpointPort = 29400;
-constexpr int kWorkerCode = 17;
-constexpr int kTerminatedCode = 143;
+// Many times what a job has.
+constexpr std::size_t kMaxEvents = 3000000;
 constexpr auto kMilliseconds = [](Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 };
@@ -76,7 +77,7 @@ Process::Process(Job& job, int node, int process_id)
       node_(node),
       process_id_(process_id),
       plan_(plan_of(job.schedule(), node, process_id)),
-      loop_(node) {}
+      loop_(job.schedule().machine_of(node)) {}
 
 Process::~Process() {
   loop_.enter([this] { rendezvous_.reset(); });
@@ -96,7 +97,31 @@ void Process::later(Duration delay, Function function) {
   });
 }
 
+void Process::enter(Phase phase) {
+  phase_ = phase;
+  phase_begin_ = job_.world().now();
+}
+
+std::string Process::overdue(Time last_work) const {
+  if (loop_.is_paused() || phase_ == Phase::working) return {};
+  const Duration notice_time = job_.promises().notice_time();
+  Duration limit = 1s;
+  // A coordinator may be lost at the end of the wait for it.
+  if (phase_ == Phase::meeting) limit = job_.schedule().join_timeout + 2 * notice_time + 12s;
+  if (phase_ == Phase::waiting) limit = 2 * notice_time + 5s;
+  if (phase_ == Phase::leaving)
+    limit = plan_.shutdown_timeout + plan_.rendezvous.close_timeout + 2 * notice_time;
+  const bool waits_for_others = phase_ == Phase::meeting || phase_ == Phase::waiting;
+  const Time begin = waits_for_others ? std::max(phase_begin_, last_work) : phase_begin_;
+  if (job_.world().now() - begin <= limit) return {};
+  constexpr std::array kNames = {"to meet the other nodes", "", "for the end of the round",
+                                 "for its workers to stop", "to leave"};
+  return fmt::format("process {} waits too long {}", process_id_,
+                     kNames.at(static_cast<std::size_t>(phase_)));
+}
+
 void Process::start() {
+  enter(Phase::meeting);
   trace("starts");
   loop_.post([this] {
     rendezvous_ = std::make_unique<ClusterNode>(loop_, plan_);
@@ -108,7 +133,7 @@ void Process::start() {
 
 void Process::join() {
   ++attempt_;
-  phase_ = Phase::meeting;
+  enter(Phase::meeting);
   ready_.reset();
   verdict_.reset();
   trace("joins");
@@ -130,7 +155,7 @@ void Process::on_event(const NodeEvent& event) {
 void Process::on_ready(const RoundReady& ready) {
   ready_ = ready;
   if (phase_ != Phase::meeting) return;
-  phase_ = Phase::working;
+  enter(Phase::working);
   trace(fmt::format("workers start: node {} of {}, ranks {} and up of {}, store {}:{}, restarts {}",
                     ready.round.machine_rank, ready.round.num_machines, ready.round.first_rank,
                     ready.round.world_size, ready.round.master_addr, ready.round.master_port,
@@ -142,7 +167,7 @@ void Process::on_ready(const RoundReady& ready) {
 
 void Process::on_workers_end() {
   if (phase_ != Phase::working) return;
-  phase_ = Phase::waiting;
+  enter(Phase::waiting);
   trace("workers have succeeded");
   job_.promises().on_success(process_id_);
   job_.promises().on_workers_stop(process_id_);
@@ -152,7 +177,7 @@ void Process::on_workers_end() {
 void Process::fail_worker() {
   loop_.post([this] {
     if (phase_ != Phase::working) return;
-    phase_ = Phase::waiting;
+    enter(Phase::waiting);
     trace("a worker fails");
     job_.promises().on_failure(process_id_);
     job_.promises().on_workers_stop(process_id_);
@@ -170,7 +195,7 @@ void Process::on_round_over(const RoundOver& verdict) {
 }
 
 void Process::stop_workers() {
-  phase_ = Phase::stopping;
+  enter(Phase::stopping);
   ++attempt_;
   later(job_.world().random().between(0ms, 500ms), [this] {
     job_.promises().on_workers_stop(process_id_);
@@ -184,7 +209,7 @@ void Process::go_on() {
 }
 
 void Process::leave() {
-  phase_ = Phase::leaving;
+  enter(Phase::leaving);
   ++attempt_;
   code_ = job_done_ ? 0 : is_terminated_ ? kTerminatedCode : verdict_ ? verdict_->exit_code : 0;
   trace("leaves");
@@ -218,6 +243,7 @@ void Process::pause(bool pauses) {
   if (!is_alive_) return;
   trace(pauses ? "is stopped" : "continues");
   job_.promises().on_pause(process_id_, pauses);
+  enter(phase_);
   loop_.pause(pauses);
 }
 
@@ -239,7 +265,7 @@ void Process::end() {
 // Job.
 
 Job::Job(const Schedule& schedule, bool with_trace)
-    : schedule_(schedule), world_(schedule.seed), network_(schedule.nodes), promises_(schedule_) {
+    : schedule_(schedule), world_(schedule.seed), network_(schedule.machines), promises_(schedule_) {
   use_random_of_world();
   acc::log::open({.level = with_trace ? acc::log::Level::debug : acc::log::Level::off});
   acc::log::send_to([this](std::string_view lines) {
@@ -257,17 +283,16 @@ Job::~Job() {
 
 void Job::set_latencies() {
   Random& random = world_.random();
-  for (int from = 0; from < schedule_.nodes; ++from) {
-    for (int to = 0; to < schedule_.nodes; ++to)
+  for (int from = 0; from < schedule_.machines; ++from) {
+    for (int to = 0; to < schedule_.machines; ++to)
       network_.set_latency(from, to, random.between(50us, random.chance(90) ? 1ms : 40ms));
   }
 }
 
 void Job::start(int node) {
   --coming_;
-  auto& process = processes_[node];
-  if (process) return;
-  process = std::make_unique<Process>(*this, node, next_process_++);
+  if (processes_.contains(node) || !network_.machine(schedule_.machine_of(node)).has_power) return;
+  const auto& process = processes_[node] = std::make_unique<Process>(*this, node, next_process_++);
   process->start();
 }
 
@@ -282,21 +307,53 @@ Outcome Job::run() {
     world_.at(begin + schedule_.starts.at(static_cast<std::size_t>(node)), [this, node] { start(node); });
   }
   for (const Fault& fault : schedule_.faults) world_.at(begin + fault.at, [this, fault] { apply(fault); });
-  // A node looks for the job until the join timeout, may then be in a round, and ends; another waits for it.
+  // Far beyond what check_processes() allows, for what goes round in circles.
   const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + 120s;
   std::size_t events = 0;
   while (!is_over() && promises_.violation().empty() && world_.step(end)) {
-    promises_.check();
-    if (++events % 64 != 0) continue;
-    for (const auto& [node, process] : processes_)
-      promises_.check_queues(process->loop().tasks(), network_.unread());
+    promises_.check(network_.is_whole());
+    if (++events % 64 == 0) check_processes();
+    if (events == kMaxEvents) promises_.violate("it goes round in circles");
   }
   if (!is_over()) promises_.violate("a process waits for ever");
-  if (must_succeed() && !promises_.is_done())
-    promises_.violate("the job has not succeeded, and nothing hinders it");
+  check_end();
   world_.running = nullptr;
   processes_.clear();
   return {promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
+}
+
+void Job::check_processes() {
+  // A listener, a store and its client for each process, and what it connects to while it looks for others.
+  const std::size_t max_held = 64 * static_cast<std::size_t>(schedule_.nodes);
+  if (const std::size_t held = network_.held(); held > max_held)
+    promises_.violate(fmt::format("{} ends of connections are open", held));
+  const std::size_t unread = network_.unread();
+  for (const auto& [node, process] : processes_) {
+    if (!process->is_alive()) continue;
+    promises_.check_queues(process->loop().tasks(), unread);
+    if (const std::string wait = process->overdue(promises_.last_work()); !wait.empty())
+      promises_.violate(wait);
+  }
+}
+
+// What shows when all is over.
+void Job::check_end() {
+  if (!promises_.violation().empty()) return;
+  if (network_.listening() > 0) promises_.violate("a port is open, and no process is there");
+  if (must_succeed() && !promises_.is_done())
+    promises_.violate("the job has not succeeded, and nothing hinders it");
+  const auto hits_one = [](const Fault& fault) {
+    return fault.kind != Kind::worker_fails && fault.kind != Kind::stop_job && fault.kind != Kind::notice &&
+           fault.kind != Kind::clock_jump;
+  };
+  const bool is_alike =
+      has_all_nodes_from_the_beginning() && std::ranges::none_of(schedule_.faults, hits_one);
+  if (is_alike && promises_.codes().size() > 1) promises_.violate("nodes end with different codes");
+}
+
+bool Job::has_all_nodes_from_the_beginning() const {
+  return schedule_.min_nodes == schedule_.nodes &&
+         std::ranges::all_of(schedule_.starts, [](Duration start) { return start <= 500ms; });
 }
 
 bool Job::is_over() const {
@@ -304,17 +361,27 @@ bool Job::is_over() const {
 }
 
 // Nobody ends it, nothing is lost for good, and there are restarts for all that happens. Each fault may cost
-// two: a node that is lost, and one that comes back. A static node that comes back too early is refused: its
-// rank is taken.
+// two: a node that is lost, and one that comes back. A static node that comes back may find the job gone, and
+// one that comes back before it is missed is one too many where spares are limited.
 bool Job::must_succeed() const {
-  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_](const Fault& fault) {
+  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_,
+                         has_limit = schedule_.spares >= 0](const Fault& fault) {
     const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
     return fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
-           fault.kind == Kind::stop_job || (ends_process && (is_static || fault.duration == 0ms));
+           fault.kind == Kind::stop_job ||
+           (ends_process && (is_static || has_limit || fault.duration == 0ms));
   };
   const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
-  const bool survives = is_elastic || schedule_.max_restarts >= 2 * static_cast<int>(schedule_.faults.size());
-  return survives && std::ranges::none_of(schedule_.faults, is_fatal);
+  const int nodes_per_machine = (schedule_.nodes + schedule_.machines - 1) / schedule_.machines;
+  int losses = nodes_per_machine * static_cast<int>(schedule_.faults.size());
+  // One link that comes and goes loses a node again and again.
+  for (const Fault& fault : schedule_.faults)
+    if (fault.kind == Kind::blinking) losses += static_cast<int>(fault.duration / schedule_.node_timeout);
+  const bool survives = is_elastic || schedule_.max_restarts >= 2 * losses;
+  // Nodes that cannot reach each other wait for the join timeout.
+  Duration outage = 2 * promises_.notice_time() + 10s;
+  for (const Fault& fault : schedule_.faults) outage += fault.duration;
+  return survives && outage < schedule_.join_timeout && std::ranges::none_of(schedule_.faults, is_fatal);
 }
 
 Time Job::last_end() const {
@@ -335,11 +402,17 @@ void Job::cut_pair(int from, int to, bool both_ways, Duration duration) {
 
 void Job::cut(const Fault& fault) {
   if (fault.kind == Kind::cut || fault.kind == Kind::cut_one_way)
-    return cut_pair(fault.node, fault.other, fault.kind == Kind::cut, fault.duration);
-  const int part = fault.kind == Kind::split ? fault.other : 1 << fault.node;
-  for (int from = 0; from < schedule_.nodes; ++from) {
-    for (int to = from + 1; to < schedule_.nodes; ++to) {
-      if (((part >> from) & 1) != ((part >> to) & 1)) cut_pair(from, to, true, fault.duration);
+    return cut_pair(schedule_.machine_of(fault.node), schedule_.machine_of(fault.other),
+                    fault.kind == Kind::cut, fault.duration);
+  const bool splits = fault.kind == Kind::split || fault.kind == Kind::half_split;
+  const int part = splits ? fault.other : 1 << schedule_.machine_of(fault.node);
+  const bool both_ways =
+      fault.kind != Kind::half_split && fault.kind != Kind::muteness && fault.kind != Kind::deafness;
+  for (int from = 0; from < schedule_.machines; ++from) {
+    for (int to = 0; to < schedule_.machines; ++to) {
+      if (((part >> from) & 1) == 0 || ((part >> to) & 1) != 0) continue;
+      fault.kind == Kind::deafness ? cut_pair(to, from, both_ways, fault.duration)
+                                   : cut_pair(from, to, both_ways, fault.duration);
     }
   }
 }
@@ -355,33 +428,34 @@ void Job::blink(const Fault& fault, Duration remaining) {
 
 void Job::kill(const Fault& fault) {
   const bool is_power = fault.kind == Kind::power_loss;
-  if (const auto process = processes_.find(fault.node);
-      process != processes_.end() && process->second->is_alive()) {
-    process->second->die();
-    is_power ? network_.cut_power(fault.node) : network_.end(process->second->loop());
-    processes_.erase(process);
-  } else if (is_power) {
-    network_.cut_power(fault.node);
+  const int machine = schedule_.machine_of(fault.node);
+  if (is_power) network_.cut_power(machine);
+  for (int node = 0; node < schedule_.nodes; ++node) {
+    if (is_power ? schedule_.machine_of(node) != machine : node != fault.node) continue;
+    if (const auto process = processes_.find(node);
+        process != processes_.end() && process->second->is_alive()) {
+      process->second->die();
+      if (!is_power) network_.end(process->second->loop());
+      processes_.erase(process);
+    }
+    if (fault.duration == 0ms) continue;
+    ++coming_;
+    world_.after(fault.duration, [this, node, is_power] {
+      if (is_power) network_.machine(schedule_.machine_of(node)).has_power = true;
+      start(node);
+    });
   }
-  if (fault.duration == 0ms) return;
-  ++coming_;
-  world_.after(fault.duration, [this, node = fault.node] {
-    network_.machine(node).has_power = true;
-    start(node);
-  });
 }
 
 void Job::slow_down(const Fault& fault) {
-  for (int other = 0; other < schedule_.nodes; ++other) {
-    network_.set_latency(fault.node, other, 500ms);
-    network_.set_latency(other, fault.node, 500ms);
-  }
-  world_.after(fault.duration, [this, node = fault.node] {
-    for (int other = 0; other < schedule_.nodes; ++other) {
-      network_.set_latency(node, other, 1ms);
-      network_.set_latency(other, node, 1ms);
+  const auto set_latencies = [this, machine = schedule_.machine_of(fault.node)](Duration latency) {
+    for (int other = 0; other < schedule_.machines; ++other) {
+      network_.set_latency(machine, other, latency);
+      network_.set_latency(other, machine, latency);
     }
-  });
+  };
+  set_latencies(500ms);
+  world_.after(fault.duration, [set_latencies] { set_latencies(1ms); });
 }
 
 void Job::apply(const Fault& fault) {
@@ -392,7 +466,10 @@ void Job::apply(const Fault& fault) {
     case Kind::cut:
     case Kind::cut_one_way:
     case Kind::isolation:
+    case Kind::deafness:
+    case Kind::muteness:
     case Kind::split:
+    case Kind::half_split:
       return cut(fault);
     case Kind::blinking:
       return blink(fault, fault.duration);
@@ -405,7 +482,7 @@ void Job::apply(const Fault& fault) {
     case Kind::power_loss:
       return kill(fault);
     case Kind::clock_jump:
-      network_.machine(fault.node).clock_skew += world_.random().between(-1h, 1h);
+      network_.machine(schedule_.machine_of(fault.node)).clock_skew += world_.random().between(-1h, 1h);
       return;
     default:
       break;

@@ -54,6 +54,10 @@ class Process {
   /// Its process ends without its doing.
   void die();
 
+  /// What it has waited for longer than the guide says; empty: for nothing. `last_work`: when workers ran
+  /// last, on any node.
+  std::string overdue(Time last_work) const;
+
   int node() const { return node_; }
   bool is_alive() const { return is_alive_; }
   acc::net::io_context& loop() { return loop_; }
@@ -72,6 +76,7 @@ class Process {
   void go_on();
   void leave();
   void end();
+  void enter(Phase phase);
   void trace(const std::string& text);
 
   Job& job_;
@@ -81,6 +86,8 @@ class Process {
   acc::net::io_context loop_;
   std::unique_ptr<acc::launcher::ClusterNode> rendezvous_ = {};
   Phase phase_ = Phase::meeting;
+  /// When it began to wait for what this phase waits for, or was able to go on with it.
+  Time phase_begin_ = {};
   std::optional<acc::launcher::RoundReady> ready_ = {};
   std::optional<acc::launcher::RoundOver> verdict_ = {};
   bool job_done_ = false;
@@ -114,8 +121,11 @@ class Job {
   void kill(const Fault& fault);
   void blink(const Fault& fault, Duration remaining);
   void slow_down(const Fault& fault);
+  void check_processes();
+  void check_end();
   bool is_over() const;
   bool must_succeed() const;
+  bool has_all_nodes_from_the_beginning() const;
   Time last_end() const;
 
   Schedule schedule_;
@@ -123,7 +133,6 @@ class Job {
   Network network_;
   Promises promises_;
   std::map<int, std::unique_ptr<Process>> processes_ = {};
-  std::vector<std::unique_ptr<Process>> ended_ = {};
   int next_process_ = 100;
   int coming_ = 0;
 };

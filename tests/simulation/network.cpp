@@ -52,7 +52,7 @@ void Side::try_to_connect(Endpoint endpoint, Duration pause, std::uint64_t attem
   const int there =
       endpoint.address().is_loopback() ? machine_ : Network::machine_at(endpoint.address()).value_or(-1);
   const bool answers = there >= 0 && net.machine(there).has_power && net.is_open(machine_, there) &&
-                       net.is_open(there, machine_) && !net.is_lost();
+                       net.is_open(there, machine_) && !net.is_lost(machine_, there);
   if (!answers) {
     if (pause > kMaxSynPause) return connected(error::timed_out);
     world().after(pause, [self = shared_from_this(), endpoint, pause, attempt] {
@@ -214,7 +214,8 @@ void Side::transmit() {
   Network& net = network();
   const int there = remote_.address().is_loopback() ? machine_ : *Network::machine_at(remote_.address());
   if (!net.machine(machine_).has_power) return;
-  const bool arrives = net.machine(there).has_power && net.is_open(machine_, there) && !net.is_lost();
+  const bool arrives =
+      net.machine(there).has_power && net.is_open(machine_, there) && !net.is_lost(machine_, there);
   const bool is_answered = arrives && net.is_open(there, machine_);
   const auto peer = peer_.lock();
   if (arrives && (!peer || peer->state_ == State::closed || peer->failure_)) {
@@ -275,14 +276,18 @@ void Side::reset_peer() {
     if (peer->state_ == State::closed || !net.is_open(machine, peer->machine_)) return;
     for (const Segment& segment : segments) {
       if (segment.is_delivered) continue;
-      if (net.is_lost()) break;
+      if (net.is_lost(machine, peer->machine_)) break;
       peer->receive(segment);
     }
-    if (!net.is_lost()) peer->fail(error::connection_reset);
+    if (!net.is_lost(machine, peer->machine_)) peer->fail(error::connection_reset);
   });
 }
 
 // Side: the end.
+
+void Side::end_sending() {
+  if (state_ == State::established && !failure_ && !std::exchange(ends_sending_, true)) send({}, true);
+}
 
 void Side::close() {
   if (state_ == State::closed) return;
@@ -298,7 +303,7 @@ void Side::close() {
   if (before == State::connecting) return reset_peer();
   if (before != State::established || failure_) return;
   if (!incoming_.empty()) return reset_peer();
-  send({}, true);
+  if (!ends_sending_) send({}, true);
   network().orphans_.push_back(shared_from_this());
 }
 
@@ -353,6 +358,11 @@ bool Network::is_open(int from, int to) const {
   return from == to || link(from, to).cuts == 0;
 }
 
+bool Network::is_whole() const {
+  return loss_ == 0 && std::ranges::all_of(links_, [](const Link& link) { return link.cuts == 0; }) &&
+         std::ranges::all_of(machines_, &Machine::has_power);
+}
+
 void Network::set_latency(int from, int to, Duration latency) {
   link(from, to).latency = latency;
 }
@@ -364,8 +374,8 @@ Duration Network::delay(int from, int to) {
   return random.between(latency, latency * (random.chance(5) ? 10 : 2));
 }
 
-bool Network::is_lost() {
-  return loss_ > 0 && world().random().chance(loss_);
+bool Network::is_lost(int from, int to) {
+  return loss_ > 0 && from != to && world().random().chance(loss_);
 }
 
 void Network::cut_power(int number) {
@@ -454,6 +464,13 @@ std::size_t Network::unread() const {
     if (const auto side = weak.lock()) bytes += side->incoming_.size() + side->unacknowledged_;
   }
   return bytes;
+}
+
+std::size_t Network::held() const {
+  return static_cast<std::size_t>(std::ranges::count_if(sides_, [](const auto& weak) {
+    const auto side = weak.lock();
+    return side && side->loop_ != nullptr && side->state_ != Side::State::closed;
+  }));
 }
 
 }  // namespace simulation

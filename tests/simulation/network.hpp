@@ -40,6 +40,8 @@ class Side : public std::enable_shared_from_this<Side> {
   std::size_t write_now(std::string_view bytes, error_code& error);
   void wait_writable(Handler handler);
   void set_user_timeout(Duration timeout) { user_timeout_ = timeout; }
+  /// The process sends no more.
+  void end_sending();
   /// The process closes it, or has ended: the other side hears of it.
   void close();
   /// The machine has lost its power: nobody hears of anything.
@@ -96,7 +98,8 @@ class Side : public std::enable_shared_from_this<Side> {
   bool is_transmitting_ = false;
   Duration user_timeout_ = std::chrono::minutes(15);
   std::string incoming_ = {};
-  bool has_ended_ = false;  // the other side sends no more
+  bool has_ended_ = false;     // the other side sends no more
+  bool ends_sending_ = false;  // nor does this one
   error_code failure_ = {};
   std::uint64_t attempt_ = 0;
   Handler on_connected_ = {};
@@ -149,12 +152,14 @@ class Network {
   /// Nothing gets from one machine to the other; calls count.
   void cut(int from, int to, bool cuts);
   bool is_open(int from, int to) const;
+  /// Nothing is cut or lost, and all machines have power.
+  bool is_whole() const;
   void set_latency(int from, int to, Duration latency);
   /// A time that something takes from one machine to the other.
   Duration delay(int from, int to);
-  /// Of 100 transmissions, so many are lost.
+  /// Of 100 transmissions between machines, so many are lost.
   void set_loss(int percent) { loss_ = percent; }
-  bool is_lost();
+  bool is_lost(int from, int to);
 
   /// Power is lost: all that its processes and connections were is gone.
   void cut_power(int machine);
@@ -170,6 +175,10 @@ class Network {
 
   /// Of all connections, bytes that nobody has read.
   std::size_t unread() const;
+  /// Sides of connections that processes hold.
+  std::size_t held() const;
+  /// Ports on which processes listen.
+  std::size_t listening() const { return ports_.size(); }
 
  private:
   friend class Side;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace simulation {
 
@@ -13,11 +12,13 @@ using acc::launcher::RoundReady;
 
 namespace {
 
-// Killed, done, a worker's, the rendezvous's, and SIGTERM's.
-constexpr std::array kCodes = {-1, 0, 17, 75, 143};
-// A static node that is started again before the host knows that its machine had no power is told that its
-// rank is taken.
-constexpr int kRankTaken = 2;
+constexpr int kNotMetCode = 75;
+// To stop workers, and for what is late.
+constexpr Duration kStopTime = 1500ms;
+
+bool ends_by_signal(const Fault& fault) {
+  return fault.kind == Fault::Kind::terminate || fault.kind == Fault::Kind::stop_job;
+}
 
 }  // namespace
 
@@ -38,26 +39,41 @@ std::size_t Promises::group_of(const RoundReady& ready) {
     if (holder != group.process_of_machine_rank.end() && workers_[holder->second].has_ended) break;
     return number - 1;
   }
-  groups_.push_back({.view = view});
-  for (auto& [process, worker] : workers_) {
-    if (!worker.runs || worker.is_outdated) continue;
-    worker.is_outdated = true;
-    worker.outdated_since = World::current().now();
-  }
+  groups_.push_back({.view = view, .begin = World::current().now()});
   return groups_.size() - 1;
 }
 
-void Promises::on_workers_start(int process, int workers, const RoundReady& ready) {
-  const auto& round = ready.round;
-  const std::size_t number = group_of(ready);
-  workers_[process] = {.group = number, .runs = true, .is_paused = workers_[process].is_paused};
+void Promises::inherit(std::size_t number, const Worker& worker) {
+  if (!worker.was_in_group || worker.group == number) return;
+  const Group& before = groups_[worker.group];
   Group& group = groups_[number];
-  if (number + 1 != groups_.size()) {
-    workers_[process].is_outdated = true;
-    workers_[process].outdated_since = World::current().now();
-  }
+  group.ancestors.insert(worker.group);
+  group.ancestors.insert(before.ancestors.begin(), before.ancestors.end());
+  // A host that is started anew believes no stranger how often an elastic job was restarted.
+  const bool is_fixed = schedule_.min_nodes == schedule_.max_nodes;
+  if (is_fixed && std::get<4>(group.view) < std::get<4>(before.view))
+    violate(fmt::format("a round counts {} restarts, and the one before {}", std::get<4>(group.view),
+                        std::get<4>(before.view)));
+}
+
+void Promises::on_workers_start(int process, int workers, const RoundReady& ready) {
+  const std::size_t number = group_of(ready);
+  Worker& worker = workers_[process];
+  inherit(number, worker);
+  worker = {.group = number,
+            .was_in_group = true,
+            .runs = true,
+            .is_paused = worker.is_paused,
+            .awake_since = World::current().now()};
+  check_ranks(groups_[number], process, workers, ready);
+}
+
+void Promises::check_ranks(Group& group, int process, int workers, const RoundReady& ready) {
+  const auto& round = ready.round;
   if (round.num_machines < schedule_.min_nodes || round.num_machines > schedule_.max_nodes)
     violate(fmt::format("a round of {} nodes", round.num_machines));
+  if (ready.restarts > schedule_.max_restarts)
+    violate(fmt::format("restart {} of {}", ready.restarts, schedule_.max_restarts));
   const auto [holder, is_free] = group.process_of_machine_rank.emplace(round.machine_rank, process);
   if (!is_free)
     violate(fmt::format("machine rank {} belongs to processes {} and {}", round.machine_rank, holder->second,
@@ -77,12 +93,15 @@ void Promises::on_success(int process) {
 }
 
 void Promises::on_failure(int process) {
-  groups_[workers_[process].group].has_failed = true;
+  Group& group = groups_[workers_[process].group];
+  if (!std::exchange(group.has_failed, true)) group.failed_at = World::current().now();
+  has_failed_ = true;
 }
 
 // A node that waits as a spare hears of the end, too.
 void Promises::on_job_done(int process) {
   is_done_ = true;
+  workers_[process].knows_of_success = true;
   const auto is_complete = [](const Group& group) {
     return !group.has_failed && static_cast<int>(group.succeeded.size()) == std::get<2>(group.view);
   };
@@ -94,30 +113,71 @@ void Promises::on_job_done(int process) {
 void Promises::on_pause(int process, bool pauses) {
   Worker& worker = workers_[process];
   worker.is_paused = pauses;
-  worker.outdated_since = World::current().now();
+  worker.awake_since = World::current().now();
 }
 
 void Promises::on_end(int process, int code) {
-  workers_[process].runs = false;
-  workers_[process].has_ended = true;
+  Worker& worker = workers_[process];
+  worker.runs = false;
+  worker.has_ended = true;
   World::current().trace(fmt::format("process {} ends with {}", process, code));
-  const bool may_be_taken = schedule_.backend == acc::launcher::RendezvousKind::static_;
-  if (!std::ranges::count(kCodes, code) && !(may_be_taken && code == kRankTaken))
-    violate(fmt::format("process {} ends with {}", process, code));
+  constexpr int kKilled = -1;
+  if (code == kKilled) return;
+  codes_.insert(code);
+  const bool is_documented =
+      (code == 0 && worker.knows_of_success) || (code == kWorkerCode && has_failed_) || code == kNotMetCode ||
+      (code == kTerminatedCode && std::ranges::any_of(schedule_.faults, ends_by_signal));
+  if (!is_documented) violate(fmt::format("process {} ends with {}", process, code));
 }
 
-Duration Promises::longest_overlap() const {
-  return schedule_.node_timeout + 3s;
+bool Promises::runs(std::size_t number) const {
+  return std::ranges::any_of(workers_, [number](const auto& entry) {
+    const Worker& worker = entry.second;
+    return worker.runs && worker.group == number && !worker.is_paused;
+  });
 }
 
-void Promises::check() {
+void Promises::check(bool is_whole) {
   const Time now = World::current().now();
+  if (is_whole && !std::exchange(was_whole_, true)) whole_since_ = now;
+  was_whole_ = is_whole;
   for (const auto& [process, worker] : workers_) {
-    if (!worker.runs || worker.is_paused || !worker.is_outdated) continue;
-    if (now - worker.outdated_since <= longest_overlap()) continue;
-    violate(fmt::format(
-        "two groups run: workers of process {} go on although another group has begun a round", process));
+    if (!worker.runs) continue;
+    last_work_ = now;
+    if (!worker.is_paused) check_group(process, worker);
   }
+}
+
+void Promises::check_group(int process, const Worker& worker) {
+  const Time now = World::current().now();
+  const Group& group = groups_[worker.group];
+  // A message takes as long as its connection is not lost, and may have to pass the coordinator.
+  if (group.has_failed && now - std::max(group.failed_at, worker.awake_since) > 2 * notice_time() + kStopTime)
+    violate(fmt::format("workers of process {} go on although one of the round has failed", process));
+  for (std::size_t number = worker.group + 1; number < groups_.size(); ++number)
+    check_overlap(process, worker, number);
+}
+
+// `number`: of a group that has begun a round since.
+void Promises::check_overlap(int process, const Worker& worker, std::size_t number) {
+  const Time now = World::current().now();
+  const Group& group = groups_[worker.group];
+  const Group& later = groups_[number];
+  const Time since = std::max(later.begin, worker.awake_since);
+  if (later.ancestors.contains(worker.group)) {
+    if (now - since > notice_time() + kStopTime)
+      violate(fmt::format(
+          "two groups run: workers of process {} go on although its group has begun another round", process));
+    return;
+  }
+  if (!runs(number)) return;
+  const bool is_sibling = std::ranges::any_of(
+      later.ancestors, [&](std::size_t ancestor) { return group.ancestors.contains(ancestor); });
+  const Duration limit = is_sibling ? kStopTime : 2 * notice_time() + 20s;
+  if (now - (is_sibling ? since : std::max(since, whole_since_)) <= limit) return;
+  if (is_sibling || was_whole_)
+    violate(fmt::format("two groups run: workers of process {} go on, and so does {}", process,
+                        is_sibling ? "another part of the same round" : "another job"));
 }
 
 void Promises::check_queues(std::size_t tasks, std::size_t unread) {

@@ -13,9 +13,10 @@ using namespace std::chrono_literals;
 using acc::launcher::RendezvousKind;
 using Kind = Fault::Kind;
 
-constexpr std::array kNames = {"cut",          "cut one way", "isolation", "split",  "blinking",
-                               "loss",         "slowness",    "pause",     "kill",   "power loss",
-                               "worker fails", "terminate",   "stop job",  "notice", "clock jump"};
+constexpr std::array kNames = {"cut",      "cut one way", "isolation",  "deafness",     "muteness",
+                               "split",    "half split",  "blinking",   "loss",         "slowness",
+                               "pause",    "kill",        "power loss", "worker fails", "terminate",
+                               "stop job", "notice",      "clock jump"};
 constexpr Duration kLastFault = 25s;
 
 double seconds(Duration duration) {
@@ -27,11 +28,19 @@ Kind draw_kind(Random& random) {
   if (random.chance(3)) return Kind::terminate;
   if (random.chance(2)) return Kind::stop_job;
   if (random.chance(12)) return Kind::worker_fails;
-  constexpr std::array kOthers = {Kind::cut,       Kind::cut_one_way, Kind::isolation,  Kind::split,
-                                  Kind::blinking,  Kind::loss,        Kind::slowness,   Kind::pause,
-                                  Kind::kill,      Kind::kill,        Kind::power_loss, Kind::notice,
-                                  Kind::clock_jump};
+  constexpr std::array kOthers = {
+      Kind::cut,   Kind::cut_one_way, Kind::isolation,  Kind::deafness, Kind::muteness,  Kind::split,
+      Kind::split, Kind::half_split,  Kind::blinking,   Kind::loss,     Kind::slowness,  Kind::pause,
+      Kind::kill,  Kind::kill,        Kind::power_loss, Kind::notice,   Kind::clock_jump};
   return kOthers.at(static_cast<std::size_t>(random.between(std::int64_t{0}, kOthers.size() - 1)));
+}
+
+// Short ones, which TCP repairs; those in which some notice and others do not; and those in which both parts
+// of a job have all the time to go on, if they would.
+Duration draw_duration(Random& random, const Schedule& schedule) {
+  if (random.chance(40)) return random.between(50ms, 3s);
+  if (random.chance(60)) return random.between(50ms, 2 * schedule.node_timeout);
+  return random.between(2 * schedule.node_timeout, 6 * schedule.node_timeout + 10s);
 }
 
 Fault draw_fault(Random& random, const Schedule& schedule) {
@@ -39,10 +48,9 @@ Fault draw_fault(Random& random, const Schedule& schedule) {
   const auto node = static_cast<int>(random.between(std::int64_t{0}, last));
   Fault fault = {.kind = draw_kind(random), .at = random.between(0s, kLastFault), .node = node};
   fault.other = static_cast<int>((node + random.between(std::int64_t{1}, last)) % schedule.nodes);
-  if (fault.kind == Kind::split)
+  if (fault.kind == Kind::split || fault.kind == Kind::half_split)
     fault.other = static_cast<int>(random.between(std::int64_t{1}, (1 << schedule.nodes) - 2));
-  const Duration longest = random.chance(50) ? 3s : 2 * schedule.node_timeout;
-  fault.duration = random.between(50ms, longest);
+  fault.duration = draw_duration(random, schedule);
   const bool ends_something = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
   if (ends_something && random.chance(20)) fault.duration = {};
   return fault;
@@ -56,6 +64,9 @@ Schedule draw_schedule(std::uint64_t seed) {
   Schedule schedule = {.seed = seed};
   schedule.backend = random.chance(25) ? RendezvousKind::static_ : RendezvousKind::c10d;
   schedule.nodes = static_cast<int>(random.between(std::int64_t{2}, random.chance(70) ? 4 : 7));
+  schedule.machines = schedule.nodes;
+  if (random.chance(15))
+    schedule.machines = static_cast<int>(random.between(std::int64_t{2}, std::max(2, schedule.nodes - 1)));
   schedule.min_nodes = schedule.max_nodes = schedule.nodes;
   if (schedule.backend == RendezvousKind::c10d) {
     if (random.chance(20) && schedule.nodes > 2) schedule.min_nodes = --schedule.max_nodes;
@@ -85,12 +96,13 @@ std::string to_text(const Fault& fault) {
 
 std::string to_text(const Schedule& schedule) {
   std::string text = fmt::format(
-      "seed {}: {}, {} nodes of {} to {}, spares {}, {} secret, {} restarts, node timeout {:.3f} s, "
+      "seed {}: {}, {} nodes on {} machines, of {} to {}, spares {}, {} secret, {} restarts, node timeout "
+      "{:.3f} s, "
       "join timeout {:.3f} s, last call {:.3f} s, work {:.3f} s, starts at",
       schedule.seed, schedule.backend == RendezvousKind::static_ ? "static" : "c10d", schedule.nodes,
-      schedule.min_nodes, schedule.max_nodes, schedule.spares, schedule.has_secret ? "a" : "no",
-      schedule.max_restarts, seconds(schedule.node_timeout), seconds(schedule.join_timeout),
-      seconds(schedule.last_call), seconds(schedule.work));
+      schedule.machines, schedule.min_nodes, schedule.max_nodes, schedule.spares,
+      schedule.has_secret ? "a" : "no", schedule.max_restarts, seconds(schedule.node_timeout),
+      seconds(schedule.join_timeout), seconds(schedule.last_call), seconds(schedule.work));
   for (const Duration start : schedule.starts) text += fmt::format(" {:.3f}", seconds(start));
   for (const Fault& fault : schedule.faults) text += "\n  " + to_text(fault);
   return text + "\n";

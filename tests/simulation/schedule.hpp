@@ -10,13 +10,20 @@
 
 namespace simulation {
 
+/// The exit codes of workers that fail, and of what is stopped by SIGTERM.
+inline constexpr int kWorkerCode = 17;
+inline constexpr int kTerminatedCode = 143;
+
 /// Something that goes wrong, or that a user does.
 struct Fault {
   enum class Kind {
     cut,          ///< nothing gets from machine `node` to `other`, nor back
     cut_one_way,  ///< nothing gets from `node` to `other`
     isolation,    ///< `node` is cut off from all others
+    deafness,     ///< nothing gets to `node`; what it sends arrives
+    muteness,     ///< nothing that `node` sends arrives
     split,        ///< the machines of the bits in `other` are cut off from the rest
+    half_split,   ///< nothing gets from the machines of the bits in `other` to the rest
     blinking,     ///< as isolation, on and off
     loss,         ///< a part of what is sent is lost, everywhere
     slowness,     ///< everything that `node` sends and gets takes up to a second
@@ -42,9 +49,13 @@ struct Fault {
 
 /// A job and what happens to it.
 struct Schedule {
+  int machine_of(int node) const { return node % machines; }
+
   std::uint64_t seed = 0;
   acc::launcher::RendezvousKind backend = acc::launcher::RendezvousKind::c10d;
   int nodes = 2;
+  /// Node 5 of four machines runs on machine 1, beside node 1.
+  int machines = 2;
   int min_nodes = 2;
   int max_nodes = 2;
   bool has_secret = false;

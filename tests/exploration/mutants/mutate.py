@@ -4,9 +4,12 @@
 
 A fault replaces an expression or statements, where `mutant` has its number. A text that is not in the source exactly once
 ends the build: the fault has to follow the source."""
-import collections
 import pathlib
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+sys.dont_write_bytecode = True
+import mutation  # noqa: E402
 
 WOKEN = "peer == ranks_.rank || peer == RankBell::kAnybody"
 
@@ -52,33 +55,12 @@ MUTANTS = {
 }
 
 
-def choice(old, numbered):
-    """What takes the place of a text: that of the chosen mutant, or the text itself."""
-    result = old
-    for number, new in numbered:
-        if old.endswith("\n"):
-            result = f"  if (exploration::mutant == {number}) {{\n{new}  }} else {{\n{result}  }}\n"
-        elif old.endswith("&&"):
-            result = f"(exploration::mutant != {number}) && {result}"
-        else:
-            result = f"(exploration::mutant == {number} ? ({new}) : ({result}))"
-    return result
-
-
 def main():
     source, target = map(pathlib.Path, sys.argv[1:])
-    text = source.read_text()
-    places = collections.defaultdict(list)
-    for number, replacements in enumerate(MUTANTS.values(), 1):
-        for old, new in replacements:
-            places[old].append((number, new))
-    for old, numbered in places.items():
-        if text.count(old) != 1:
-            sys.exit(f"{__file__}: {text.count(old)} times in {source}, not once: {old!r}; adapt MUTANTS to the source")
-        text = text.replace(old, choice(old, numbered))
-    names = "".join(f'    "{name}",\n' for name in MUTANTS)
+    replacements = [(number, old, new) for number, fault in enumerate(MUTANTS.values(), 1) for old, new in fault]
+    text = mutation.mutate(source, replacements, "exploration::mutant")
     target.write_text(f'#include "exploration/mutants/mutants.hpp"\n{text}\n'
-                      f"const std::vector<std::string> exploration::kMutants = {{\n{names}}};\n")
+                      f"const std::vector<std::string> exploration::kMutants = {{\n{mutation.list_of(MUTANTS)}}};\n")
 
 
 main()

@@ -53,11 +53,6 @@ TEST_CASE("simulation: promises are kept whatever happens to nodes and network",
   check_seeds(1, 10000);
 }
 
-TEST_CASE("simulation: a node that was refused by the coordinator does not take it for dead",
-          "[simulation]") {
-  CHECK(simulate(draw_schedule(1554)).violation.empty());
-}
-
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
 }

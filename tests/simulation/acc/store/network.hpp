@@ -42,6 +42,7 @@ struct tcp {
    public:
     static constexpr auto wait_write = boost::asio::socket_base::wait_write;
     static constexpr auto shutdown_both = boost::asio::socket_base::shutdown_both;
+    static constexpr auto shutdown_send = boost::asio::socket_base::shutdown_send;
 
     explicit socket(io_context& loop) : loop_(&loop) {}
     explicit socket(const io_context::executor_type& executor) : loop_(&executor.context()) {}
@@ -105,8 +106,10 @@ struct tcp {
     void non_blocking(bool, error_code& error) { error = {}; }
     endpoint local_endpoint(error_code& error) const { return end_of(&simulation::Side::local, error); }
     endpoint remote_endpoint(error_code& error) const { return end_of(&simulation::Side::remote, error); }
-    // close() follows.
-    void shutdown(boost::asio::socket_base::shutdown_type, error_code&) {}
+    // close() follows that of both.
+    void shutdown(boost::asio::socket_base::shutdown_type what, error_code&) {
+      if (side_ && what == shutdown_send) side_->end_sending();
+    }
     void close(error_code& error) {
       error = {};
       release();

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""mutate.py LIBRARY RESULT SOURCE...: writes RESULT/SOURCE with the faults below, and RESULT/names.cpp with their names."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+sys.dont_write_bytecode = True
+import mutation  # noqa: E402
+
+MAJORITY = "has_led_ ? absent > connected : absent > 0 && absent >= connected"
+COUNTS = "history.round == round && is_free"
+
+# Name: source, what is replaced, and by what. What ends with a newline is statements.
+MUTANTS = {
+    # Which part of a job goes on.
+    "half of the nodes may go on without the coordinator": (
+        "rendezvous/succession.cpp", "2 * reached > nodes - dead", "2 * reached >= nodes - dead"),
+    "a silent coordinator counts as ended": (
+        "rendezvous/succession.cpp", "address == lost_address_ && (was_refused || was_closed_)",
+        "address == lost_address_"),
+    "a successor that does not answer counts as ended": (
+        "rendezvous/succession.cpp", "was_refused && address_of(successor) == address",
+        "address_of(successor) == address"),
+    "a machine that does not answer counts as one that refuses": (
+        "rendezvous/dead_node_probe.cpp", "socket || !connecting || !connecting->was_refused()",
+        "socket || !connecting"),
+    "a node of an earlier round counts": ("rendezvous/succession.cpp", COUNTS, "history.round > 0 && is_free"),
+    "the old coordinator goes on with the smaller part": ("rendezvous/coordinator.cpp", MAJORITY, "false"),
+    "nobody misses a silent node that has succeeded, when all begin anew": (
+        "rendezvous/coordinator.cpp", "!has_succeeded || can_be_led_elsewhere", "!node.done"),
+    "workers go on when the coordinator is lost": (
+        "rendezvous/cluster_node.cpp", "  end_round(reason);\n  begin_looking(loss.peer_has_ended, reason);\n",
+        "  begin_looking(loss.peer_has_ended, reason);\n"),
+    "a host believes no claim": ("rendezvous/cluster_node.cpp", "(is_successor || is_named)", "false"),
+    # Rounds.
+    "a round begins before all nodes have stopped": (
+        "rendezvous/coordinator.cpp", "is_smaller_part() || !not_ready_.empty() || survivors_ > 0",
+        "is_smaller_part() || survivors_ > 0"),
+    "a round goes on without a node that was lost": (
+        "rendezvous/coordinator.cpp", "  group_changed(text, code);\n", ""),
+    "a round has more nodes than the job": (
+        "rendezvous/c10d_machine.cpp", "state.participants.size() == settings_.max_nodes",
+        "state.participants.size() > settings_.max_nodes"),
+    "a round has too few nodes": (
+        "rendezvous/c10d_machine.cpp", "nodes < settings_.min_nodes || nodes > settings_.max_nodes",
+        "nodes > settings_.max_nodes"),
+    "a node that was lost stays in the next round": (
+        "rendezvous/static_backend.cpp",
+        "  impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});\n",
+        ""),
+    "a restart is not counted": (
+        "rendezvous/coordinator.cpp",
+        "  if (options_.plan.min_nodes == options_.plan.max_nodes) ++restarts_;\n", ""),
+    # Ends.
+    "a failure is told to nobody": (
+        "rendezvous/coordinator.cpp", "  ++restarts_;\n  end_round(verdict);\n", "  ++restarts_;\n"),
+    "the job is done when one node has succeeded": (
+        "rendezvous/coordinator.cpp", "!not_done_.empty() || finishing_", "finishing_"),
+    "the end of the job is told to nobody": ("rendezvous/coordinator.cpp", "    send_to_all(JobEnds{});\n", ""),
+    # Waiting.
+    "nodes send no heartbeats": ("rendezvous/node_connection.cpp", "  if (!closing_) send(Heartbeat{});\n", ""),
+    "a node waits longer than the join timeout": (
+        "rendezvous/cluster_node.cpp", "now >= node_.join_deadline", "false"),
+    "a node that was a spare waits for ever": (
+        "rendezvous/cluster_node.cpp",
+        "spare ? static_cast<void>(reminder_.cancel()) : begin_join_timeout()",
+        "static_cast<void>(reminder_.cancel())"),
+    "a node whose machine was off finds its rank taken": (
+        "rendezvous/host.cpp",
+        "  if (const auto holder = coordinator_->unproven_holder(member->hello.node))\n"
+        "    return wait_for_holder(*holder, member);\n", ""),
+    # The store.
+    "who waits for keys that are there waits on": ("store/waits.cpp", "wait.missing > 0", "true"),
+}
+
+
+def main():
+    library, result = map(pathlib.Path, sys.argv[1:3])
+    for name in sys.argv[3:]:
+        replacements = [(number, old, new) for number, (source, old, new) in enumerate(MUTANTS.values(), 1)
+                        if source == name]
+        text = mutation.mutate(library / name, replacements, "simulation::mutant")
+        (result / name).parent.mkdir(parents=True, exist_ok=True)
+        (result / name).write_text(f'#include "simulation/mutants/mutants.hpp"\n{text}')
+    (result / "names.cpp").write_text(
+        '#include "simulation/mutants/mutants.hpp"\n\n'
+        f"const std::vector<std::string> simulation::kMutants = {{\n{mutation.list_of(MUTANTS)}}};\n")
+
+
+main()
