@@ -636,8 +636,8 @@ class CheckedIndices:
 
     @staticmethod
     def index_arguments(node):
-        """Of the indices of a node: the argument, or that and the place in its list; the tensor that they are of, or the number of
-        its rows; the dimension; whether they may count from the end."""
+        """Of the indices of a node: the argument, or that and the position in its list; the tensor that they index, or the number
+        of its rows; the dimension; whether they may count from the end."""
         name = operation(node)
         if name in ("embedding", "_embedding_bag", "_embedding_bag_forward_only"):
             return [((1,), node.args[0], 0, False)]
@@ -650,7 +650,7 @@ class CheckedIndices:
         if name in ("index", "index_put"):
             indices = [one for one in node.args[1] if one is not None]
             if all(one.meta["val"].dtype in (torch.int64, torch.int32) for one in indices):
-                return [((1, place), node.args[0], place, True) for place, one in enumerate(node.args[1]) if one is not None]
+                return [((1, i), node.args[0], i, True) for i, one in enumerate(node.args[1]) if one is not None]
         return []
 
     def replace(self, node, position, of, dimension, negative):

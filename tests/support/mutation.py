@@ -24,10 +24,10 @@ def choice(old, numbered, variable):
 def mutate(source, replacements, variable):
     """The text of `source`, a path. `replacements`: (number, old, new) of each fault in it."""
     text = source.read_text()
-    places = collections.defaultdict(list)
+    numbered_faults = collections.defaultdict(list)
     for number, old, new in replacements:
-        places[old].append((number, new))
-    for old, numbered in places.items():
+        numbered_faults[old].append((number, new))
+    for old, numbered in numbered_faults.items():
         if text.count(old) != 1:
             sys.exit(f"{text.count(old)} times in {source}, not once: {old!r}; adapt the faults to the source")
         text = text.replace(old, choice(old, numbered, variable))

@@ -85,7 +85,7 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
-  /// Nodes that wait for the place of another one, by that one.
+  /// Nodes that wait for the rank of another one, by that one.
   std::map<Coordinator::NodeId, std::shared_ptr<Member>> claimants_ = {};
   RunningTimer survivors_;
   RunningTimer timeout_;
