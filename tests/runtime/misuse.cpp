@@ -3,6 +3,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "acc/runtime/accelerator/accelerator.hpp"
+#include "acc/runtime/recomputation/checkpoint_function.hpp"
 
 struct WithoutForward : torch::nn::Module {};
 struct WithoutSamples {
@@ -22,4 +23,6 @@ void misuse(acc::Accelerator& accelerator, acc::Model<torch::nn::LinearImpl>& mo
   acc::DataLoader(WithoutSamples(), {});
   accelerator.gather_for_metrics(3);
   accelerator.gather_for_metrics(std::vector<NoObject>());
+  const at::Tensor x;
+  acc::checkpoint([](const at::Tensor& t, at::IntArrayRef shape) { return t.view(shape); }, x, x.sizes());
 }

@@ -13,7 +13,8 @@ set(sentences
   "static assertion failed: prepare a model as the class that has its forward"
   "static assertion failed: a data set has size"
   "static assertion failed: gather_for_metrics takes tensors"
-  "static assertion failed: gather_for_metrics takes tensors")
+  "static assertion failed: gather_for_metrics takes tensors"
+  "static assertion failed: inputs are kept: pass what has the elements")
 
 file(STRINGS ${COMMANDS} entry REGEX "\"command\": .*/${LIKE}\"")
 string(REGEX REPLACE ",$" "" entry "${entry}")

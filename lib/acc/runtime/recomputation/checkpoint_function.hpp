@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/ArrayRef.h>
+#include <c10/util/OptionalArrayRef.h>
 
 #include <functional>
 #include <ranges>
@@ -25,6 +27,14 @@ std::vector<at::Tensor> take_tensors(Structure& structure) {
   for_each_tensor_place(structure, [&](at::Tensor& tensor) { tensors.push_back(std::exchange(tensor, {})); });
   return tensors;
 }
+
+/// Whether copies of a value refer to memory of somebody else, who may free it before backward.
+template <class Value>
+inline constexpr bool kIsView = std::ranges::view<Value>;
+template <class Element>
+inline constexpr bool kIsView<c10::ArrayRef<Element>> = true;
+template <class Element>
+inline constexpr bool kIsView<c10::OptionalArrayRef<Element>> = true;
 
 /// A copy of an argument, in the value category of the argument.
 template <class Input>
@@ -65,7 +75,8 @@ void put_tensors(Structure& structure, const std::vector<at::Tensor>& tensors) {
 /// updates, as BatchNorm's, are updated in both passes, as in Python.
 ///
 /// Throws Error{usage} when the function changes an input in place, and in backward when it does not save
-/// tensors of the same shapes again, or has changed one of them in place after an operator saved it.
+/// tensors of the same shapes again, or when one of them was changed in place: by the function after an
+/// operator saved it, or, if the function only reads it, by anybody since its first call.
 template <class Function, class... Inputs>
 auto checkpoint(Function&& function, Inputs&&... inputs) {
   using Arguments = std::tuple<std::decay_t<Inputs>...>;
@@ -74,8 +85,8 @@ auto checkpoint(Function&& function, Inputs&&... inputs) {
                 "the function returns what it computes: what it writes elsewhere would be written twice");
   static_assert(!std::is_nothrow_invocable_v<Function, Inputs...>,
                 "the second call ends by an exception, as soon as it has computed what is needed");
-  static_assert(!(std::ranges::view<std::decay_t<Inputs>> || ...),
-                "inputs are kept: pass what has the tensors, not a view of it");
+  static_assert(!(detail::kIsView<std::decay_t<Inputs>> || ...),
+                "inputs are kept: pass what has the elements, as a std::vector, not a view of it");
   if (!detail::computes_again())
     return std::decay_t<Result>(
         detail::call(std::forward<Function>(function), std::forward<Inputs>(inputs)...));

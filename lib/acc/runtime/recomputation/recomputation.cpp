@@ -14,6 +14,8 @@
 
 namespace acc::detail {
 
+using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
 struct DroppedTensor {
   struct Description {
     std::vector<std::int64_t> shape = {};
@@ -24,6 +26,9 @@ struct DroppedTensor {
   };
 
   Description description = {};
+  // Its memory and version in the first pass; memory that the function made has been freed since then.
+  WeakStorage first_memory;
+  std::int64_t first_version = 0;
   // From the second pass until backward takes it, and its version when it was saved.
   at::Tensor value = {};
   std::int64_t version = 0;
@@ -61,6 +66,11 @@ std::int64_t version_of(const at::Tensor& tensor) {
   return tensor.defined() && !tensor.is_inference() ? tensor._version() : 0;
 }
 
+WeakStorage memory_of(const at::Tensor& tensor) {
+  if (!tensor.has_storage()) return WeakStorage(c10::intrusive_ptr<c10::StorageImpl>());
+  return WeakStorage(tensor.storage().getWeakStorageImpl());
+}
+
 std::vector<std::int64_t> versions_of(const std::vector<at::Tensor>& tensors) {
   std::vector<std::int64_t> versions;
   for (const at::Tensor& tensor : tensors) versions.push_back(version_of(tensor));
@@ -87,7 +97,9 @@ Recomputation::Recomputation(const std::vector<at::Tensor>& inputs, Replay repla
 
 Pack Recomputation::pack() {
   return [self = shared_from_this()](const at::Tensor& tensor) -> Unpack {
-    const auto dropped = std::make_shared<DroppedTensor>(DroppedTensor{.description = describe(tensor)});
+    const auto dropped = std::make_shared<DroppedTensor>(DroppedTensor{.description = describe(tensor),
+                                                                       .first_memory = memory_of(tensor),
+                                                                       .first_version = version_of(tensor)});
     self->dropped_.push_back(dropped);
     return [self, dropped] { return self->take(*dropped); };
   };
@@ -137,6 +149,11 @@ void Recomputation::keep(std::size_t index, const at::Tensor& tensor) const {
   if (present != dropped->description)
     refuse_difference(
         fmt::format("saved {} in place of {}", text_of(present), text_of(dropped->description)));
+  // Without a checkpoint LibTorch notices this. Python's does not, and computes with the changed values.
+  if (memory_of(tensor) == dropped->first_memory && version_of(tensor) != dropped->first_version)
+    refuse(fmt::format("{}, which the function reads, was changed in place after its first call, or by it",
+                       text_of(present)),
+           "change it after backward, or give the function a copy: tensor.clone()");
   dropped->value = tensor;
   dropped->version = version_of(tensor);
 }

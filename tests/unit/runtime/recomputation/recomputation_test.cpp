@@ -3,8 +3,10 @@
 #include "acc/runtime/recomputation/recomputation.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <stdexcept>
 
@@ -78,6 +80,33 @@ TEST_CASE("recomputation: a tensor that is changed in place after it was saved i
   CHECK(error_of([&] { y.sum().backward(); }) ==
         "acc::checkpoint: a tensor that backward needs was changed in place by the function (change a copy: "
         "y = y + x instead of y += x)");
+}
+
+TEST_CASE("recomputation: a captured tensor that is changed before backward is refused", "[runtime]") {
+  const at::Tensor factor = at::full({3}, 3.0);
+  const at::Tensor y = acc::checkpoint([factor](const at::Tensor& x) { return (x * factor).exp(); }, leaf());
+  factor.add_(1);
+  CHECK(error_of([&] { y.sum().backward(); }) ==
+        "acc::checkpoint: Float [3] on cpu, which the function reads, was changed in place after its first "
+        "call, or by it (change it after backward, or give the function a copy: tensor.clone())");
+}
+
+TEST_CASE("recomputation: so is one that the function itself counts up", "[runtime]") {
+  const at::Tensor count = at::full({3}, 1.0);
+  const at::Tensor y = acc::checkpoint([count](const at::Tensor& x) { return x * count.add_(1); }, leaf());
+  CHECK(error_of([&] { y.sum().backward(); }).find("was changed in place after its first call, or by it") !=
+        std::string::npos);
+}
+
+TEST_CASE("recomputation: running means may change as often as they are updated", "[runtime]") {
+  torch::nn::BatchNorm1d norm(3);
+  const auto gradient = [&norm](bool checkpoints) {
+    const at::Tensor x = at::arange(12, at::kFloat).reshape({4, 3}).requires_grad_(true);
+    const at::Tensor y = checkpoints ? acc::checkpoint(norm, x.sin()) : norm(x.sin());
+    (norm(x.cos()) * y.square()).sum().backward();
+    return x.grad();
+  };
+  CHECK(gradient(true).equal(gradient(false)));
 }
 
 TEST_CASE("recomputation: a function that changes itself is the same in each pass", "[runtime]") {
