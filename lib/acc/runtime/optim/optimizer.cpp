@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/optim/optimizer.hpp"
 
+#include <c10/util/Type.h>
 #include <fmt/format.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -11,13 +12,16 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <typeinfo>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/comm/progress.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/optim/fused_step.hpp"
 #include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
+#include "acc/runtime/optim/muon.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 
@@ -31,6 +35,27 @@ std::size_t count_parameters(const torch::optim::Optimizer& optimizer) {
   std::size_t count = 0;
   for (const auto& group : optimizer.param_groups()) count += group.params().size();
   return count;
+}
+
+template <class... Optimizers>
+bool is_any_of(const torch::optim::Optimizer& optimizer) {
+  return ((dynamic_cast<const Optimizers*>(&optimizer) != nullptr) || ...);
+}
+
+// Python's optimizers take a complex number as two real ones. Of these, SGD alone does the same by computing
+// with it as it is; the others would train it otherwise without a word.
+void require_real_parameters(const torch::optim::Optimizer& optimizer) {
+  using namespace torch::optim;
+  if (!is_any_of<Adam, AdamW, RMSprop, Adagrad, LBFGS, Adafactor, Muon>(optimizer)) return;
+  const bool has_complex = std::ranges::any_of(optimizer.param_groups(), [](const auto& group) {
+    return std::ranges::any_of(group.params(), &at::Tensor::is_complex);
+  });
+  if (!has_complex) return;
+  throw Error({.what = fmt::format("{} would train complex parameters otherwise than Python's",
+                                   c10::demangle(typeid(optimizer).name())),
+               .where = "optimizer step",
+               .hint = "register the pairs of real numbers, at::view_as_real of the parameter, and use "
+                       "at::view_as_complex of them in forward: Python's numbers; or train it by SGD"});
 }
 
 }  // namespace
@@ -101,6 +126,7 @@ struct Optimizer::State {
   std::size_t checked = 0;
   bool step_was_skipped = false;
 
+  void check_new_parameters();
   at::Tensor step(const Closure& closure);
   at::Tensor checked_step(const Closure& closure);
 };
@@ -128,12 +154,15 @@ at::Tensor Optimizer::State::step(const Closure& closure) {
   return {};
 }
 
-at::Tensor Optimizer::State::checked_step(const Closure& closure) {
+void Optimizer::State::check_new_parameters() {
   const std::size_t parameters = detail::count_parameters(*native);
-  if (parameters != checked) {
-    checks->require_prepared(*native);
-    checked = parameters;
-  }
+  if (parameters == checked) return;
+  detail::require_real_parameters(*native);
+  if (checks) checks->require_prepared(*native);
+  checked = parameters;
+}
+
+at::Tensor Optimizer::State::checked_step(const Closure& closure) {
   checks->after_backward();
   checks->require_gradients(*native);
   at::Tensor loss = step(closure);
@@ -144,6 +173,7 @@ at::Tensor Optimizer::State::checked_step(const Closure& closure) {
 at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
   const ProgressSection section(Section::optimizer);
+  state_->check_new_parameters();
   at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
   ++state_->steps;
   state_->progress->report();

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/optim/optimizer.hpp"
 
+#include <ATen/ops/complex.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -12,11 +16,15 @@
 #include <torch/optim/sgd.h>
 
 #include <limits>
+#include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/adafactor.hpp"
 #include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
+#include "acc/runtime/optim/muon.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace optimizer_test {
 
@@ -127,6 +135,43 @@ TEST_CASE("optimizer_device: the state of each type of optimizer is moved", "[ru
   const auto& of_rmsprop = moved_state<RMSpropParamState>(rmsprop);
   CHECK((of_rmsprop.square_avg().is_meta() && of_rmsprop.momentum_buffer().is_meta() &&
          of_rmsprop.grad_avg().is_meta()));
+}
+
+namespace {
+
+// What a prepared optimizer of this type says of a complex parameter.
+template <class Native, class Options>
+std::string refusal_of_complex(const Options& options) {
+  const std::vector<at::Tensor> weights = {
+      at::ones({2, 2}, at::TensorOptions(at::kComplexFloat)).requires_grad_(true)};
+  weights[0].mutable_grad() = at::ones_like(weights[0]);
+  acc::Optimizer optimizer(std::make_shared<Native>(weights, options));
+  return acc::test::error_of([&] { optimizer.step(); });
+}
+
+}  // namespace
+
+TEST_CASE("optimizer: complex parameters are refused by those that are not Python's for them", "[runtime]") {
+  CHECK(
+      refusal_of_complex<Adam>(AdamOptions(0.1)) ==
+      "optimizer step: torch::optim::Adam would train complex parameters otherwise than Python's (register "
+      "the pairs of real numbers, at::view_as_real of the parameter, and use at::view_as_complex of them in "
+      "forward: Python's numbers; or train it by SGD)");
+  const std::string others[] = {refusal_of_complex<AdamW>(AdamWOptions(0.1)),
+                                refusal_of_complex<RMSprop>(RMSpropOptions(0.1)),
+                                refusal_of_complex<Adagrad>(AdagradOptions(0.1)),
+                                refusal_of_complex<LBFGS>(LBFGSOptions(0.1)),
+                                refusal_of_complex<acc::Adafactor>(acc::AdafactorOptions(0.1)),
+                                refusal_of_complex<acc::Muon>(acc::MuonOptions(0.1))};
+  for (const std::string& other : others)
+    CHECK(other.find("would train complex parameters otherwise than Python's") != std::string::npos);
+}
+
+TEST_CASE("optimizer: SGD steps a complex parameter as its two parts", "[runtime]") {
+  const at::Tensor weight = at::ones({1}, at::TensorOptions(at::kComplexFloat)).requires_grad_(true);
+  weight.mutable_grad() = at::complex(at::full({1}, 1.0F), at::full({1}, 2.0F));
+  acc::Optimizer(std::make_shared<SGD>(std::vector<at::Tensor>{weight}, SGDOptions(0.5))).step();
+  CHECK(at::view_as_real(weight.detach()).equal(at::tensor({0.5F, -1.0F}).reshape({1, 2})));
 }
 
 TEST_CASE("optimizer_device: an empty state stays empty", "[runtime]") {
