@@ -340,6 +340,17 @@ TEST_CASE("drift: what cannot average an encoder of two prepared models refuses 
         }).starts_with(refusal("join_uneven_inputs")));
 }
 
+TEST_CASE("drift: an embedding of two prepared models has no sparse gradients", "[ranks]") {
+  const auto words = std::make_shared<WordsImpl>(true);
+  const auto others = std::make_shared<WordsImpl>(true);
+  others->replace_module("words", words->words);
+  acc::Accelerator accelerator;
+  auto first = accelerator.prepare(words);
+  CHECK(std::string(caught_error([&] { accelerator.prepare(others); }).what())
+            .starts_with("parameter 'words.weight': belongs to two prepared models, and both would average "
+                         "its sparse gradients in place"));
+}
+
 TEST_CASE("drift: backwards through one graph are averaged by the last one", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;

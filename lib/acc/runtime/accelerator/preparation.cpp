@@ -79,14 +79,16 @@ bool remove_repeated_parameters(torch::optim::Optimizer& optimizer) {
 }
 
 // LibTorch's Reducer takes a gradient that is a view of another's bucket for an error of the program, and in
-// a static graph it counts the gradients that the other model averages.
-void require_options_for_shared_parameters(const DdpReplica& replica,
-                                           const std::vector<PreparedModel>& others,
-                                           const DdpOptions& options) {
-  if (!options.static_graph && !options.gradient_as_bucket_view) return;
+// a static graph it counts the gradients that the other model averages. Sparse gradients it averages where
+// they are, not in a bucket.
+void require_shared_parameters_averaged(const DdpReplica& replica, const std::vector<PreparedModel>& others,
+                                        const DdpOptions& options) {
+  const bool refuses_all = options.static_graph || options.gradient_as_bucket_view;
   const std::string_view option = options.static_graph ? "static_graph" : "gradient_as_bucket_view";
   for (const PreparedModel& other : others) {
-    if (other.ddp) replica.require_apart_from(*other.ddp, option);
+    if (!other.ddp) continue;
+    replica.require_no_sparse_gradients_shared_with(*other.ddp);
+    if (refuses_all) replica.require_apart_from(*other.ddp, option);
   }
 }
 
@@ -200,8 +202,7 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
     if (impl_->options.device_placement) model.module->to(state_.device());
     if (trains_together)
       model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
-    if (model.ddp)
-      require_options_for_shared_parameters(*model.ddp, impl_->prepared.models, impl_->options.ddp);
+    if (model.ddp) require_shared_parameters_averaged(*model.ddp, impl_->prepared.models, impl_->options.ddp);
     distributed = model.ddp;
   }
   if (distributed) impl_->checks->add_model(distributed);

@@ -568,6 +568,21 @@ void DdpReplica::require_apart_from(const DdpReplica& other, std::string_view fu
        .where = fmt::format("parameter '{}'", shared->name),
        .hint = fmt::format("prepare one module that contains both models, or train without {}", function)});
 }
+void DdpReplica::require_no_sparse_gradients_shared_with(const DdpReplica& other) const {
+  const auto is_sparse_in = [](const DdpReplica& replica, const at::Tensor& tensor) {
+    return std::ranges::any_of(replica.impl_->parameters, [&](const Parameter& one) {
+      return one.has_sparse_gradient && one.tensor.is_same(tensor);
+    });
+  };
+  const auto shared = std::ranges::find_if(impl_->parameters, [&](const Parameter& one) {
+    return other.has_parameter(one.tensor) && (one.has_sparse_gradient || is_sparse_in(other, one.tensor));
+  });
+  if (shared == impl_->parameters.end()) return;
+  throw Error({.what = "belongs to two prepared models, and both would average its sparse gradients in place",
+               .where = fmt::format("parameter '{}'", shared->name),
+               .hint = "make the embedding without sparse(true), or prepare one module that contains both "
+                       "models"});
+}
 void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
   if (step != nullptr) impl_->require_no_sparse_gradients("join_uneven_inputs");
   impl_->join = std::move(step);

@@ -111,6 +111,10 @@ class DdpReplica final : public DistributedModule {
   /// average.
   void require_apart_from(const DdpReplica& other, std::string_view function) const;
 
+  /// Throws Error{usage} naming a parameter that also belongs to `other` and has sparse gradients in one of
+  /// the two.
+  void require_no_sparse_gradients_shared_with(const DdpReplica& other) const;
+
   /// For join_uneven_inputs: from now on each forward notifies the processes that have run out of data that a
   /// step begins. With several modules, the first one notifies them, through the JoinedStep that all share.
   /// Null ends this.
