@@ -22,7 +22,7 @@ struct TorchDtype {
   std::size_t bytes;
 };
 
-inline constexpr std::array<TorchDtype, 18> kTorchDtypes = {{
+inline constexpr std::array<TorchDtype, 20> kTorchDtypes = {{
     {"float32", "FloatStorage", 4},
     {"float64", "DoubleStorage", 8},
     {"float16", "HalfStorage", 2},
@@ -41,6 +41,8 @@ inline constexpr std::array<TorchDtype, 18> kTorchDtypes = {{
     {"float8_e4m3fn", "", 1},
     {"float8_e5m2", "", 1},
     {"float8_e8m0fnu", "", 1},
+    {"float8_e4m3fnuz", "", 1},
+    {"float8_e5m2fnuz", "", 1},
 }};
 
 /// A tensor in a file of torch.save.

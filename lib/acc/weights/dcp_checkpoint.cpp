@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The dtypes of torch with their names in safetensors.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kDtypes = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kDtypes = {{
     {"float64", "F64"},
     {"float32", "F32"},
     {"float16", "F16"},
@@ -34,6 +34,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kDtypes 
     {"float8_e4m3fn", "F8_E4M3"},
     {"float8_e5m2", "F8_E5M2"},
     {"float8_e8m0fnu", "F8_E8M0"},
+    {"float8_e4m3fnuz", "F8_E4M3FNUZ"},
+    {"float8_e5m2fnuz", "F8_E5M2FNUZ"},
 }};
 
 // Whether every tensor is below one key.

@@ -94,6 +94,7 @@ TEST_CASE("safetensors: dtypes have widths, and unknown ones none", "[formats]")
   CHECK(acc::bits_of("F32") == 32);
   CHECK(acc::bits_of("BF16") == 16);
   CHECK(acc::bits_of("F4") == 4);
+  CHECK(acc::bits_of("F8_E4M3FNUZ") == 8);
   CHECK_FALSE(acc::bits_of("float32"));
 }
 

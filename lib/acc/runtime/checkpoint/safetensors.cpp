@@ -20,7 +20,7 @@
 namespace acc {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 17> kTypes = {{
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 19> kTypes = {{
     {"F64", at::kDouble},
     {"I64", at::kLong},
     {"U64", at::kUInt64},
@@ -38,6 +38,8 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 17> kTypes = {
     {"F8_E4M3", at::kFloat8_e4m3fn},
     {"F8_E5M2", at::kFloat8_e5m2},
     {"F8_E8M0", at::kFloat8_e8m0fnu},
+    {"F8_E4M3FNUZ", at::kFloat8_e4m3fnuz},
+    {"F8_E5M2FNUZ", at::kFloat8_e5m2fnuz},
 }};
 
 at::ScalarType checked_type(const TensorInfo& tensor, const std::filesystem::path& file) {
@@ -45,8 +47,10 @@ at::ScalarType checked_type(const TensorInfo& tensor, const std::filesystem::pat
   if (found != kTypes.end()) return found->second;
   throw Error(
       {.kind = ErrorKind::config,
-       .what = fmt::format("tensor '{}' has dtype {}, which LibTorch lacks", tensor.name, tensor.dtype),
-       .where = file.string()});
+       .what = fmt::format("tensor '{}' has dtype {}, of less than a byte an element, which is not read",
+                           tensor.name, tensor.dtype),
+       .where = file.string(),
+       .hint = "convert it in Python, or leave it out of the file"});
 }
 
 // A tensor that shares the mapped file's memory, or a copy if its bytes are not aligned.

@@ -23,8 +23,8 @@ struct Safetensors {
 
 /// Reads a file that Python's safetensors or write_safetensors wrote. The tensors map the file into memory
 /// and read it when they are used; writing to them does not change the file. Throws Error{config} naming the
-/// file when it is damaged or has a dtype that LibTorch lacks, Error{system} when it cannot be read; nothing
-/// in a file is executed, and nothing outside of it is read.
+/// file when it is damaged or has a dtype of less than a byte an element, Error{system} when it cannot be
+/// read; nothing in a file is executed, and nothing outside of it is read.
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 /// Replaces `file` atomically. Tensors of any device, stride and supported type. Throws Error{usage} naming

@@ -2,6 +2,8 @@
 #include "acc/runtime/checkpoint/safetensors.hpp"
 
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -102,6 +104,23 @@ TEST_CASE("safetensors: unsigned and complex numbers have Python's dtypes", "[ru
     CHECK(tensor.scalar_type() == written.at(name).scalar_type());
 }
 
+TEST_CASE("safetensors: each type of 8 bits has Python's dtype", "[runtime]") {
+  const std::map<std::string, at::ScalarType> types = {{"F8_E4M3", at::kFloat8_e4m3fn},
+                                                       {"F8_E5M2", at::kFloat8_e5m2},
+                                                       {"F8_E8M0", at::kFloat8_e8m0fnu},
+                                                       {"F8_E4M3FNUZ", at::kFloat8_e4m3fnuz},
+                                                       {"F8_E5M2FNUZ", at::kFloat8_e5m2fnuz}};
+  const at::Tensor bytes = numbers({1, 127}, {2}, at::kByte);
+  for (const auto& [dtype, type] : types) {
+    const auto file = new_file();
+    acc::write_safetensors(file, {.tensors = {{"w", bytes.view(type)}}});
+    CHECK(acc::read_file(file).find("\"dtype\":\"" + dtype + '"') != std::string::npos);
+    const at::Tensor read = acc::read_safetensors(file).tensors.at("w");
+    CHECK(read.scalar_type() == type);
+    CHECK(read.view(at::kByte).equal(bytes));
+  }
+}
+
 TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is read", "[runtime]") {
   const std::string refused = "is not a safetensors file: ";
   CHECK(failure_of("") == refused + "it is too short");
@@ -113,7 +132,7 @@ TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is 
   CHECK(damaged(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])") ==
         refused + "'w' has the unknown dtype F31");
   CHECK(damaged(R"("dtype":"F4","shape":[8],"data_offsets":[0,4])") ==
-        "tensor 'w' has dtype F4, which LibTorch lacks");
+        "tensor 'w' has dtype F4, of less than a byte an element, which is not read");
   CHECK(damaged(R"("dtype":"F32","shape":[4],"data_offsets":[0,16])") ==
         refused + "its header describes 16 bytes of tensors, the file has 4");
   CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") == mismatch);
