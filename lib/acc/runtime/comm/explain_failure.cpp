@@ -208,6 +208,19 @@ std::vector<std::string> names_in(std::string_view text, const std::vector<std::
   return names;
 }
 
+// LibTorch's text says with which options this happened.
+std::string hint_for_unused(std::string_view text) {
+  const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (says("not compatible with static_graph"))
+    return "set DdpOptions::find_unused_parameters in place of static_graph, or use the same parameters in "
+           "each "
+           "step";
+  if (says("`find_unused_parameters=True` is enabled"))
+    return "give backward no inputs, or all parameters on which the outputs depend";
+  return "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or freeze it with "
+         "requires_grad_(false) before the forward";
+}
+
 }  // namespace
 
 std::optional<Error> explain_unused_parameters(std::string_view text, const std::vector<std::string>& trained,
@@ -219,8 +232,7 @@ std::optional<Error> explain_unused_parameters(std::string_view text, const std:
            "did not contribute to the last loss, so the processes cannot average their gradients: {}",
            names.empty() ? "some parameters" : fmt::format("{}", fmt::join(names, ", "))),
        .where = std::move(where),
-       .hint = "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or "
-               "freeze it with requires_grad_(false) before the forward"});
+       .hint = hint_for_unused(text)});
 }
 
 }  // namespace acc::detail

@@ -180,6 +180,20 @@ TEST_CASE("unused_parameters: they are named by their index among the trained on
       "freeze it with requires_grad_(false) before the forward)");
 }
 
+TEST_CASE("unused_parameters: what to do depends on the options that are set", "[runtime]") {
+  const auto hint_of = [](const std::string& option) {
+    const auto error = acc::detail::explain_unused_parameters(
+        "Expected to have finished reduction in the prior iteration before starting a new one. " + option,
+        {"weight"}, "rank 1, Net");
+    return error.value().problems().front().hint;
+  };
+  CHECK(hint_of("Since `find_unused_parameters=True` is enabled, this likely  means that") ==
+        "give backward no inputs, or all parameters on which the outputs depend");
+  CHECK(hint_of("this is not compatible with static_graph set to True.") ==
+        "set DdpOptions::find_unused_parameters in place of static_graph, or use the same parameters in each "
+        "step");
+}
+
 TEST_CASE("unused_parameters: a message without a list is translated, other messages are not", "[runtime]") {
   const std::vector<std::string> trained = {"weight"};
   const auto error = acc::detail::explain_unused_parameters(
