@@ -81,6 +81,17 @@ class Flakes(unittest.TestCase):
         self.assertEqual(self.run_flakes("-L", "of_other", "--rounds", "1", "--fresh")[0], 0)
         self.assertEqual([row["test"] for row in self.rows()], ["other"])
 
+    def test_a_test_runs_with_those_that_set_up_its_fixtures(self):
+        self.write(other="exit 0", base="touch base.made", setup="test -e base.made && touch setup.made",
+                   user="test -e setup.made")
+        with (self.build / "CTestTestfile.cmake").open("a") as file:
+            file.write("set_tests_properties(base PROPERTIES FIXTURES_SETUP base)\n"
+                       "set_tests_properties(setup PROPERTIES FIXTURES_SETUP setup FIXTURES_REQUIRED base)\n"
+                       "set_tests_properties(user PROPERTIES FIXTURES_REQUIRED setup)\n")
+        self.assertEqual(self.run_flakes("-R", "^setup$", "--rounds", "1")[0], 0)
+        self.assertEqual(self.run_flakes("-R", "user", "--rounds", "1")[0], 0)  # the others have had their round
+        self.assertEqual([row["test"] for row in self.rows()].count("user"), 1)
+
     def test_an_interrupted_run_ends_what_it_started_and_goes_on(self):
         os.mkfifo(self.build / "told")
         for way in (signal.SIGINT, signal.SIGTERM):
