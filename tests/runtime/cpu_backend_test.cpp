@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/sparse_coo_tensor.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -152,6 +153,33 @@ TEST_CASE("cpu_backend: several operations at once are done, and futures give th
     CHECK(works[i]->wait());
     CHECK(works[i]->isCompleted());
     CHECK(tensors[i][0].max().item<float>() == static_cast<float>(i) * static_cast<float>(group->size()));
+  }
+}
+
+TEST_CASE("cpu_backend: sparse tensors are summed beside other operations, also where a rank has none",
+          "[backend]") {
+  const auto group = new_group(GENERATE(CpuBackend::gloo, CpuBackend::shared_memory));
+  const int size = group->size();
+  const auto type = GENERATE(at::kFloat, at::kDouble, at::kBFloat16);
+  const auto of_rank = [type](int round, int rank) {
+    at::manual_seed(static_cast<std::uint64_t>(round * 10 + rank));
+    const std::int64_t count = round % 3 == rank ? 0 : 40;
+    return at::sparse_coo_tensor(at::randint(0, 50, {1, count}, at::kLong),
+                                 at::randint(-8, 8, {count, 16}, at::TensorOptions(type)), {50, 16});
+  };
+  for (int round = 0; round < 100; ++round) {
+    std::vector<at::Tensor> dense{at::ones({1000})};
+    std::vector<at::Tensor> first{of_rank(round, group->rank())};
+    std::vector<at::Tensor> second{first[0].mul(2)};
+    at::Tensor expected = of_rank(round, 0).to_dense();
+    for (int rank = 1; rank < size; ++rank) expected.add_(of_rank(round, rank).to_dense());
+    const auto works = {group->native().allreduce(dense), group->native().allreduce(first),
+                        group->native().allreduce(second)};
+    for (const auto& work : works) CHECK(work->wait());
+    CHECK(dense[0].equal(at::full({1000}, static_cast<float>(size))));
+    CHECK(first[0].is_coalesced());
+    CHECK(first[0].to_dense().equal(expected));
+    CHECK(second[0].to_dense().equal(expected.mul(2)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "acc/runtime/comm/cpu/cpu_backend.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
 
 #include <atomic>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "acc/runtime/comm/cpu/join_machine.hpp"
 #include "acc/runtime/comm/cpu/machine_leader.hpp"
 #include "acc/runtime/comm/cpu/memory_group.hpp"
+#include "acc/runtime/comm/cpu/sparse_sum.hpp"
 
 // Functions of the base class that LibTorch 2.15 lacks. The table of virtual functions refers to them when
 // the library is loaded: with that LibTorch the dynamic linker would end the program before
@@ -161,6 +163,10 @@ bool is_in_memory(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.layout() == at::kStrided;
 }
 
+bool is_sparse_in_memory(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.layout() == at::kSparse;
+}
+
 // Calls the function of `Backend` itself by LibTorch's new name, or by the old one, which newer versions
 // deprecate.
 template <class Backend>
@@ -186,6 +192,8 @@ class CpuBackend : public Gloo {
              std::chrono::milliseconds timeout)
       : Gloo(store, rank, size, make_options<Gloo::Options>(timeout)) {}
 
+  // Python's processes know Gloo's operations alone.
+  void set_all_are_cpp() { all_are_cpp_ = true; }
   void set_machine(std::optional<Machine> machine) { machine_ = std::move(machine); }
   bool uses_memory() const { return machine_.has_value(); }
   bool is_one_machine() const { return machine_ && machine_->has_all_ranks; }
@@ -193,6 +201,9 @@ class CpuBackend : public Gloo {
   c10::intrusive_ptr<c10d::Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     const auto combination = combination_of(options.reduceOp);
     const bool average = options.reduceOp == c10d::ReduceOp::AVG;
+    if (all_are_cpp_ && tensors.size() == 1 && is_sparse_in_memory(tensors[0]) &&
+        options.reduceOp == c10d::ReduceOp::SUM)
+      return all_reduce_sparse(tensors, options);
     if (!machine_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || !combination ||
         combine_function(tensors[0].scalar_type(), *combination) == nullptr ||
         (average && divide_function(tensors[0].scalar_type()) == nullptr))
@@ -307,6 +318,22 @@ class CpuBackend : public Gloo {
     return work;
   }
 
+  // Returns when it is done: each of its operations needs the sizes that the one before it tells.
+  c10::intrusive_ptr<c10d::Work> all_reduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
+    sum_sparse(tensors[0], [&](const at::Tensor& contribution) {
+      Tensors inputs{contribution};
+      std::vector<Tensors> outputs(1);
+      for (int rank = 0; rank < getSize(); ++rank) outputs[0].push_back(at::empty_like(contribution));
+      c10d::AllgatherOptions gather_options;
+      gather_options.timeout = options.timeout;
+      allgather(outputs, inputs, gather_options)->wait();
+      return std::move(outputs[0]);
+    });
+    auto work = new_work(c10d::OpType::ALLREDUCE, "sparse:all_reduce", tensors, tensors, nullptr);
+    work->on_done(nullptr);
+    return work;
+  }
+
   // Each machine reduces in memory, the leaders reduce the results over Gloo, and each machine's leader
   // broadcasts that in memory.
   c10::intrusive_ptr<c10d::Work> all_reduce_of_machines(Collective inside, const Tensors& tensors,
@@ -337,6 +364,7 @@ class CpuBackend : public Gloo {
     return options;
   }
 
+  bool all_are_cpp_ = false;
   std::optional<Machine> machine_ = {};
   std::atomic<std::uint64_t> begun_ = 0;
 };
@@ -353,6 +381,8 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
   }
   auto backend = c10::make_intrusive<CpuBackend>(c10::make_intrusive<c10d::PrefixStore>("cpu/", store), rank,
                                                  size, timeout);
+  if (size > 1 && !all_announced(*store, size)) return backend;
+  backend->set_all_are_cpp();
   if (size == 1) return backend;
   const auto connect_leaders = [&](int machine, int machines) -> c10::intrusive_ptr<c10d::Backend> {
     return c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/leaders/", store), machine,

@@ -95,13 +95,16 @@ void announce(c10d::Store& store, int rank, const Handover& handover) {
   store.set(offer_key(rank), handover.address());
 }
 
+bool all_announced(c10d::Store& store, int size) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size; ++rank) keys.push_back(offer_key(rank));
+  return store.check(keys);
+}
+
 std::optional<Machine> join_machine(c10d::Backend& gloo, c10d::Store& store, Handover& handover,
                                     std::chrono::milliseconds timeout, bool enabled,
                                     const ConnectLeaders& connect_leaders) {
   const int rank = gloo.getRank();
-  std::vector<std::string> keys;
-  for (int other = 0; other < gloo.getSize(); ++other) keys.push_back(offer_key(other));
-  if (!store.check(keys)) return std::nullopt;
   const std::vector<std::int64_t> numbers = machine_numbers(gloo, enabled);
   const auto machines = ranks_of_machines(numbers);
   if (std::ranges::count(numbers, 0) > 0 || machines.size() == numbers.size()) return std::nullopt;

@@ -38,13 +38,16 @@ std::vector<std::vector<int>> ranks_of_machines(const std::vector<std::int64_t>&
 /// Tells the others that this rank can share memory, and where. Before it connects through Gloo.
 void announce(c10d::Store& store, int rank, const Handover& handover);
 
+/// Whether all ranks have announced themselves: whether all are C++ programs. Once they are connected through
+/// Gloo the answer is the same on all; Python's processes are not waited for.
+bool all_announced(c10d::Store& store, int size);
+
 /// Connects the first rank of each machine with those of the others: this one is `machine` of `machines`.
 using ConnectLeaders = std::function<c10::intrusive_ptr<c10d::Backend>(int machine, int machines)>;
 
 /// Finds the ranks of this machine, and shares memory with them. All ranks call it once they are connected
-/// through `gloo`. All that are C++ programs have announced themselves by then, so either all of them find
-/// all ranks, or none does, and Python's are not waited for. Empty on all of them if one is Python's, if
-/// it is not `enabled` on one, if each has a machine of its own, or if memory cannot be shared somewhere.
+/// through `gloo` and all have announced themselves. Empty on all of them if it is not `enabled` on one, if
+/// each has a machine of its own, or if memory cannot be shared somewhere.
 std::optional<Machine> join_machine(c10d::Backend& gloo, c10d::Store& store, Handover& handover,
                                     std::chrono::milliseconds timeout, bool enabled,
                                     const ConnectLeaders& connect_leaders);
