@@ -61,13 +61,17 @@ std::vector<int> parse_ranks(const Json& extra) {
 std::string shorten(std::string text) {
   constexpr std::size_t kMaxEnd = std::size_t{32} << 10U;
   if (text.size() <= 2 * kMaxEnd) return text;
-  const auto is_inside_character = [&](std::size_t at) {
-    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  const auto begins_character = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
   };
-  std::size_t first = kMaxEnd;
-  std::size_t last = text.size() - kMaxEnd;
-  while (first > 0 && is_inside_character(first)) --first;
-  while (last > first && is_inside_character(last)) --last;
+  // A character has four bytes at most; what has none of them is no UTF-8 and is cut anywhere.
+  const auto character_at = [&](std::size_t at) {
+    for (std::size_t begin = at; begin + 4 > at; --begin)
+      if (begins_character(begin)) return begin;
+    return at;
+  };
+  const std::size_t first = character_at(kMaxEnd);
+  const std::size_t last = character_at(text.size() - kMaxEnd);
   return text.substr(0, first) + fmt::format("\n... ({} bytes are left out)\n", last - first) +
          text.substr(last);
 }

@@ -87,6 +87,12 @@ TEST_CASE("error_file: of a message of megabytes both ends are shown, with all t
   CHECK(file->time);
 }
 
+TEST_CASE("error_file: a long text without one whole character is cut, too", "[launch]") {
+  const ErrorFile file = parse_error_file(std::string(200'000, '\x80'));
+  CHECK_FALSE(file.valid);
+  CHECK(file.message.size() < 70'000);
+}
+
 TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch]") {
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "error.json";
