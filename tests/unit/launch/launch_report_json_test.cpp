@@ -59,4 +59,16 @@ TEST_CASE("failure_json: invalid text is some failure", "[launch]") {
   CHECK(parse_failure(R"({"rank": "x", "host": 3})").status == ExitStatus(Exited{1}));
 }
 
+TEST_CASE("failure_json: a time that no clock has is none", "[launch]") {
+  const WorkerFailure read = parse_failure(
+      R"({"rank": 3, "when": 9223372036854775807, "error_file": {"message": "m", "when": -9223372036854775808}})");
+  CHECK(read.time == std::chrono::system_clock::time_point());
+  CHECK(read.error_file->time == std::chrono::system_clock::time_point());
+  CHECK(read.rank == 3);
+}
+
+TEST_CASE("failure_json: the name of another host moves no cursor", "[launch]") {
+  CHECK(parse_failure(R"({"host": "a\u001b[2J"})").host == "a\\x1b[2J");
+}
+
 }  // namespace launch_report_json_test
