@@ -111,6 +111,8 @@ std::vector<int> parse_ranks(std::string_view text, const std::string& where) {
     const auto last = dash == std::string::npos ? first : parse_rank(entry.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMaxRanks)
       throw Error({.what = "'" + entry + "' is not a rank", .where = where, .hint = "as in 0,2,5 or 0-3"});
+    if (*last - *first >= kMaxRanks - static_cast<int>(ranks.size()))
+      throw Error({.what = "names more than " + std::to_string(kMaxRanks) + " ranks", .where = where});
     for (int rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
   }
   return ranks;

@@ -78,6 +78,8 @@ TEST_CASE("streams: a filter is a list of ranks", "[plan]") {
     CHECK(acc::test::error_of([&] { acc::launcher::parse_ranks(text, "--ranks-filter"); }) ==
           "--ranks-filter: '" + std::string(text) + "' is not a rank (as in 0,2,5 or 0-3)");
   }
+  CHECK(acc::test::error_of([] { acc::launcher::parse_ranks("0-1048574,7,0-1", "--ranks-filter"); }) ==
+        "--ranks-filter: names more than 1048576 ranks");
 }
 
 TEST_CASE("streams: words are separated by commas, two commas are one in a word", "[plan]") {
