@@ -371,11 +371,13 @@ std::vector<std::optional<double>> clock_offsets(const Observations& observation
   const auto at = [&](int rank) -> std::optional<double>& {
     return offsets.at(static_cast<std::size_t>(rank));
   };
+  const auto is_known = [&](int rank) { return rank >= 0 && rank < observations.num_nodes; };
   at(observations.nodes.front().rank) = 0;
   // Each pass reaches the nodes that are one connection further away.
   for (bool changed = true; changed;) {
     changed = false;
     for (const ConnectionCheck& connection : observations.connections) {
+      if (!is_known(connection.from) || !is_known(connection.to)) continue;
       if (!connection.error.empty() || at(connection.from).has_value() == at(connection.to).has_value())
         continue;
       if (at(connection.from))

@@ -11,6 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/preflight/node_json.hpp"
 #include "acc/store/client.hpp"
@@ -46,8 +47,8 @@ NodeCheckResult decode_result(std::string_view text) {
   const Json object = Json::parse(text);
   return {.passed = object.at("passed"),
           .clean = object.at("clean"),
-          .summary = object.at("summary"),
-          .text = object.at("text"),
+          .summary = printable(object.at("summary").get<std::string>()),
+          .text = printable(object.at("text").get<std::string>()),
           .json = object.at("json")};
 }
 

@@ -28,7 +28,8 @@ class NodeCheck {
 /// Does them in this process and waits: the main part of the child.
 NodeCheckResult run_node_check(const NodeCheckJob& job, const ExchangeLimits& limits = {});
 
-/// One line of text, and back; decode_result() throws std::exception for anything else.
+/// One line of text, and back, where what people see is printable(): it has words of other nodes in it.
+/// decode_result() throws std::exception for anything else.
 std::string encode(const NodeCheckResult& result);
 NodeCheckResult decode_result(std::string_view text);
 

@@ -66,9 +66,9 @@ std::string xid_text(const NodeHealth& node) {
 
 std::string clock_text(const std::optional<double>& offset) {
   if (!offset) return "-";
+  if (!(std::abs(*offset) < 1)) return fmt::format("{:+.1f} s", *offset);
   const auto whole = static_cast<long>(*offset * 1000 + (*offset < 0 ? -0.5 : 0.5));
-  if (std::abs(*offset) < 1) return fmt::format("{}{} ms", whole > 0 ? "+" : "", whole);
-  return fmt::format("{:+.1f} s", *offset);
+  return fmt::format("{}{} ms", whole > 0 ? "+" : "", whole);
 }
 
 std::string reach_text(const Observations& observations, int rank) {

@@ -372,6 +372,13 @@ TEST_CASE("judgement: clocks are compared over nodes between, where one pair is 
   CHECK(*offsets[2] > 9.9);
 }
 
+TEST_CASE("judgement: of ranks that there are not a node says nothing about clocks", "[preflight]") {
+  Observations seen = healthy_nodes(2);
+  seen.connections.push_back({.from = 0, .to = 7, .clock_offset = 50});
+  seen.connections.push_back({.from = -1, .to = 1, .clock_offset = 50});
+  CHECK(clock_offsets(seen) == clock_offsets(healthy_nodes(2)));
+}
+
 TEST_CASE("judgement: rates and sizes are written with their units", "[preflight]") {
   CHECK(bit_rate(0) == "0 bit/s");
   CHECK(bit_rate(1.25e6) == "10 Mbit/s");

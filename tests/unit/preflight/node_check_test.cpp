@@ -59,4 +59,11 @@ TEST_CASE("node_check: a result survives the way through the pipe", "[preflight]
   CHECK_THROWS(decode_result(""));
 }
 
+TEST_CASE("node_check: words of other nodes move no cursor", "[preflight]") {
+  const NodeCheckResult result =
+      decode_result(encode(NodeCheckResult{.summary = "a\x1b[2J", .text = "b\x1b[1A\n"}));
+  CHECK(result.summary == "a\\x1b[2J");
+  CHECK(result.text == "b\\x1b[1A\n");
+}
+
 }  // namespace node_check_test

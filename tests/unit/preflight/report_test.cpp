@@ -55,6 +55,12 @@ TEST_CASE("report: connections that failed are subtracted from those to all othe
   CHECK(text.find(" -        8 Gbit/s") != std::string::npos);  // node 0 has reported none
 }
 
+TEST_CASE("report: a clock may be further away than can be counted in milliseconds", "[preflight]") {
+  Observations seen = healthy_nodes(2);
+  for (ConnectionCheck& one : seen.connections) one.clock_offset = one.from == 0 ? 1e300 : -1e300;
+  CHECK(preflight_text(seen, {}).find("-1000") != std::string::npos);
+}
+
 TEST_CASE("report: programs get everything that was seen, and what it means", "[preflight]") {
   const Observations seen = three_nodes();
   const auto json = nlohmann::json::parse(preflight_json(seen, judge(seen)));
