@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // What workers write to their streams, and what py-spy says of their stacks: what is kept for a report is
 // limited, and what is shown moves no cursor.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "acc/control/python_position.hpp"
 #include "acc/launch/error_text.hpp"
 #include "fuzz/promise.hpp"
+
+namespace {
+
+// More than is kept, which no input of a fuzzer is.
+std::string repeated(std::string_view text) {
+  std::string result;
+  while (!text.empty() && result.size() <= 2 * acc::launcher::Tail::kMaxRaw) result += text;
+  return result;
+}
+
+void check_tail_of_file(std::string_view text) {
+  const std::filesystem::path file = "/dev/shm/acc-fuzz-output-" + std::to_string(::getpid());
+  fuzz::require(acc::launcher::tail_of_file(file).empty(), "no file has no tail");
+  std::ofstream(file, std::ios::binary) << text;
+  acc::launcher::Tail tail;
+  tail.append(text);
+  fuzz::require(acc::launcher::tail_of_file(file) == tail.lines(), "a file has the tail of its text", text);
+  std::filesystem::remove(file);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view text = fuzz::text_of(data, size);
@@ -20,11 +46,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!position) continue;
     const std::string words = to_string(*position);
     fuzz::require(acc::printable(words) == words, "a position is printable", words);
+    fuzz::require(standing_of(*position).position == words, "a rank stands at its position", words);
   }
   acc::launcher::shorten_python_stacks(text);
+  check_tail_of_file(text);
   acc::launcher::Tail tail;
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min(piece_size, rest.size())))
     tail.append(rest.substr(0, piece_size));
+  const std::string whole = repeated(text);
+  tail.append(whole);
+  tail.append(whole);
   fuzz::require(tail.lines().size() <= acc::launcher::Tail::kMaxBytes, "a tail is limited");
   return 0;
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes tell each other in the checks of --preflight, each line a text that one of them has published:
+// it is read, or refused with an exception, as is promised there; what was read is the same when it is sent
+// on, can be judged together, and the table and the findings can be shown.
+#include <exception>
+
+#include "acc/base/text.hpp"
+#include "acc/preflight/judgement.hpp"
+#include "acc/preflight/node_check.hpp"
+#include "acc/preflight/node_health.hpp"
+#include "acc/preflight/node_json.hpp"
+#include "acc/preflight/report.hpp"
+#include "fuzz/promise.hpp"
+
+namespace {
+
+using namespace acc::launcher;
+
+/// What `decode` reads of the text; absent: it refuses it.
+template <typename Decode>
+auto readable(const std::string& line, const Decode& decode) -> std::optional<decltype(decode(line))> {
+  try {
+    return decode(line);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+template <typename Value>
+void add(const std::string& line, std::vector<Value> (*decode)(std::string_view),
+         std::vector<Value>& values) {
+  const auto read = readable(line, decode);
+  if (!read) return;
+  fuzz::require(decode(encode(*read)) == *read, "a list is the same when it is sent on", line);
+  values.insert(values.end(), read->begin(), read->end());
+}
+
+// As it comes to the process that shows it.
+void check_shown(const std::vector<Finding>& findings, const std::string& text, int num_nodes) {
+  const NodeCheckResult result = decode_result(
+      encode(NodeCheckResult{.passed = false, .summary = refusal_text(findings, num_nodes), .text = text}));
+  fuzz::require(result.text == acc::printable(result.text), "a table moves no cursor", result.text);
+  fuzz::require(result.summary == acc::printable(result.summary), "a line moves no cursor", result.summary);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Observations seen{.num_nodes = 0};
+  std::vector<Finding> told;
+  for (const std::string& line : acc::split(fuzz::text_of(data, size), '\n')) {
+    // A node of another rank than its own does not take part.
+    if (const auto node = readable(line, decode_health); node && node->rank == seen.num_nodes) {
+      fuzz::require(to_json(decode_health(encode(*node))) == to_json(*node),
+                    "a node is the same when it is sent on", line);
+      seen.nodes.push_back(*node);
+      ++seen.num_nodes;
+    }
+    add(line, decode_connections, seen.connections);
+    add(line, decode_transfers, seen.transfers);
+    add(line, decode_findings, told);
+    if (const auto result = readable(line, decode_result))
+      fuzz::require(encode(decode_result(encode(*result))) == encode(*result),
+                    "a result is the same when it is sent on", line);
+  }
+  // One of which nothing is known.
+  seen.silent = {seen.num_nodes++};
+  const std::vector<Finding> findings = judge(seen);
+  fuzz::require(has_errors(findings), "a node that is silent is an error");
+  fuzz::require(decode_findings(encode(findings)) == findings, "findings are the same when they are sent on");
+  check_shown(findings, preflight_text(seen, findings), seen.num_nodes);
+  check_shown(told, findings_text(told), seen.num_nodes);
+  fuzz::require(Json::parse(preflight_json(seen, findings)).at("num_nodes") == seen.num_nodes,
+                "programs get JSON");
+  return 0;
+}
