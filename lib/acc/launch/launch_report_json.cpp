@@ -84,7 +84,11 @@ std::string to_json_text(const WorkerFailure& failure) {
 
 WorkerFailure parse_failure(std::string_view text) {
   WorkerFailure failure = {.status = Exited{1}};
-  const Json json = Json::parse(text, nullptr, false);
+  // A failure has no fractions, and converting one to an integer that cannot hold it is undefined.
+  const auto is_possible = [](int /*depth*/, Json::parse_event_t event, const Json& value) {
+    return event != Json::parse_event_t::value || !value.is_number_float();
+  };
+  const Json json = Json::parse(text, is_possible, false);
   if (!json.is_object()) return failure;
   try {
     failure.rank = json.value("rank", 0);

@@ -67,6 +67,15 @@ TEST_CASE("failure_json: a time that no clock has is none", "[launch]") {
   CHECK(read.rank == 3);
 }
 
+TEST_CASE("failure_json: a number with a fraction is none of a failure", "[launch]") {
+  const WorkerFailure read =
+      parse_failure(R"({"rank": 3, "local_rank": 1e300, "when": -9.3e18, "pid": 7.5})");
+  CHECK(read.rank == 3);
+  CHECK(read.local_rank == 0);
+  CHECK(read.pid == 0);
+  CHECK(read.time == std::chrono::system_clock::time_point());
+}
+
 TEST_CASE("failure_json: the name of another host moves no cursor", "[launch]") {
   CHECK(parse_failure(R"({"host": "a\u001b[2J"})").host == "a\\x1b[2J");
 }
