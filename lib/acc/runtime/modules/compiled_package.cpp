@@ -19,6 +19,8 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/json_nesting.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/zip_archive.hpp"
 
 namespace acc::detail {
@@ -52,7 +54,7 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes = {
 
 at::ScalarType type_called(std::string_view name) {
   const auto* type = std::ranges::find(kTypes, name, [](const auto& pair) { return pair.first; });
-  if (type == kTypes.end()) refuse_package(fmt::format("has inputs of the unknown type '{}'", name));
+  if (type == kTypes.end()) refuse_package(fmt::format("has inputs of the unknown type '{}'", shorten(name)));
   return type->second;
 }
 
@@ -78,7 +80,8 @@ CompiledLibraryDescription library_in(const json& value) {
 
 CompiledPackage package_in(const json& value) {
   if (value.at("format") != kFormat)
-    refuse_package(fmt::format("is of format {}, and this acc reads {}", value.at("format").dump(), kFormat));
+    refuse_package(
+        fmt::format("is of format {}, and this acc reads {}", shorten(value.at("format").dump()), kFormat));
   CompiledPackage package{.checksum = value.at("checksum"),
                           .model = value.at("model"),
                           .torch = value.at("torch"),
@@ -105,7 +108,7 @@ std::string_view entry(const ZipEntries& entries, std::string_view ending) {
 }
 
 void require_tensor(const CompiledPackage& package, const std::string& name) {
-  if (!package.tensors.contains(name)) refuse_package(fmt::format("lacks the tensor '{}'", name));
+  if (!package.tensors.contains(name)) refuse_package(fmt::format("lacks the tensor '{}'", shorten(name)));
 }
 
 void require_tensors(const CompiledPackage& package) {
@@ -200,6 +203,7 @@ void require_batch(std::int64_t size, std::optional<std::int64_t> batch, std::in
 
 CompiledPackage parse_compiled_description(std::string_view text) {
   try {
+    if (is_deeply_nested(text)) refuse_package("is a damaged package: its description is nested too deeply");
     return package_in(json::parse(text));
   } catch (const json::exception&) {
     refuse_package("is a damaged package, or of another version of acc");

@@ -95,6 +95,11 @@ TEST_CASE("compiled package: a description of another format, or a damaged one, 
                Contains("is a damaged package"));
   }
   CHECK_THAT(error_of([] { parse_compiled_description("{"); }), Contains("is a damaged package"));
+  const std::string deep = "{\"format\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
+  CHECK_THAT(error_of([&] { parse_compiled_description(deep); }), Contains("is nested too deeply"));
+  json wordy = whole;
+  wordy["format"] = std::string(100'000, 'x');
+  CHECK(error_of([&] { parse_compiled_description(wordy.dump()); }).size() < 300);
 }
 
 TEST_CASE("compiled package: its weights are read from the file", "[runtime]") {
