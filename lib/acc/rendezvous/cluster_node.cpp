@@ -136,9 +136,7 @@ void ClusterNode::connect(std::shared_ptr<NodeConnection> connection, std::optio
   Connected::Events events;
   events.on_lost = [this](const ConnectionLoss& loss) { on_coordinator_lost(loss); };
   events.on_dropped = [this](const std::string& next_reason) { on_dropped(next_reason); };
-  events.on_moved = [this](const StoreAddress& address) {
-    move_to(address, "redirected by the coordinator");
-  };
+  events.on_moved = [this](const StoreAddress& address) { on_redirected(address); };
   events.on_full = [this] { wait_for_room(); };
   enter(std::make_unique<Connected>(node_, std::move(connection), std::move(candidates), std::move(events)),
         reason);
@@ -244,6 +242,21 @@ void ClusterNode::begin_looking(bool was_closed, const std::string& reason) {
   node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), was_closed);
   if (!node_.wants_round) node_.join_deadline = RunningClock::now() + node_.settings.join_timeout;
   look_for_job(CoordinatorLost::FirstStep::all, {}, reason);
+}
+
+// A node that has lost the coordinator tells at the endpoint which successor answers, before that one leads;
+// so a coordinator may yield to a node that still asks it.
+void ClusterNode::on_redirected(const StoreAddress& coordinator) {
+  if (coordinator != node_.ports.store_address())
+    return move_to(coordinator, "redirected by the coordinator");
+  if (node_.is_over) return;
+  const std::string reason = "the coordinator yields to this node, which does not lead the job yet";
+  end_round(reason);
+  if (!state_->candidates())
+    node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), false);
+  // It counts this node no more. Others that it has sent here come while this one waits.
+  node_.last_round.ask({});
+  look_for_job(CoordinatorLost::FirstStep::pause, {}, reason);
 }
 
 // Another node leads the job.

@@ -273,6 +273,64 @@ TEST_CASE("cluster_node: a coordinator of an older acc is told nothing of ranks"
   CHECK(host.messages[1] == NodeMessage(WorkersDone{1}));
 }
 
+namespace {
+
+// The coordinator of a round of three nodes. The one under test is its only successor, the third is `third`.
+struct RoundOfThree : Cluster {
+  RoundOfThree() : Cluster(RendezvousKind::c10d, 2, 3) {
+    plan.rendezvous.is_host = false;
+    store.set(coordinator_key("job7"), std::to_string(listener.port()));
+    store.serve({.others = StoreClients::Others::strangers});
+    add();
+    until([this] { return nodes[0]->ready(); });
+  }
+
+  void on_member(const Member& member) {
+    node_port = member.hello.node.node_port;
+    to_node = member.connection;
+    to_node->set_handlers([](const NodeMessage&) {}, [](const ConnectionLoss&) {});
+    to_node->send(RoundBegins{.number = 1, .successors = {member.hello.node}, .nodes = 3});
+  }
+  // The node ends the round, and asks for the next.
+  void send(const NodeMessage& message) {
+    to_node->send(message);
+    until([this] { return nodes[0]->over(); });
+    CHECK(nodes[0]->events.last<RoundOver>().restart);
+    nodes[0]->rendezvous->join();
+  }
+  void connect_third() {
+    boost::asio::ip::tcp::socket socket(loop);
+    socket.connect({boost::asio::ip::address_v4::loopback(), node_port});
+    third = std::make_shared<NodeConnection>(std::move(socket), 60s);
+    third->set_handlers([](const NodeMessage&) {}, [](const ConnectionLoss&) {});
+    third->start();
+    third->send(
+        Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .node_port = 9}, .history = {.round = 1}});
+    bool is_answered = false;
+    third->on_next_bytes([&] { is_answered = true; });
+    until([&] { return is_answered; });
+  }
+  bool is_led_on() const { return nodes[0]->rendezvous->state() == "hosting as successor"; }
+
+  StoreServer store{loop, {.port = port.port()}};
+  NodeListener listener{loop,   {"127.0.0.1"},
+                        "job7", job_secret(plan.rendezvous),
+                        60s,    [this](const std::shared_ptr<Member>& member) { on_member(*member); }};
+  std::uint16_t node_port = 0;
+  std::shared_ptr<NodeConnection> to_node = {};
+  std::shared_ptr<NodeConnection> third = {};
+};
+
+}  // namespace
+
+TEST_CASE("cluster_node: a node to which the coordinator yields leads the job, although it did not yet",
+          "[rendezvous]") {
+  RoundOfThree job;
+  job.connect_third();
+  job.send(Moved{"127.0.0.1", job.node_port});
+  job.until([&] { return job.is_led_on(); });
+}
+
 TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.add();
