@@ -57,6 +57,7 @@ void LastRound::begin(const RoundBegins& round) {
 void LastRound::lose_coordinator(const std::optional<StoreAddress>& address, bool was_closed) {
   lost_address_ = address.value_or(StoreAddress{});
   was_closed_ = was_closed;
+  was_silent_ = address && !was_closed;
   dead_nodes_.clear();
 }
 
@@ -121,7 +122,8 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
     return counts_for(history, history_.round, port, ports);
   };
   const auto reached = static_cast<int>(std::ranges::count_if(pending_members, counts));
-  return counts(history_) && may_succeed(reached + 1, nodes_, static_cast<int>(dead_nodes_.size()));
+  const auto dead = was_silent_ ? 0 : static_cast<int>(dead_nodes_.size());
+  return counts(history_) && may_succeed(reached + 1, nodes_, dead);
 }
 
 Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {

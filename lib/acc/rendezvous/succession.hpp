@@ -91,7 +91,8 @@ class LastRound {
   /// Successors after `self`, which ask it instead; unless they have ended: then they do not count.
   std::vector<StoreAddress> later_successors(const NodeInfo& self) const;
   /// Whether `self`, to which nodes with these histories have connected as the next coordinator, may be it:
-  /// the larger part of the nodes is here, and counts for no other.
+  /// the larger part of the nodes is here, and counts for no other. After a coordinator that was silent those
+  /// count, too, that have ended: its part may have gone on before it did.
   bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const;
   /// What `self` begins with as the new coordinator. `counts_restart`: the loss uses up a restart.
   Succession succession(const NodeInfo& self, bool counts_restart) const;
@@ -113,6 +114,7 @@ class LastRound {
   StoreAddress lost_address_ = {};
   StoreAddress asked_address_ = {};
   bool was_closed_ = false;
+  bool was_silent_ = false;
   std::vector<NodeInfo> dead_nodes_ = {};
 };
 

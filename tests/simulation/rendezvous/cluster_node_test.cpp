@@ -53,6 +53,11 @@ TEST_CASE("simulation: promises are kept whatever happens to nodes and network",
   check_seeds(1, 10000);
 }
 
+TEST_CASE("simulation: a part that was cut off does not take the silent coordinator's end for its leave",
+          "[simulation]") {
+  for (const std::uint64_t seed : {27343, 36969}) check_seeds(seed, 1);
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
 }

@@ -118,6 +118,20 @@ TEST_CASE("succession: a node may lead with the larger part of the living nodes"
   CHECK_FALSE(fixed.may_lead(kFirst, {}));
 }
 
+TEST_CASE("succession: a part that was cut off from the coordinator needs the larger part of all nodes",
+          "[rendezvous]") {
+  const bool was_closed = GENERATE(true, false);
+  LastRound round = round_of_three();
+  round.lose_coordinator(address_of(kOld), was_closed);
+  round.note_failed(address_of(kOld), true);
+  round.note_failed(address_of(kSecond), true);
+  // The two may have gone on together before they ended.
+  CHECK(round.may_lead(kFirst, {}) == was_closed);
+  round.note_closed();  // it came back, and had no place for this node
+  CHECK(round.may_lead(kFirst, {}) == was_closed);
+  CHECK(round.may_lead(kFirst, {{.round = 4}}));
+}
+
 TEST_CASE("succession: a node that asked a coordinator which has ended counts again", "[rendezvous]") {
   LastRound round = round_of_three();
   round.lose_coordinator(address_of(kOld), true);
@@ -167,10 +181,10 @@ TEST_CASE(
   pair.begin({.number = 1, .successors = {kFirst}, .coordinator = kOld, .nodes = 2});
   pair.lose_coordinator(address_of(kOld), false);
   pair.note_closed();
-  CHECK_FALSE(pair.may_lead(kFirst, {}));
+  CHECK_FALSE(pair.is_dead(address_of(kOld)));
   CHECK(pair.candidates(kFirst) == std::vector<StoreAddress>{address_of(kOld)});
   pair.note_failed(address_of(kOld), false);
-  CHECK(pair.may_lead(kFirst, {}));
+  CHECK(pair.is_dead(address_of(kOld)));
 }
 
 TEST_CASE("succession: a new coordinator continues from the last round", "[rendezvous]") {
