@@ -19,12 +19,6 @@ MUTANTS = {
     "a silent coordinator counts as ended": (
         "rendezvous/succession.cpp", "address == lost_address_ && (was_refused || was_closed_)",
         "address == lost_address_"),
-    "a successor that does not answer counts as ended": (
-        "rendezvous/succession.cpp", "was_refused && address_of(successor) == address",
-        "address_of(successor) == address"),
-    "a machine that does not answer counts as one that refuses": (
-        "rendezvous/dead_node_probe.cpp", "socket || !connecting || !connecting->was_refused()",
-        "socket || !connecting"),
     "a node of an earlier round counts": ("rendezvous/succession.cpp", COUNTS, "history.round > 0 && is_free"),
     "the old coordinator goes on with the smaller part": ("rendezvous/coordinator.cpp", MAJORITY, "false"),
     "nobody misses a silent node that has succeeded, when all begin anew": (
