@@ -65,6 +65,12 @@ class Counts(unittest.TestCase):
         before = {soak.Thing("descriptors", "agent on node 1", 1): 3}
         self.assertEqual(soak.growth(before, {soak.Thing("descriptors", "agent on node 1", 2): 300}), [])
 
+    def test_a_process_that_another_has_replaced_has_ended(self):
+        agent, file = soak.Thing("descriptors", "agent on node 1", 1), soak.Thing("files", "node 1")
+        self.assertEqual(soak.ended({agent: 3, file: 1}, {agent: 3}), [])
+        self.assertEqual(soak.ended({agent: 3}, {soak.Thing("descriptors", "agent on node 1", 2): 3}),
+                         ["agent on node 1 (pid 1) has ended"])
+
     def test_files_are_counted_below_folders_that_may_be_gone(self):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder, "a", "b")
