@@ -64,12 +64,28 @@ def make_net():
     return Net() if "unused" in words or "static" in words else PlainNet()
 
 
+def average_alone(_, bucket):
+    """The average of DistributedDataParallel, but no two at once: in torch 2.11 Gloo's sum of sparse tensors corrupts memory
+    while another operation runs beside it."""
+    gradients = bucket.buffer()
+    if gradients.is_sparse:
+        gradients.div_(size)
+    else:
+        gradients.mul_(1 / size)
+    torch.distributed.all_reduce(gradients)
+    average = torch.futures.Future()
+    average.set_result(gradients)
+    return average
+
+
 def prepare(net):
     if size == 1:
         return net
     options = {"bucket_cap_mb": 0.001} if "buckets" in words else {}
     model = DistributedDataParallel(net, gradient_as_bucket_view="views" in words,
                                     find_unused_parameters="unused" in words, static_graph="static" in words, **options)
+    if "sparse" in words:
+        model.register_comm_hook(None, average_alone)
     if "fp16hook" in words:
         model.register_comm_hook(None, fp16_compress_hook)
     if "bf16hook" in words:
