@@ -37,21 +37,12 @@ void check_job(const json& message) {
   fuzz::require(ring.read(0).bytes.size() <= ring.end(), "no more is kept than there was");
 }
 
-// As the agent of another node would tell it.
+// As the agent of this node would tell another.
 void check_reports(const control::OtherNodes& nodes) {
-  control::NodeReports reports = {.host = nodes.host, .node_rank = nodes.node_rank, .reason = nodes.reason};
-  for (const control::NodeView& node : nodes.nodes) {
-    reports.nodes.push_back({.node_rank = node.node_rank,
-                             .host = node.host,
-                             .workers = node.workers,
-                             .first_rank = node.first_rank,
-                             .problem = node.problem,
-                             .age = node.age,
-                             .ranks = to_json(node.ranks, node.usage).dump()});
+  for (const control::NodeView& node : nodes.nodes)
     for (const control::RankUsage& usage : node.usage) shown_state(node, usage);
-  }
-  const auto again = control::other_nodes_from_json(to_json(reports));
-  fuzz::require(again.nodes.size() == nodes.nodes.size(), "nodes stay as many when they are sent on");
+  const auto again = control::other_nodes_from_json(to_json(control::reports_of({.other_nodes = nodes})));
+  fuzz::require(again.nodes.size() == nodes.nodes.size() + 1, "nodes stay as many, beside this one");
 }
 
 void check_nodes(const json& message) {
