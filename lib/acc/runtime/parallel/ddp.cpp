@@ -569,13 +569,10 @@ void DdpReplica::require_apart_from(const DdpReplica& other, std::string_view fu
        .hint = fmt::format("prepare one module that contains both models, or train without {}", function)});
 }
 void DdpReplica::require_no_sparse_gradients_shared_with(const DdpReplica& other) const {
-  const auto is_sparse_in = [](const DdpReplica& replica, const at::Tensor& tensor) {
-    return std::ranges::any_of(replica.impl_->parameters, [&](const Parameter& one) {
-      return one.has_sparse_gradient && one.tensor.is_same(tensor);
-    });
-  };
   const auto shared = std::ranges::find_if(impl_->parameters, [&](const Parameter& one) {
-    return other.has_parameter(one.tensor) && (one.has_sparse_gradient || is_sparse_in(other, one.tensor));
+    return std::ranges::any_of(other.impl_->parameters, [&](const Parameter& twin) {
+      return twin.tensor.is_same(one.tensor) && (twin.has_sparse_gradient || one.has_sparse_gradient);
+    });
   });
   if (shared == impl_->parameters.end()) return;
   throw Error({.what = "belongs to two prepared models, and both would average its sparse gradients in place",
