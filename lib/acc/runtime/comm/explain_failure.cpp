@@ -212,9 +212,8 @@ std::vector<std::string> names_in(std::string_view text, const std::vector<std::
 std::string hint_for_unused(std::string_view text) {
   const auto says = [text](std::string_view part) { return text.find(part) != std::string_view::npos; };
   if (says("not compatible with static_graph"))
-    return "set DdpOptions::find_unused_parameters in place of static_graph, or use the same parameters in "
-           "each "
-           "step";
+    return "set DdpOptions::find_unused_parameters instead of static_graph, or use the same parameters in "
+           "each step";
   if (says("`find_unused_parameters=True` is enabled"))
     return "give backward no inputs, or all parameters on which the outputs depend";
   return "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or freeze it with "

@@ -190,7 +190,7 @@ TEST_CASE("unused_parameters: what to do depends on the options that are set", "
   CHECK(hint_of("Since `find_unused_parameters=True` is enabled, this likely  means that") ==
         "give backward no inputs, or all parameters on which the outputs depend");
   CHECK(hint_of("this is not compatible with static_graph set to True.") ==
-        "set DdpOptions::find_unused_parameters in place of static_graph, or use the same parameters in each "
+        "set DdpOptions::find_unused_parameters instead of static_graph, or use the same parameters in each "
         "step");
 }
 
