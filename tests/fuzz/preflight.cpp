@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes tell each other in the checks of --preflight, each line a text that one of them has published:
 // it is read, or refused with an exception, as is promised there; what was read is the same when it is sent
-// on, can be judged together, and the table and the findings can be shown.
+// on, can be judged together, and the table and the findings can be shown. Who is listed as a node, or as one
+// that cannot connect, is one of the round.
 #include <exception>
+#include <iterator>
 
 #include "acc/base/text.hpp"
 #include "acc/preflight/judgement.hpp"
 #include "acc/preflight/node_check.hpp"
 #include "acc/preflight/node_health.hpp"
 #include "acc/preflight/node_json.hpp"
+#include "acc/preflight/peer_list.hpp"
 #include "acc/preflight/report.hpp"
+#include "acc/preflight/schedule.hpp"
 #include "fuzz/promise.hpp"
 
 namespace {
 
 using namespace acc::launcher;
+
+// Of the round whose lists are read.
+constexpr int kNodes = 5;
 
 /// What `decode` reads of the text; absent: it refuses it.
 template <typename Decode>
@@ -33,6 +40,21 @@ void add(const std::string& line, std::vector<Value> (*decode)(std::string_view)
   if (!read) return;
   fuzz::require(decode(encode(*read)) == *read, "a list is the same when it is sent on", line);
   values.insert(values.end(), read->begin(), read->end());
+}
+
+// Of a round of so many nodes.
+void check_lists(const std::string& line, int num_nodes) {
+  if (const auto peers =
+          readable(line, [&](std::string_view text) { return decode_peers(text, num_nodes); })) {
+    fuzz::require(decode_peers(encode(*peers), num_nodes) == *peers, "peers are the same when sent on", line);
+    fuzz::require(std::ssize(*peers) <= num_nodes, "a peer is a node", line);
+    fuzz::require(peers->empty() || peers->back().rank < num_nodes, "a peer has a rank", line);
+  }
+  if (const auto pairs =
+          readable(line, [&](std::string_view text) { return decode_pairs(text, num_nodes); })) {
+    fuzz::require(decode_pairs(encode(*pairs), num_nodes) == *pairs, "pairs are the same when sent on", line);
+    make_schedule(num_nodes, *pairs);
+  }
 }
 
 // As it comes to the process that shows it.
@@ -59,6 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     add(line, decode_connections, seen.connections);
     add(line, decode_transfers, seen.transfers);
     add(line, decode_findings, told);
+    check_lists(line, kNodes);
     if (const auto result = readable(line, decode_result))
       fuzz::require(encode(decode_result(encode(*result))) == encode(*result),
                     "a result is the same when it is sent on", line);
@@ -67,6 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   seen.silent = {seen.num_nodes++};
   const std::vector<Finding> findings = judge(seen);
   fuzz::require(has_errors(findings), "a node that is silent is an error");
+  const RankPairs blocked = blocked_pairs(seen.connections, seen.num_nodes);
+  fuzz::require(decode_pairs(encode(blocked), seen.num_nodes) == blocked, "rank 0 publishes what is read");
   fuzz::require(decode_findings(encode(findings)) == findings, "findings are the same when they are sent on");
   check_shown(findings, preflight_text(seen, findings), seen.num_nodes);
   check_shown(told, findings_text(told), seen.num_nodes);

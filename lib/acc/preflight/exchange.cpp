@@ -11,13 +11,12 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/preflight/judgement.hpp"
-#include "acc/preflight/node_json.hpp"
+#include "acc/preflight/peer_list.hpp"
 #include "acc/preflight/peer_probe.hpp"
 #include "acc/preflight/report.hpp"
 #include "acc/preflight/schedule.hpp"
@@ -96,36 +95,6 @@ asio::awaitable<bool> removed(Store& store, std::string key) {
   co_return co_await completion<bool>(std::move(start));
 }
 
-Json address_to_json(const PeerAddress& peer) {
-  return {{"rank", peer.rank}, {"address", peer.address}, {"port", peer.port}, {"token", peer.token}};
-}
-
-std::string encode_peers(const std::vector<PeerAddress>& peers) {
-  Json list = Json::array();
-  for (const PeerAddress& peer : peers) list.push_back(address_to_json(peer));
-  return to_text(list);
-}
-
-std::vector<PeerAddress> decode_peers(const std::string& text) {
-  std::vector<PeerAddress> peers;
-  for (const Json& object : Json::parse(text))
-    peers.push_back({.rank = object.at("rank"),
-                     .address = object.at("address"),
-                     .port = object.at("port"),
-                     .token = object.at("token")});
-  return peers;
-}
-
-using Pairs = std::set<std::pair<int, int>>;
-
-// Pairs one of which cannot connect to the other.
-Pairs blocked_pairs(const std::vector<ConnectionCheck>& connections) {
-  Pairs blocked;
-  for (const ConnectionCheck& one : connections)
-    if (!one.error.empty()) blocked.insert(std::minmax(one.from, one.to));
-  return blocked;
-}
-
 // What a node has published; absent if it has not, or is of another version of acc.
 template <typename Decode>
 auto readable(const std::optional<std::string>& value, const Decode& decode)
@@ -172,13 +141,13 @@ class Exchange {
     if (rank() == 0) co_await collect_health();
     const auto text = co_await of_first(names_.peers(), limits_.self);
     if (!text) co_return lost("who takes part");
-    peers_ = decode_peers(*text);
+    peers_ = decode_peers(*text, num_nodes());
     const bool takes_part = std::ranges::find(peers_, rank(), &PeerAddress::rank) != peers_.end();
     if (takes_part) co_await connect_all();
     if (rank() == 0) co_await collect_connections();
     const auto pairs = co_await of_first(names_.blocked(), connect_time());
     if (!pairs) co_return lost("who can connect to whom");
-    if (takes_part) co_await measure_all(Json::parse(*pairs).get<Pairs>());
+    if (takes_part) co_await measure_all(decode_pairs(*pairs, num_nodes()));
     if (rank() == 0) co_await collect_transfers();
     const auto verdict = co_await of_first(names_.findings(), limits_.measuring);
     if (!verdict) co_return lost("what was found");
@@ -236,16 +205,15 @@ class Exchange {
     const auto values = co_await of_nodes(all_nodes(), &KeyNames::health, limits_.self);
     observations_.num_nodes = num_nodes();
     std::vector<PeerAddress> peers;
-    const std::size_t token = probe_.token().size();
     for (int node_rank = 0; node_rank < num_nodes(); ++node_rank) {
       const auto& value = values.at(static_cast<std::size_t>(node_rank));
       const auto node =
-          readable(value, [&](const std::string& text) { return decode_health(text.substr(token)); });
-      if (!node || node->rank != node_rank) continue;
+          readable(value, [](const std::string& text) { return decode_health(text.substr(kTokenSize)); });
+      if (!node || node->rank != node_rank || !is_token(value->substr(0, kTokenSize))) continue;
       observations_.nodes.push_back(*node);
-      peers.push_back({node_rank, node->address, node->port, value->substr(0, token)});
+      peers.push_back({node_rank, node->address, node->port, value->substr(0, kTokenSize)});
     }
-    store_.set(names_.peers(), encode_peers(peers));
+    store_.set(names_.peers(), launcher::encode(peers));
   }
 
   asio::awaitable<void> connect_all() {
@@ -304,10 +272,10 @@ class Exchange {
   asio::awaitable<void> collect_connections() {
     add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::connections, connect_time()),
                 decode_connections, observations_.connections);
-    store_.set(names_.blocked(), to_text(Json(blocked_pairs(observations_.connections))));
+    store_.set(names_.blocked(), launcher::encode(blocked_pairs(observations_.connections, num_nodes())));
   }
 
-  asio::awaitable<void> measure_all(const Pairs& blocked) {
+  asio::awaitable<void> measure_all(const RankPairs& blocked) {
     const Schedule schedule = make_schedule(num_nodes(), blocked);
     std::vector<Transfer> transfers;
     for (std::size_t turn = 0; turn < schedule.turns.size(); ++turn) {

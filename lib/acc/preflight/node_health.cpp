@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/preflight/node_health.hpp"
 
+#include <concepts>
+
 #include "acc/preflight/node_json.hpp"
 #include "acc/preflight/xid_json.hpp"
 
@@ -63,13 +65,21 @@ Json to_json(const Transfer& transfer) {
 namespace {
 
 template <typename Value>
+Value value_of(const Json& json) {
+  if constexpr (std::integral<Value> && !std::same_as<Value, bool>)
+    return exact_number<Value>(json);
+  else
+    return json.get<Value>();
+}
+
+template <typename Value>
 void read(const Json& object, const char* name, Value& value) {
-  object.at(name).get_to(value);
+  value = value_of<Value>(object.at(name));
 }
 
 template <typename Value>
 void read(const Json& object, const char* name, std::optional<Value>& value) {
-  if (const Json& one = object.at(name); !one.is_null()) value = one.get<Value>();
+  if (const Json& one = object.at(name); !one.is_null()) value = value_of<Value>(one);
 }
 
 GpuHealth read_gpu(const Json& object) {
@@ -133,7 +143,7 @@ NodeHealth decode_health(std::string_view text) {
   read(object, "memory_bytes", node.memory_bytes);
   read(object, "free_memory_bytes", node.free_memory_bytes);
   read(object, "log_folder", node.log_folder);
-  if (const Json& free = object.at("free_disk_bytes"); !free.is_null()) node.free_disk_bytes = free;
+  read(object, "free_disk_bytes", node.free_disk_bytes);
   read(object, "disk_error", node.disk_error);
   node.meeting = read_name(object.at("meeting"));
   if (const Json& name = object.at("own_name"); !name.is_null()) node.own_name = read_name(name);

@@ -30,7 +30,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr auto kConnectLimit = std::chrono::seconds(3);
 // A partner that could not measure with the one before comes this much later.
 constexpr auto kPartnerLimit = std::chrono::seconds(10);
-constexpr std::size_t kTokenSize = 32;
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 constexpr char kTime = 't';
 constexpr char kData = 'd';

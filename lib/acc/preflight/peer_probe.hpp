@@ -11,17 +11,10 @@
 #include <string>
 
 #include "acc/preflight/node_health.hpp"
+#include "acc/preflight/peer_list.hpp"
 #include "acc/store/listener.hpp"
 
 namespace acc::launcher {
-
-/// Where a node answers the probes of others, and the token that it answers to.
-struct PeerAddress {
-  int rank = 0;
-  std::string address = {};
-  std::uint16_t port = 0;
-  std::string token = {};
-};
 
 /// The speed of a transfer. TCP is not at its full speed in the beginning, which counts only if not much more
 /// was received: a receiver that the kernel did not let run gets nothing for a while, and then all at once.

@@ -233,7 +233,7 @@ std::vector<Finding> decode_findings(std::string_view text) {
     const std::string check = object.at("check");
     for (int number = 0; number <= static_cast<int>(Check::bandwidth); ++number)
       if (check == to_string(static_cast<Check>(number))) finding.check = static_cast<Check>(number);
-    object.at("nodes").get_to(finding.nodes);
+    for (const Json& node : object.at("nodes")) finding.nodes.push_back(exact_number<int>(node));
     object.at("text").get_to(finding.text);
     object.at("hint").get_to(finding.hint);
   }

@@ -182,7 +182,9 @@ TEST_CASE("exchange: a node that does not come is named, and the others go on", 
 TEST_CASE("exchange: a node of another version of acc is named, and the others go on", "[preflight]") {
   const StoreOfJob store;
   auto other = acc::test::StoreClient::greeted(store.port());
-  other.set("/acc/preflight/0/health/1", GENERATE("", "{}", "a token of thirty-two characters{\"rank\":1}"));
+  other.set("/acc/preflight/0/health/1",
+            GENERATE(as<std::string>(), "", "{}", "a token of thirty-two characters{\"rank\":1}",
+                     std::string(32, '\xff') + encode(node_here(1))));
   Node first(store.port(), node_here(0), 2, {.step = 100ms, .measuring = 1h});
   CHECK(first.result().summary ==
         "the preflight failed: node 1: took no part in the preflight; the table is on node 0");

@@ -40,4 +40,17 @@ TEST_CASE("node_health: connections and transfers survive the way through the st
   CHECK_THROWS(decode_transfers("[{}]"));
 }
 
+TEST_CASE("node_health: a number that does not fit is refused, not made another one", "[preflight]") {
+  const auto with = [](const char* name, const Json& value) {
+    Json node = to_json(healthy_node(0));
+    node[name] = value;
+    return node.dump();
+  };
+  CHECK(decode_health(with("rank", 1)).rank == 1);
+  CHECK_THROWS(decode_health(with("rank", 4'294'967'296)));
+  CHECK_THROWS(decode_health(with("rank", 1e300)));
+  CHECK_THROWS(decode_health(with("port", 65'536)));
+  CHECK_THROWS(decode_health(with("free_disk_bytes", -1)));
+}
+
 }  // namespace node_health_test
