@@ -54,7 +54,7 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
 
 // What a library returns, without the last result if that says whether all indices are in range.
 std::vector<at::Tensor> run_checked(detail::CompiledLibrary& library,
-                                    const detail::CompiledLibraryDescription& description,
+                                    const CompiledLibraryDescription& description,
                                     const std::vector<at::Tensor>& batch, const std::string& model) {
   std::vector<at::Tensor> results = library.run(batch);
   const std::vector<std::string>& checks = description.checks;
@@ -109,7 +109,7 @@ struct CompiledModelImpl::Impl {
   std::unique_ptr<detail::CompiledLibrary> training = {};
   std::unique_ptr<detail::CompiledLibrary> evaluation = {};
   std::vector<at::Tensor> trained = {};  // in the order of the gradients
-  std::vector<CompiledPackage::Parameter> frozen = {};
+  std::vector<CompiledParameter> frozen = {};
   std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> layers = {};
 };
 
@@ -121,7 +121,7 @@ CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& file, Compiled
   const CompiledPackage& content = impl_->package;
   detail::require_host(content, detail::CompiledHost::this_one(), file);
   register_tensors();
-  const auto load = [&](const char* name, const detail::CompiledLibraryDescription& library) {
+  const auto load = [&](const char* name, const CompiledLibraryDescription& library) {
     return std::make_unique<detail::CompiledLibrary>(file, name, library.constants, content.tensors);
   };
   impl_->training = load("training", content.training);
@@ -129,7 +129,7 @@ CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& file, Compiled
   for (const std::string& name : content.training.gradients)
     impl_->trained.push_back(content.tensors.at(name));
   std::ranges::copy_if(content.parameters, std::back_inserter(impl_->frozen),
-                       [](const CompiledPackage::Parameter& parameter) { return !parameter.trained; });
+                       [](const CompiledParameter& parameter) { return !parameter.trained; });
   for (const auto& layer : named_modules(/*name_prefix=*/{}, /*include_self=*/false))
     impl_->layers.emplace_back(layer.key(), layer.value());
 }
@@ -141,7 +141,7 @@ void CompiledModelImpl::register_tensors() {
   CompiledPackage& package = impl_->package;
   for (auto& [name, tensor] : package.tensors) tensor = tensor.clone();
   Layers layers(*this, package.layers);
-  for (const CompiledPackage::Parameter& parameter : package.parameters) {
+  for (const CompiledParameter& parameter : package.parameters) {
     const auto [layer, name] = split_name(parameter.name);
     at::Tensor& tensor = package.tensors.at(parameter.name);
     tensor = layers.at(layer).register_parameter(name, tensor, parameter.trained);
@@ -155,7 +155,7 @@ void CompiledModelImpl::register_tensors() {
 void CompiledModelImpl::require_precision() const {
   if (!at::autocast::is_autocast_enabled(at::kCPU)) return;
   const at::ScalarType type = at::autocast::get_autocast_dtype(at::kCPU);
-  const at::ScalarType compiled = impl_->package.precision;
+  const at::ScalarType compiled = impl_->package.is_bf16 ? at::kBFloat16 : at::kFloat;
   if (type == compiled) return;
   throw Error({.what = fmt::format("was compiled for {}, and is called in {}", c10::toString(compiled),
                                    c10::toString(type)),
@@ -179,7 +179,7 @@ CompiledOutput CompiledModelImpl::run(std::vector<at::Tensor> batch) {
   detail::require_inputs(package, batch, name());
   require_precision();
   require_mode();
-  for (const CompiledPackage::Parameter& parameter : impl_->frozen) {
+  for (const CompiledParameter& parameter : impl_->frozen) {
     if (!package.tensors.at(parameter.name).requires_grad()) continue;
     throw Error({.what = "was frozen when the package was made, which has no gradient of it",
                  .where = parameter.name,

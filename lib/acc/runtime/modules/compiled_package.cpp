@@ -8,129 +8,32 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <ranges>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/base/json_nesting.hpp"
-#include "acc/base/text.hpp"
-#include "acc/formats/zip_archive.hpp"
+#include "acc/formats/refusal.hpp"
+#include "acc/formats/safetensors.hpp"
+#include "acc/runtime/checkpoint/torch_types.hpp"
 
 namespace acc::detail {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kFormat = 1;
-constexpr std::string_view kDescription = "/data/extra/acc.json";
-constexpr std::string_view kDescriptionChecksum = "/data/extra/acc.json.crc32";
-constexpr std::string_view kWeights = "/data/extra/weights.safetensors";
-
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes = {{
-    {"float32", at::kFloat},
-    {"float64", at::kDouble},
-    {"float16", at::kHalf},
-    {"bfloat16", at::kBFloat16},
-    {"int64", at::kLong},
-    {"int32", at::kInt},
-    {"int16", at::kShort},
-    {"int8", at::kChar},
-    {"uint8", at::kByte},
-    {"bool", at::kBool},
-}};
-
-[[noreturn]] void refuse_package(std::string what) {
-  throw Error({.kind = ErrorKind::config,
-               .what = std::move(what),
-               .hint = "acc compile MODULE:FACTORY --output FILE.pt2 writes one"});
-}
-
-at::ScalarType type_called(std::string_view name) {
-  const auto* type = std::ranges::find(kTypes, name, [](const auto& pair) { return pair.first; });
-  if (type == kTypes.end()) refuse_package(fmt::format("has inputs of the unknown type '{}'", shorten(name)));
-  return type->second;
+[[noreturn]] void refuse_damage(const std::string& what) {
+  refuse("is damaged: " + what, "acc compile MODULE:FACTORY --output FILE.pt2 writes one");
 }
 
 std::string type_name(at::ScalarType type) {
-  const auto* name = std::ranges::find(kTypes, type, [](const auto& pair) { return pair.second; });
-  return name == kTypes.end() ? c10::toString(type) : std::string(name->first);
-}
-
-std::optional<std::int64_t> size_in(const json& value) {
-  return value.is_null() ? std::nullopt : std::optional(value.get<std::int64_t>());
-}
-
-CompiledInput input_in(const json& value) {
-  CompiledInput input{.type = type_called(value.at("dtype").get<std::string>())};
-  std::ranges::transform(value.at("shape"), std::back_inserter(input.shape), size_in);
-  return input;
-}
-
-CompiledLibraryDescription library_in(const json& value) {
-  return {
-      .constants = value.at("constants"), .gradients = value.at("gradients"), .checks = value.at("checks")};
-}
-
-CompiledPackage package_in(const json& value) {
-  if (value.at("format") != kFormat)
-    refuse_package(
-        fmt::format("is of format {}, and this acc reads {}", shorten(value.at("format").dump()), kFormat));
-  CompiledPackage package{.checksum = value.at("checksum"),
-                          .model = value.at("model"),
-                          .torch = value.at("torch"),
-                          .precision = value.at("precision") == "bf16" ? at::kBFloat16 : at::kFloat,
-                          .machine = value.at("machine"),
-                          .processor = value.at("processor"),
-                          .smallest_batch = size_in(value.at("smallest_batch")),
-                          .buffers = value.at("buffers"),
-                          .layers = value.at("layers"),
-                          .groups = value.at("groups"),
-                          .training = library_in(value.at("libraries").at("training")),
-                          .evaluation = library_in(value.at("libraries").at("evaluation"))};
-  std::ranges::transform(value.at("inputs"), std::back_inserter(package.inputs), input_in);
-  for (const json& parameter : value.at("parameters"))
-    package.parameters.push_back({parameter.at(0), parameter.at(1)});
-  return package;
-}
-
-// The file whose name in the archive ends so, for its folder is called as the package was.
-std::string_view entry(const ZipEntries& entries, std::string_view ending) {
-  for (const auto& [name, content] : entries)
-    if (name.ends_with(ending) && content.data() != nullptr) return content;
-  refuse_package("is not a package of acc compile");
-}
-
-void require_tensor(const CompiledPackage& package, const std::string& name) {
-  if (!package.tensors.contains(name)) refuse_package(fmt::format("lacks the tensor '{}'", shorten(name)));
-}
-
-void require_tensors(const CompiledPackage& package) {
-  for (const CompiledPackage::Parameter& parameter : package.parameters)
-    require_tensor(package, parameter.name);
-  for (const std::string& buffer : package.buffers) require_tensor(package, buffer);
-  for (const CompiledLibraryDescription& library : {package.training, package.evaluation}) {
-    for (const auto& [constant, name] : library.constants) require_tensor(package, name);
-    for (const std::string& name : library.gradients) require_tensor(package, name);
-  }
-}
-
-// In the order of the code, which is another one.
-void require_gradients(const CompiledPackage& package) {
-  std::vector<std::string> trained;
-  for (const CompiledPackage::Parameter& parameter : package.parameters)
-    if (parameter.trained) trained.push_back(parameter.name);
-  std::vector<std::string> gradients = package.training.gradients;
-  std::ranges::sort(trained);
-  std::ranges::sort(gradients);
-  if (gradients != trained || std::ranges::adjacent_find(trained) != trained.end())
-    refuse_package("has not one gradient of each trained parameter");
+  const auto* row = std::ranges::find(kScalarTypes, type);
+  if (row == kScalarTypes.end()) return c10::toString(type);
+  return std::string(kTorchDtypes.at(static_cast<std::size_t>(row - kScalarTypes.begin())).name);
 }
 
 std::uint32_t checksum_of(std::string_view bytes) {
@@ -140,17 +43,13 @@ std::uint32_t checksum_of(std::string_view bytes) {
 
 CompiledPackage read_mapped(const std::filesystem::path& file) {
   const auto mapped = std::make_shared<MappedFile>(file);
-  const ZipEntries entries = read_zip({mapped->data(), mapped->size()});
-  const std::string_view description = entry(entries, kDescription);
-  if (std::to_string(checksum_of(description)) != entry(entries, kDescriptionChecksum))
-    refuse_package("is damaged: the description has another checksum");
-  CompiledPackage package = parse_compiled_description(description);
-  const std::string_view weights = entry(entries, kWeights);
-  if (checksum_of(weights) != package.checksum)
-    refuse_package("is damaged: the weights have another checksum");
-  package.tensors = safetensors_in(mapped, weights, file).tensors;
-  require_tensors(package);
-  require_gradients(package);
+  const CompiledPackageFiles files = find_compiled_files({mapped->data(), mapped->size()});
+  if (std::to_string(checksum_of(files.description)) != files.checksum_of_description)
+    refuse_damage("the description has another checksum");
+  CompiledPackage package{parse_compiled_description(files.description)};
+  if (checksum_of(files.weights) != package.checksum) refuse_damage("the weights have another checksum");
+  require_tensors(package, parse_safetensors_header(files.weights, file).tensors);
+  package.tensors = safetensors_in(mapped, files.weights, file).tensors;
   return package;
 }
 
@@ -163,11 +62,12 @@ std::string shape_text(const CompiledInput& input) {
   const auto sizes = input.shape | std::views::transform([](const std::optional<std::int64_t>& size) {
                        return size ? std::to_string(*size) : std::string("batch");
                      });
-  return fmt::format("[{}] of {}", fmt::join(sizes, ", "), type_name(input.type));
+  return fmt::format("[{}] of {}", fmt::join(sizes, ", "), input.dtype->name);
 }
 
 bool fits(const CompiledInput& input, const at::Tensor& tensor) {
-  if (tensor.scalar_type() != input.type || tensor.dim() != std::ssize(input.shape)) return false;
+  if (tensor.scalar_type() != scalar_type_of(*input.dtype) || tensor.dim() != std::ssize(input.shape))
+    return false;
   return std::ranges::equal(input.shape, tensor.sizes(),
                             [](const auto& size, std::int64_t given) { return !size || *size == given; });
 }
@@ -201,15 +101,6 @@ void require_batch(std::int64_t size, std::optional<std::int64_t> batch, std::in
 
 }  // namespace
 
-CompiledPackage parse_compiled_description(std::string_view text) {
-  try {
-    if (is_deeply_nested(text)) refuse_package("is a damaged package: its description is nested too deeply");
-    return package_in(json::parse(text));
-  } catch (const json::exception&) {
-    refuse_package("is a damaged package, or of another version of acc");
-  }
-}
-
 CompiledPackage read_compiled_package(const std::filesystem::path& file) {
   try {
     return read_mapped(file);
@@ -233,7 +124,7 @@ CompiledHost CompiledHost::this_one() {
   return host;
 }
 
-void require_host(const CompiledPackage& package, const CompiledHost& host,
+void require_host(const CompiledDescription& package, const CompiledHost& host,
                   const std::filesystem::path& file) {
   const auto refuse_host = [&](std::string what) {
     throw Error({.kind = ErrorKind::system,
@@ -252,7 +143,7 @@ void require_host(const CompiledPackage& package, const CompiledHost& host,
         fmt::format("was compiled for a processor with {}, which this one lacks", fmt::join(missing, ", ")));
 }
 
-void require_inputs(const CompiledPackage& package, const std::vector<at::Tensor>& inputs,
+void require_inputs(const CompiledDescription& package, const std::vector<at::Tensor>& inputs,
                     const std::string& where) {
   if (inputs.size() != package.inputs.size()) {
     throw Error({.what = fmt::format("takes {} tensors (inputs, then targets), and was given {}",

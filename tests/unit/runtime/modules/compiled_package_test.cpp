@@ -18,8 +18,6 @@
 namespace compiled_package_test {
 
 using acc::detail::CompiledHost;
-using acc::detail::CompiledPackage;
-using acc::detail::parse_compiled_description;
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
 using Catch::Matchers::Contains;
@@ -38,8 +36,8 @@ json description() {
                   "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": [], "checks": []}}})");
 }
 
-CompiledPackage package() {
-  return parse_compiled_description(description().dump());
+acc::CompiledDescription package() {
+  return acc::parse_compiled_description(description().dump());
 }
 
 std::uint32_t checksum_of(const std::string& text) {
@@ -66,40 +64,6 @@ const acc::NamedTensors& tensors() {
   static const acc::NamedTensors all = {
       {"layer.weight", at::ones({1, 2})}, {"scale", at::ones({1})}, {"count", at::zeros({})}};
   return all;
-}
-
-TEST_CASE("compiled package: a description says what the step takes and returns", "[runtime]") {
-  const CompiledPackage read = package();
-  CHECK(read.model == "Net");
-  CHECK(read.precision == at::kBFloat16);
-  CHECK(read.smallest_batch == 2);
-  CHECK((read.inputs == std::vector<acc::detail::CompiledInput>{{at::kFloat, {std::nullopt, 2}},
-                                                                {at::kLong, {std::nullopt}}}));
-  CHECK(read.parameters.at(1).name == "scale");
-  CHECK_FALSE(read.parameters.at(1).trained);
-  CHECK(read.training.constants.at("b2") == "count");
-  CHECK(read.training.gradients == std::vector<std::string>{"layer.weight"});
-  CHECK(read.training.checks == std::vector<std::string>{"a label is out of range"});
-}
-
-TEST_CASE("compiled package: a description of another format, or a damaged one, is refused", "[runtime]") {
-  json other = description();
-  other["format"] = 2;
-  CHECK_THAT(error_of([&] { parse_compiled_description(other.dump()); }),
-             Contains("is of format 2, and this acc reads 1"));
-  const json whole = description();
-  for (const auto& item : whole.items()) {
-    json lacking = whole;
-    lacking.erase(item.key());
-    CHECK_THAT(error_of([&] { parse_compiled_description(lacking.dump()); }),
-               Contains("is a damaged package"));
-  }
-  CHECK_THAT(error_of([] { parse_compiled_description("{"); }), Contains("is a damaged package"));
-  const std::string deep = "{\"format\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
-  CHECK_THAT(error_of([&] { parse_compiled_description(deep); }), Contains("is nested too deeply"));
-  json wordy = whole;
-  wordy["format"] = std::string(100'000, 'x');
-  CHECK(error_of([&] { parse_compiled_description(wordy.dump()); }).size() < 300);
 }
 
 TEST_CASE("compiled package: its weights are read from the file", "[runtime]") {
