@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/json_nesting.hpp"
+#include "acc/base/json_number.hpp"
 #include "acc/base/text.hpp"
 #include "acc/formats/refusal.hpp"
 #include "acc/formats/zip_archive.hpp"
@@ -33,8 +35,16 @@ constexpr std::string_view kWeights = "/data/extra/weights.safetensors";
   refuse_package("is a damaged package, or of another version of acc");
 }
 
+// Without conversions, which the library does silently.
+template <std::integral Number>
+Number number_in(const Json& value) {
+  if (const auto number = whole_number<Number>(value); number && std::cmp_greater_equal(*number, 0))
+    return *number;
+  refuse_damage();
+}
+
 std::optional<std::int64_t> size_in(const Json& value) {
-  return value.is_null() ? std::nullopt : std::optional(value.get<std::int64_t>());
+  return value.is_null() ? std::nullopt : std::optional(number_in<std::int64_t>(value));
 }
 
 const TorchDtype* dtype_called(const std::string& name) {
@@ -42,6 +52,12 @@ const TorchDtype* dtype_called(const std::string& name) {
   if (row == kTorchDtypes.end())
     refuse_package(fmt::format("has inputs of the unknown type '{}'", shorten(name)));
   return row;
+}
+
+bool is_bf16(const std::string& precision) {
+  if (precision != "no" && precision != "bf16")
+    refuse_package(fmt::format("was compiled for the unknown precision '{}'", shorten(precision)));
+  return precision == "bf16";
 }
 
 CompiledInput input_in(const Json& value) {
@@ -59,10 +75,10 @@ CompiledDescription description_in(const Json& value) {
   if (value.at("format") != kFormat)
     refuse_package(
         fmt::format("is of format {}, and this acc reads {}", shorten(value.at("format").dump()), kFormat));
-  CompiledDescription description{.checksum = value.at("checksum"),
+  CompiledDescription description{.checksum = number_in<std::uint32_t>(value.at("checksum")),
                                   .model = value.at("model"),
                                   .torch = value.at("torch"),
-                                  .is_bf16 = value.at("precision") == "bf16",
+                                  .is_bf16 = is_bf16(value.at("precision")),
                                   .machine = value.at("machine"),
                                   .processor = value.at("processor"),
                                   .smallest_batch = size_in(value.at("smallest_batch")),
@@ -77,11 +93,45 @@ CompiledDescription description_in(const Json& value) {
   return description;
 }
 
+// As LibTorch asks for the names of layers and tensors. The layers of a name are made by recursion.
+void require_name(const std::string& name) {
+  constexpr std::ptrdiff_t kMaxLayers = 100;
+  const bool has_empty_part =
+      name.empty() || name.front() == '.' || name.back() == '.' || name.find("..") != std::string::npos;
+  if (has_empty_part || std::ranges::count(name, '.') > kMaxLayers)
+    refuse_package(fmt::format("has a tensor of the impossible name '{}'", shorten(name)));
+}
+
+void require_names(const CompiledDescription& description) {
+  std::set<std::string_view> names;
+  const auto add = [&](const std::string& name) {
+    require_name(name);
+    if (!names.insert(name).second) refuse_package(fmt::format("has the tensor '{}' twice", shorten(name)));
+  };
+  for (const CompiledParameter& parameter : description.parameters) add(parameter.name);
+  for (const std::string& buffer : description.buffers) add(buffer);
+}
+
+void require_groups(const CompiledDescription& description) {
+  std::set<std::string_view> parameters;
+  for (const CompiledParameter& parameter : description.parameters) parameters.insert(parameter.name);
+  for (const auto& [group, names] : description.groups) {
+    for (const std::string& name : names)
+      if (!parameters.contains(name))
+        refuse_package(fmt::format("has '{}' in a group, which is not a parameter", shorten(name)));
+  }
+}
+
 // The file whose name in the archive ends so, for its folder is called as the package was.
 std::string_view entry(const ZipEntries& entries, std::string_view ending) {
   for (const auto& [name, content] : entries)
     if (name.ends_with(ending) && content.data() != nullptr) return content;
   refuse_package("is not a package of acc compile");
+}
+
+// As in C++ only these may require a gradient.
+bool has_fractions(const std::string& dtype) {
+  return dtype.starts_with('F') || dtype.starts_with('C') || dtype == "BF16";
 }
 
 // In the order of the code, which is another one.
@@ -92,8 +142,7 @@ void require_gradients(const CompiledDescription& description) {
   std::vector<std::string> gradients = description.training.gradients;
   std::ranges::sort(trained);
   std::ranges::sort(gradients);
-  if (gradients != trained || std::ranges::adjacent_find(trained) != trained.end())
-    refuse_package("has not one gradient of each trained parameter");
+  if (gradients != trained) refuse_package("has not one gradient of each trained parameter");
 }
 
 }  // namespace
@@ -108,23 +157,31 @@ CompiledPackageFiles find_compiled_files(std::string_view archive) {
 CompiledDescription parse_compiled_description(std::string_view text) {
   if (is_deeply_nested(text)) refuse_package("is a damaged package: its description is nested too deeply");
   try {
-    return description_in(Json::parse(text));
+    CompiledDescription description = description_in(Json::parse(text));
+    require_names(description);
+    require_groups(description);
+    return description;
   } catch (const Json::exception&) {
     refuse_damage();
   }
 }
 
 void require_tensors(const CompiledDescription& description, const std::vector<TensorInfo>& tensors) {
-  std::set<std::string_view> names;
-  for (const TensorInfo& tensor : tensors) names.insert(tensor.name);
-  const auto require_there = [&](const std::string& name) {
-    if (!names.contains(name)) refuse_package(fmt::format("lacks the tensor '{}'", shorten(name)));
+  std::map<std::string_view, const TensorInfo*> by_name;
+  for (const TensorInfo& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  const auto find = [&](const std::string& name) -> const TensorInfo& {
+    const auto tensor = by_name.find(name);
+    if (tensor == by_name.end()) refuse_package(fmt::format("lacks the tensor '{}'", shorten(name)));
+    return *tensor->second;
   };
-  for (const CompiledParameter& parameter : description.parameters) require_there(parameter.name);
-  for (const std::string& buffer : description.buffers) require_there(buffer);
+  for (const CompiledParameter& parameter : description.parameters) {
+    if (!has_fractions(find(parameter.name).dtype) && parameter.trained)
+      refuse_package(fmt::format("trains '{}', whose numbers are whole", shorten(parameter.name)));
+  }
+  for (const std::string& buffer : description.buffers) find(buffer);
   for (const CompiledLibraryDescription* library : {&description.training, &description.evaluation}) {
-    for (const auto& [constant, name] : library->constants) require_there(name);
-    for (const std::string& name : library->gradients) require_there(name);
+    for (const auto& [constant, name] : library->constants) find(name);
+    for (const std::string& name : library->gradients) find(name);
   }
   require_gradients(description);
 }

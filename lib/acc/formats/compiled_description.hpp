@@ -65,11 +65,12 @@ struct CompiledPackageFiles {
 /// Throws Error{config}, without a file's name as do the next two, if it is not a package.
 CompiledPackageFiles find_compiled_files(std::string_view archive);
 
-/// The text acc.json of a package. Throws Error{config} if it is not one of this format.
+/// The text acc.json of a package. Throws Error{config} if it is not one of this format, or names tensors
+/// that a module cannot have: twice, with an empty part between dots, or in layers without an end.
 CompiledDescription parse_compiled_description(std::string_view text);
 
 /// Throws Error{config} unless all tensors that the description names are there, and it has a gradient of
-/// each parameter that is trained.
+/// each parameter that is trained, which numbers with fractions alone have.
 void require_tensors(const CompiledDescription& description, const std::vector<TensorInfo>& tensors);
 
 }  // namespace acc

@@ -81,11 +81,55 @@ TEST_CASE("compiled_description: one of another format, or damaged, is refused",
   CHECK(refusal(wordy).size() < 300);
 }
 
+TEST_CASE("compiled_description: numbers, types and a precision that are none are refused", "[formats]") {
+  for (const json& size : {json(-1), json(0.5), json(1e300), json("2")}) {
+    INFO(size);
+    json other = description();
+    other["inputs"][0]["shape"][1] = size;
+    CHECK_THAT(refusal(other), Contains("is a damaged package"));
+  }
+  json other = description();
+  other["checksum"] = 4'294'967'296;
+  CHECK_THAT(refusal(other), Contains("is a damaged package"));
+  other = description();
+  other["inputs"][0]["dtype"] = "float33";
+  CHECK_THAT(refusal(other), Contains("has inputs of the unknown type 'float33'"));
+  other = description();
+  other["precision"] = "fp16";
+  CHECK_THAT(refusal(other), Contains("was compiled for the unknown precision 'fp16'"));
+}
+
+TEST_CASE("compiled_description: names that no module can have are refused", "[formats]") {
+  std::string deep = "weight";
+  for (int layer = 0; layer < 100'000; ++layer) deep.insert(0, "a.");
+  for (const std::string& name :
+       {std::string(), std::string("layer."), std::string(".weight"), std::string("layer..weight"), deep}) {
+    json other = description();
+    other["parameters"][0][0] = name;
+    other["groups"] = json::object();
+    CHECK_THAT(refusal(other), Contains("has a tensor of the impossible name '"));
+    CHECK(refusal(other).size() < 300);
+  }
+  json twice = description();
+  twice["buffers"] = {"count", "scale"};
+  CHECK_THAT(refusal(twice), Contains("has the tensor 'scale' twice"));
+  json group = description();
+  group["groups"]["slow"] = {"count"};
+  CHECK_THAT(refusal(group), Contains("has 'count' in a group, which is not a parameter"));
+}
+
 TEST_CASE("compiled_description: the tensors of its file are all there, with gradients", "[formats]") {
   CHECK(refusal(description(), tensors()) == "no error");
   std::vector<TensorInfo> lacking = tensors();
   lacking.erase(lacking.begin());
   CHECK_THAT(refusal(description(), lacking), Contains("lacks the tensor 'count'"));
+  std::vector<TensorInfo> whole_numbers = tensors();
+  whole_numbers[2].dtype = "BOOL";
+  CHECK_THAT(refusal(description(), whole_numbers),
+             Contains("trains 'layer.weight', whose numbers are whole"));
+  whole_numbers = tensors();
+  whole_numbers[1].dtype = "I32";
+  CHECK(refusal(description(), whole_numbers) == "no error");
   json without = description();
   without["libraries"]["training"]["gradients"] = json::array();
   CHECK_THAT(refusal(without, tensors()), Contains("has not one gradient of each trained parameter"));

@@ -12,6 +12,7 @@
 #include <ranges>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/runtime/modules/compiled_library.hpp"
 #include "acc/runtime/modules/compiled_package.hpp"
 #include "acc/runtime/parallel/autograd_function.hpp"
@@ -117,7 +118,7 @@ CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& package)
     : CompiledModelImpl(package, detail::read_compiled_package(package)) {}
 
 CompiledModelImpl::CompiledModelImpl(const std::filesystem::path& file, CompiledPackage&& package)
-    : Module(package.model), impl_(std::make_unique<Impl>(Impl{.package = std::move(package)})) {
+    : Module(shorten(package.model)), impl_(std::make_unique<Impl>(Impl{.package = std::move(package)})) {
   const CompiledPackage& content = impl_->package;
   detail::require_host(content, detail::CompiledHost::this_one(), file);
   register_tensors();

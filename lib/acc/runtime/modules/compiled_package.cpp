@@ -19,6 +19,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/refusal.hpp"
 #include "acc/formats/safetensors.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
@@ -133,14 +134,16 @@ void require_host(const CompiledDescription& package, const CompiledHost& host,
                  .hint = "run acc compile on a machine of this kind, with the torch of this LibTorch"});
   };
   if (minor_version(package.torch) != minor_version(host.torch))
-    refuse_host(fmt::format("was compiled by torch {}, and LibTorch is {}", package.torch, host.torch));
+    refuse_host(
+        fmt::format("was compiled by torch {}, and LibTorch is {}", shorten(package.torch), host.torch));
   if (package.machine != host.machine)
-    refuse_host(fmt::format("was compiled for {}, and this machine is {}", package.machine, host.machine));
+    refuse_host(
+        fmt::format("was compiled for {}, and this machine is {}", shorten(package.machine), host.machine));
   std::vector<std::string> missing;
   std::ranges::set_difference(package.processor, host.processor, std::back_inserter(missing));
   if (!missing.empty())
-    refuse_host(
-        fmt::format("was compiled for a processor with {}, which this one lacks", fmt::join(missing, ", ")));
+    refuse_host(fmt::format("was compiled for a processor with {}, which this one lacks",
+                            shorten(fmt::format("{}", fmt::join(missing, ", ")))));
 }
 
 void require_inputs(const CompiledDescription& package, const std::vector<at::Tensor>& inputs,

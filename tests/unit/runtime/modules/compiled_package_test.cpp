@@ -117,6 +117,18 @@ TEST_CASE("compiled package: it runs where LibTorch, machine and processor are t
              Contains("was compiled for a processor with fma, which this one lacks"));
 }
 
+TEST_CASE("compiled package: words of a description are cut in errors", "[runtime]") {
+  acc::CompiledDescription wordy = package();
+  wordy.machine = std::string(100'000, 'x');
+  const CompiledHost host = {"2.11.0", "x86_64", {}};
+  CHECK(error_of([&] { acc::detail::require_host(wordy, host, "net.pt2"); }).size() < 400);
+  wordy.torch = wordy.machine;
+  CHECK(error_of([&] { acc::detail::require_host(wordy, host, "net.pt2"); }).size() < 400);
+  wordy = package();
+  wordy.processor = {std::string(100'000, 'x')};
+  CHECK(error_of([&] { acc::detail::require_host(wordy, host, "net.pt2"); }).size() < 400);
+}
+
 TEST_CASE("compiled package: inputs of another number, type, shape or batch are refused", "[runtime]") {
   const auto error_with = [](const std::vector<at::Tensor>& inputs) {
     return error_of([&] { acc::detail::require_inputs(package(), inputs, "Net"); });
