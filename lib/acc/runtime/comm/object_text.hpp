@@ -8,7 +8,19 @@
 #include <type_traits>
 #include <vector>
 
+#include "acc/base/error.hpp"
+
 namespace acc {
+
+namespace detail {
+
+/// Throws Error{usage}: bytes of another process are not an object of the type that is read here.
+[[noreturn]] inline void refuse_object(const std::string& what) {
+  throw Error({.what = "an object of another process " + what,
+               .hint = "let all processes send and receive the same type"});
+}
+
+}  // namespace detail
 
 /// Serializes an object to send it to other processes. If the compiler reports this type as incomplete,
 /// include acc/objects.hpp.
@@ -26,11 +38,18 @@ template <class T>
 struct ObjectText<T> {
   /// Serializes the value.
   static std::string write(T value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
-  /// Reads what `write` returned.
+  /// Reads what `write` returned. Throws Error{usage} for a value of another size.
   static T read(std::string_view text) {
-    T value{};
-    std::memcpy(&value, text.data(), sizeof(value));
-    return value;
+    if (text.size() != sizeof(T))
+      detail::refuse_object("has " + std::to_string(text.size()) + " bytes, and its type here has " +
+                            std::to_string(sizeof(T)));
+    if constexpr (std::is_same_v<T, bool>) {
+      return text.front() != 0;
+    } else {
+      T value{};
+      std::memcpy(&value, text.data(), sizeof(value));
+      return value;
+    }
   }
 };
 

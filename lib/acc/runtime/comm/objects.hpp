@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "acc/base/cbor_nesting.hpp"
 #include "acc/runtime/comm/object_text.hpp"
 
 namespace acc {
@@ -32,8 +33,14 @@ struct ObjectText<T> {
     const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(object));
     return {bytes.begin(), bytes.end()};
   }
+  /// Reads what `write` returned. Throws Error{usage} for anything that is not of this type.
   static T read(std::string_view text) {
-    return nlohmann::json::from_cbor(text.begin(), text.end()).template get<T>();
+    if (is_deeply_nested_cbor(text)) detail::refuse_object("is nested too deeply");
+    try {
+      return nlohmann::json::from_cbor(text.begin(), text.end()).template get<T>();
+    } catch (const nlohmann::json::exception& error) {
+      detail::refuse_object(std::string("is not of the type here: ") + error.what());
+    }
   }
 };
 
