@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <set>
 
 #include "acc/base/blocked_signals.hpp"
@@ -18,6 +19,7 @@
 #include "acc/launch/guard.hpp"
 #include "acc/launch/launch.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/notebook/job_outcome.hpp"
 #include "acc/notebook/worker.hpp"
 
 namespace acc::detail {
@@ -76,16 +78,6 @@ void require_success(const LaunchReport& report) {
   throw Error(fields);
 }
 
-// The Error as texts; its kind is the first.
-std::string to_text(ErrorKind kind, const std::vector<Problem>& problems) {
-  std::string text;
-  append_text(text, std::to_string(static_cast<int>(kind)));
-  for (const Problem& problem : problems) {
-    for (const std::string& part : {problem.what, problem.where, problem.hint}) append_text(text, part);
-  }
-  return text;
-}
-
 LaunchReport run_launcher(const NotebookJob& job) {
   log::open(job.plan.logging);
   for (const std::string& note : job.plan.notes) log::write(log::Level::info, note);
@@ -107,11 +99,12 @@ LaunchReport run_launcher(const NotebookJob& job) {
 std::string outcome_of(const NotebookJob& job) {
   try {
     require_success(run_launcher(job));
-    return to_text(ErrorKind::usage, {});
+    return text_of_outcome(std::nullopt);
   } catch (const Error& error) {
-    return to_text(error.kind(), error.problems());
+    return text_of_outcome(error);
   } catch (const std::exception& error) {
-    return to_text(ErrorKind::system, {{.what = error.what(), .where = "notebook_launcher"}});
+    return text_of_outcome(
+        Error({.kind = ErrorKind::system, .what = error.what(), .where = "notebook_launcher"}));
   }
 }
 
@@ -136,19 +129,12 @@ void run_agent(const NotebookJob& job) {
 
 void throw_failure(const SharedText& outcome) {
   const std::string text = outcome.read();
-  std::string_view rest = text;
-  if (rest.empty()) {
+  if (text.empty()) {
     throw Error({.kind = ErrorKind::system,
                  .what = "the process that runs the workers was killed; they have ended",
                  .where = "notebook_launcher"});
   }
-  const auto kind = static_cast<ErrorKind>(std::stoi(std::string(next_text(rest))));
-  std::vector<Problem> problems;
-  while (!rest.empty()) {
-    Problem& problem = problems.emplace_back();
-    for (std::string* part : {&problem.what, &problem.where, &problem.hint}) *part = next_text(rest);
-  }
-  if (!problems.empty()) throw Error(kind, problems);
+  if (const std::optional<Error> failure = read_outcome(text)) throw Error(*failure);
 }
 
 }  // namespace acc::detail

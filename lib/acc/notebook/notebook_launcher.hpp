@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "acc/notebook/result_text.hpp"
+#include "acc/notebook/tensor_result.hpp"
 
 namespace acc {
 

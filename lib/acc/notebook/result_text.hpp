@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "acc/base/byte_reader.hpp"
 #include "acc/runtime/comm/object_text.hpp"
 
 namespace acc::detail {
 
 /// How a worker's result travels to the caller of notebook_launcher, as bytes of this machine: what has an
-/// ObjectText (numbers, enums, strings; any JSON value with acc/objects.hpp), tensors, and vectors of these.
+/// ObjectText (numbers, enums, strings; any JSON value with acc/objects.hpp), tensors (tensor_result.hpp),
+/// and vectors of these. Reading throws Error for bytes that were not written so.
 template <class T>
 struct ResultText;
 
@@ -32,17 +30,6 @@ struct ResultText<T> {
   static std::string write(const T& result) { return ObjectText<T>::write(result); }
   static T read(std::string_view text) { return ObjectText<T>::read(text); }
 };
-
-/// A tensor arrives on the CPU, contiguous and without its gradient.
-template <>
-struct ResultText<at::Tensor> {
-  static std::string write(const at::Tensor& result);
-  static at::Tensor read(std::string_view text);
-};
-
-/// Appends a text with its length, and takes the next such text off the front of `texts`.
-void append_text(std::string& texts, std::string_view text);
-std::string_view next_text(std::string_view& texts);
 
 template <class T>
   requires SentAsResult<T> && (!HasText<std::vector<T>>)
@@ -60,12 +47,14 @@ struct ResultText<std::vector<T>> {
   }
 
   static std::vector<T> read(std::string_view text) {
+    ByteReader reader(text, "notebook_launcher");
     std::vector<T> result;
     if constexpr (kPlain) {
+      if (text.size() % sizeof(T) != 0) reader.fail();
       result.resize(text.size() / sizeof(T));
       if (!text.empty()) std::memcpy(result.data(), text.data(), text.size());
     } else {
-      while (!text.empty()) result.push_back(ResultText<T>::read(next_text(text)));
+      while (!reader.is_at_end()) result.push_back(ResultText<T>::read(reader.text()));
     }
     return result;
   }

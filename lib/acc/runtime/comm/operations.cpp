@@ -58,9 +58,13 @@ std::string obstacle_text(Obstacle obstacle) {
 
 }  // namespace
 
-void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where) {
+void require_sendable(const at::Tensor& tensor, const std::string& where) {
   if (const auto obstacle = obstacle_of(tensor))
     throw Error({.what = obstacle_text(*obstacle) + " cannot be sent", .where = where});
+}
+
+void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where) {
+  require_sendable(tensor, where);
   numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
   numbers[1] = tensor.dim();
   std::ranges::copy(tensor.sizes(), numbers + kFormSizes);

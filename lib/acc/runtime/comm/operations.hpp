@@ -38,8 +38,11 @@ constexpr std::int64_t kMaxDimensions = 16;
 constexpr std::int64_t kFormSizes = 2;
 constexpr std::int64_t kFormSize = kFormSizes + kMaxDimensions;
 
-/// Writes kFormSize numbers. Throws Error{usage} with `where` for a tensor that cannot be sent: one that is
-/// undefined, sparse or of the meta device, or has more than kMaxDimensions dimensions.
+/// Throws Error{usage} with `where` for a tensor that cannot be sent: one that is undefined, sparse or of the
+/// meta device, or has more than kMaxDimensions dimensions.
+void require_sendable(const at::Tensor& tensor, const std::string& where);
+
+/// Writes kFormSize numbers. Throws what require_sendable() throws.
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where);
 
 /// An uninitialized tensor of this form on the CPU.

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
+#include "acc/base/byte_reader.hpp"
 #include "acc/base/error.hpp"
 #include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/tensors/tensor_text.hpp"
 
 namespace acc::detail {
 namespace {
@@ -17,25 +17,8 @@ namespace {
 constexpr const char* kWhere = "dispatch_batches";
 
 std::string text_of(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  const at::Tensor content = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous();
-  std::array<std::int64_t, kFormSize> form{};
-  write_form(content, form.data(), kWhere);
-  std::string text(sizeof(form) + content.nbytes(), '\0');
-  std::memcpy(text.data(), form.data(), sizeof(form));
-  if (content.nbytes() > 0)
-    std::memcpy(text.data() + sizeof(form), content.const_data_ptr(), content.nbytes());
-  return text;
-}
-
-at::Tensor tensor_of(std::string_view text) {
-  if (text.empty()) return {};
-  std::array<std::int64_t, kFormSize> form{};
-  std::memcpy(form.data(), text.data(), sizeof(form));
-  at::Tensor tensor = empty_of_form(form.data());
-  if (tensor.nbytes() > 0)
-    std::memcpy(tensor.mutable_data_ptr(), text.data() + sizeof(form), tensor.nbytes());
-  return tensor;
+  if (tensor.defined()) require_sendable(tensor, kWhere);
+  return text_of_tensor(tensor);
 }
 
 bool fit(const BatchParts& one, const BatchParts& other) {
@@ -46,28 +29,6 @@ bool fit(const BatchParts& one, const BatchParts& other) {
 }
 
 }  // namespace
-
-void append_number(std::string& text, std::uint64_t number) {
-  text += ObjectText<std::uint64_t>::write(number);
-}
-
-void append_text(std::string& text, std::string_view part) {
-  append_number(text, part.size());
-  text += part;
-}
-
-std::uint64_t read_number(std::string_view& text) {
-  const auto number = ObjectText<std::uint64_t>::read(text);
-  text.remove_prefix(sizeof(number));
-  return number;
-}
-
-std::string_view read_text(std::string_view& text) {
-  const std::size_t size = read_number(text);
-  const std::string_view part = text.substr(0, size);
-  text.remove_prefix(size);
-  return part;
-}
 
 void require_tensor_count(std::size_t expected, std::size_t actual) {
   if (expected == actual) return;
@@ -82,25 +43,27 @@ void require_tensor_count(std::size_t expected, std::size_t actual) {
 std::string to_text(const BatchParts& parts) {
   std::string text;
   append_text(text, parts.common);
-  append_number(text, parts.lists.size());
+  append_number<std::uint64_t>(text, parts.lists.size());
   for (const auto& list : parts.lists) {
-    append_number(text, list.size());
+    append_number<std::uint64_t>(text, list.size());
     for (const std::string& element : list) append_text(text, element);
   }
-  append_number(text, parts.tensors.size());
+  append_number<std::uint64_t>(text, parts.tensors.size());
   for (const at::Tensor& tensor : parts.tensors) append_text(text, text_of(tensor));
   return text;
 }
 
 BatchParts parts_of_text(std::string_view text) {
-  BatchParts parts{.common = std::string(read_text(text))};
-  parts.lists.resize(read_number(text));
+  constexpr std::size_t kLength = sizeof(std::uint64_t);
+  ByteReader reader(text, kWhere);
+  BatchParts parts{.common = std::string(reader.text())};
+  parts.lists.resize(reader.count(kLength));
   for (auto& list : parts.lists) {
-    list.resize(read_number(text));
-    for (std::string& element : list) element = read_text(text);
+    list.resize(reader.count(kLength));
+    for (std::string& element : list) element = reader.text();
   }
-  parts.tensors.resize(read_number(text));
-  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of(read_text(text));
+  parts.tensors.resize(reader.count(kLength));
+  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of_text(reader.text(), kWhere);
   return parts;
 }
 

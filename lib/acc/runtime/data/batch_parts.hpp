@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/base/byte_reader.hpp"
 #include "acc/runtime/comm/object_text.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
 
@@ -31,7 +32,7 @@ struct BatchParts {
   std::string common = {};
 };
 
-/// Serializes all parts to one string, and back.
+/// Serializes all parts to one string, and back. Throws Error{system} for a text that is not of such parts.
 std::string to_text(const BatchParts& parts);
 BatchParts parts_of_text(std::string_view text);
 
@@ -43,12 +44,6 @@ BatchParts slice_rows(const BatchParts& parts, std::size_t begin, std::size_t le
 
 /// The rows of all batches. Throws Error{usage} when the batches differ in anything but their rows.
 BatchParts concatenate(const std::vector<BatchParts>& batches);
-
-void append_number(std::string& text, std::uint64_t number);
-void append_text(std::string& text, std::string_view part);
-/// These read a value at the front of `text` and remove it from there.
-std::uint64_t read_number(std::string_view& text);
-std::string_view read_text(std::string_view& text);
 
 /// Throws Error{usage} unless a default-constructed batch has as many tensors as this one.
 void require_tensor_count(std::size_t expected, std::size_t actual);
@@ -105,16 +100,16 @@ class Writer {
     } else if constexpr (kind == Kind::tuple) {
       std::apply([this](auto&... part) { (put(part), ...); }, value);
     } else if constexpr (kind == Kind::optional) {
-      append_number(parts_.common, value.has_value() ? 1 : 0);
+      append_number<std::uint64_t>(parts_.common, value.has_value() ? 1 : 0);
       if (value.has_value()) put(*value);
     } else if constexpr (kind == Kind::map) {
-      append_number(parts_.common, value.size());
+      append_number<std::uint64_t>(parts_.common, value.size());
       for (auto& [key, part] : value) {
         put_text(key);
         put(part);
       }
     } else if constexpr (kind == Kind::dictionary) {
-      append_number(parts_.common, value.size());
+      append_number<std::uint64_t>(parts_.common, value.size());
       for (auto& item : value) {
         put_text(item.key());
         put(item.value());
@@ -168,7 +163,7 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(const BatchParts& parts) : parts_(parts), common_(parts.common) {}
+  explicit Reader(const BatchParts& parts) : parts_(parts), common_(parts.common, "dispatch_batches") {}
 
   // `value` must be default-constructed.
   template <class Value>
@@ -181,16 +176,16 @@ class Reader {
     } else if constexpr (kind == Kind::tuple) {
       std::apply([this](auto&... part) { (get(part), ...); }, value);
     } else if constexpr (kind == Kind::optional) {
-      if (read_number(common_) != 0) get(value.emplace());
+      if (common_.number<std::uint64_t>() != 0) get(value.emplace());
     } else if constexpr (kind == Kind::map) {
-      for (auto count = read_number(common_); count > 0; --count) {
+      for (auto count = common_.number<std::uint64_t>(); count > 0; --count) {
         auto key = next_value<typename Value::key_type>();
         typename Value::mapped_type part{};
         get(part);
         value.emplace(std::move(key), std::move(part));
       }
     } else if constexpr (kind == Kind::dictionary) {
-      for (auto count = read_number(common_); count > 0; --count) {
+      for (auto count = common_.number<std::uint64_t>(); count > 0; --count) {
         auto key = next_value<Key<Value>>();
         Item<Value> part{};
         get(part);
@@ -207,18 +202,22 @@ class Reader {
   }
 
  private:
-  const at::Tensor& next_tensor() { return parts_.tensors.at(next_tensor_++); }
+  const at::Tensor& next_tensor() {
+    if (next_tensor_ == parts_.tensors.size()) common_.fail();
+    return parts_.tensors[next_tensor_++];
+  }
   template <class Value>
   Value next_value() {
-    return ObjectText<Value>::read(read_text(common_));
+    return ObjectText<Value>::read(common_.text());
   }
   template <class List>
   void get_list(List& list) {
     using Element = std::ranges::range_value_t<List>;
     if constexpr (std::is_same_v<Element, at::Tensor>) {
-      for (auto count = read_number(common_); count > 0; --count) list.push_back(next_tensor());
+      for (auto count = common_.number<std::uint64_t>(); count > 0; --count) list.push_back(next_tensor());
     } else {
-      for (const std::string& text : parts_.lists.at(next_list_++)) {
+      if (next_list_ == parts_.lists.size()) common_.fail();
+      for (const std::string& text : parts_.lists[next_list_++]) {
         const BatchParts parts = parts_of_text(text);
         Element element{};
         Reader(parts).get(element);
@@ -228,7 +227,7 @@ class Reader {
   }
 
   const BatchParts& parts_;
-  std::string_view common_;
+  ByteReader common_;
   std::size_t next_tensor_ = 0;
   std::size_t next_list_ = 0;
 };

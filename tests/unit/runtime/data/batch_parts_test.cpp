@@ -155,4 +155,21 @@ TEST_CASE("batch_parts: missing or different numbers of rows are an error", "[ru
         }).starts_with(where + "a batch's type with its own for_each_tensor holds 1 tensors, but 0"));
 }
 
+TEST_CASE("batch_parts: a text that is cut short, or another batch's, is refused", "[runtime]") {
+  using Batch = std::tuple<at::Tensor, std::vector<std::string>, std::vector<at::Tensor>, std::optional<int>>;
+  Batch batch{kRows, {"a", "", "c"}, {kRows}, 7};
+  const std::string text = acc::detail::to_text(acc::detail::parts_of(batch));
+  const std::string damaged =
+      "dispatch_batches: what another process sent is damaged (let all processes run the same program)";
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    const std::string_view part = std::string_view(text).substr(0, size);
+    CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(part); }) == damaged);
+  }
+  const std::string endless = std::string(8, '\0') + std::string(8, '\xff');
+  CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(endless); }) == damaged);
+  CHECK(acc::test::error_of([] { acc::detail::batch_of<at::Tensor>({}); }) == damaged);
+  CHECK(acc::test::error_of([] { acc::detail::batch_of<std::vector<std::string>>({}); }) == damaged);
+  CHECK(acc::test::error_of([] { acc::detail::batch_of<std::optional<int>>({}); }) == damaged);
+}
+
 }  // namespace batch_parts_test
