@@ -2,36 +2,92 @@
 #include "acc/runtime/comm/cpu/sparse_sum.hpp"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc::detail {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-Counts gather_counts(std::int64_t count, const GatherFromAll& gather) {
+constexpr std::string_view kWhere = "all_reduce";
+
+// What a rank tells of its summand: the number of values, that of the sparse dimensions, and the form.
+constexpr std::int64_t kForm = 2;
+constexpr std::int64_t kNumbers = kForm + kFormSize;
+
+struct Summand {
+  std::int64_t count = 0;
+  std::int64_t sparse_dimensions = 0;
+  std::string form = {};
+
+  bool fits(const Summand& other) const {
+    return sparse_dimensions == other.sparse_dimensions && form == other.form;
+  }
+  std::string text() const {
+    return fmt::format("{} with {}", form,
+                       pluralize(static_cast<std::uint64_t>(sparse_dimensions), "sparse dimension"));
+  }
+};
+
+at::Tensor numbers_of(const at::Tensor& summand) {
+  if (summand.dim() > kMaxDimensions) {
+    throw Error(
+        {.what = fmt::format("a sparse tensor with more than {} dimensions cannot be sent", kMaxDimensions),
+         .where = std::string(kWhere)});
+  }
+  at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
+  auto* const values = numbers.mutable_data_ptr<std::int64_t>();
+  values[0] = summand._nnz();
+  values[1] = summand.sparse_dim();
+  values[kForm] = static_cast<std::int64_t>(summand.scalar_type());
+  values[kForm + 1] = summand.dim();
+  std::ranges::copy(summand.sizes(), values + kForm + kFormSizes);
+  return numbers;
+}
+
+// The number of values of each rank. Throws where summands differ in what would mix up their bytes.
+Counts gather_counts(const at::Tensor& summand, const GatherFromAll& gather) {
+  std::vector<Summand> summands;
+  for (const at::Tensor& gathered : gather(numbers_of(summand))) {
+    const auto* const numbers = gathered.const_data_ptr<std::int64_t>();
+    summands.push_back(
+        {.count = numbers[0], .sparse_dimensions = numbers[1], .form = form_text(numbers + kForm)});
+  }
   Counts counts;
-  for (const at::Tensor& gathered : gather(at::full({1}, count, at::kLong)))
-    counts.push_back(gathered.item<std::int64_t>());
+  for (std::size_t rank = 0; rank < summands.size(); ++rank) {
+    if (!summands[rank].fits(summands[0])) {
+      throw Error({.what = fmt::format("every process must give a sparse tensor of the same shape and type, "
+                                       "but rank 0 gives {} and rank {} gives {}",
+                                       summands[0].text(), rank, summands[rank].text()),
+                   .where = std::string(kWhere)});
+    }
+    counts.push_back(summands[rank].count);
+  }
   return counts;
 }
 
-// The rows of each rank, of which it has `counts[rank]`.
+// The rows of each rank, of which it has `counts[rank]`. Sent as bytes, since Gloo does not have all types.
 std::vector<at::Tensor> gather_rows(const at::Tensor& rows, const Counts& counts,
                                     const GatherFromAll& gather) {
   std::vector<std::int64_t> sizes = rows.sizes().vec();
   sizes[0] = std::ranges::max(counts);
   at::Tensor padded = at::zeros(sizes, rows.options());
   padded.narrow(0, 0, rows.size(0)).copy_(rows);
-  std::vector<at::Tensor> gathered = gather(padded);
+  std::vector<at::Tensor> gathered = gather(padded.flatten().view(at::kByte));
   for (std::size_t rank = 0; rank < gathered.size(); ++rank)
-    gathered[rank] = gathered[rank].narrow(0, 0, counts[rank]);
+    gathered[rank] = gathered[rank].view(rows.scalar_type()).view(sizes).narrow(0, 0, counts[rank]);
   return gathered;
 }
 
@@ -40,7 +96,7 @@ std::vector<at::Tensor> gather_rows(const at::Tensor& rows, const Counts& counts
 void sum_sparse(at::Tensor& tensor, const GatherFromAll& gather) {
   const at::NoGradGuard no_graph;
   const at::Tensor summand = tensor.coalesce();
-  const Counts counts = gather_counts(summand._nnz(), gather);
+  const Counts counts = gather_counts(summand, gather);
   const auto indices = gather_rows(summand._indices().t(), counts, gather);
   const auto values = gather_rows(summand._values(), counts, gather);
   const auto of_rank = [&](std::size_t rank) {

@@ -2,40 +2,52 @@
 #include "acc/runtime/comm/cpu/sparse_sum.hpp"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <barrier>
 #include <cstddef>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
 namespace sparse_sum_test {
 
 namespace {
 
-// The sums that ranks get, each on a thread of its own.
-std::vector<at::Tensor> sums_of(std::vector<at::Tensor> tensors) {
+// Sums the ranks' tensors, each on a thread of its own. What each said, such as "no error".
+std::vector<std::string> sum(std::vector<at::Tensor>& tensors) {
   const std::size_t size = tensors.size();
   std::barrier all(static_cast<std::ptrdiff_t>(size));
   std::vector<at::Tensor> given(size);
+  std::vector<std::string> said(size);
   std::vector<std::thread> ranks;
   for (std::size_t rank = 0; rank < size; ++rank) {
-    ranks.emplace_back([&, rank] {
-      acc::detail::sum_sparse(tensors[rank], [&, rank](const at::Tensor& contribution) {
-        given[rank] = contribution;
-        all.arrive_and_wait();
-        std::vector<at::Tensor> gathered = given;
-        all.arrive_and_wait();
-        return gathered;
-      });
+    const auto gather = [&, rank](const at::Tensor& contribution) {
+      given[rank] = contribution;
+      all.arrive_and_wait();
+      std::vector<at::Tensor> gathered;
+      for (const at::Tensor& one : given) gathered.push_back(one.clone());
+      all.arrive_and_wait();
+      return gathered;
+    };
+    ranks.emplace_back([&, rank, gather] {
+      said[rank] = acc::test::error_of([&] { acc::detail::sum_sparse(tensors[rank], gather); });
     });
   }
   for (std::thread& rank : ranks) rank.join();
+  return said;
+}
+
+std::vector<at::Tensor> sums_of(std::vector<at::Tensor> tensors) {
+  for (const std::string& said : sum(tensors)) CHECK(said == "no error");
   return tensors;
 }
 
@@ -48,13 +60,14 @@ at::Tensor rows(const std::vector<std::int64_t>& indices, double value, at::Scal
 }  // namespace
 
 TEST_CASE("sparse_sum: each rank has the sum of all, coalesced, in the type that they have") {
-  const auto type = GENERATE(at::kFloat, at::kDouble, at::kBFloat16, at::kLong);
+  const auto type =
+      GENERATE(at::kFloat, at::kDouble, at::kBFloat16, at::kLong, at::kInt, at::kChar, at::kComplexDouble);
   for (const at::Tensor& sum :
-       sums_of({rows({3, 1, 3}, 1, type), rows({4}, 10, type), rows({1, 4, 0, 1}, 100, type)})) {
+       sums_of({rows({3, 1, 3}, 1, type), rows({4}, 10, type), rows({1, 4, 0}, 100, type)})) {
     CHECK(sum.is_coalesced());
     CHECK(sum.scalar_type() == type);
-    const at::Tensor column = sum.to_dense().select(1, 0).to(at::kLong);
-    CHECK(column.equal(at::tensor({100, 201, 0, 2, 110}, at::kLong)));
+    const at::Tensor column = sum.to_dense().select(1, 0);
+    CHECK(column.equal(at::tensor({100, 101, 0, 2, 110}, at::kLong).to(type)));
     CHECK(sum._nnz() == 4);
   }
 }
@@ -75,6 +88,24 @@ TEST_CASE("sparse_sum: elements of a matrix, as rows of a table, are added in th
   const float sum = (1e8F + 1.0F) + -1e8F;  // another order would give 1
   for (const at::Tensor& result : sums_of({element(1e8F), element(1.0F), element(-1e8F)}))
     CHECK(result.to_dense()[1][2].item<float>() == sum);
+}
+
+TEST_CASE("sparse_sum: tensors of different shapes, types or sparse dimensions are refused on all ranks") {
+  const auto of_shape = [](const std::vector<std::int64_t>& shape, std::int64_t sparse_dimensions) {
+    return at::ones(shape).to_sparse(sparse_dimensions);
+  };
+  const auto [other, text] = GENERATE_COPY(
+      std::pair(of_shape({6, 2}, 1), std::string("Float [6, 2] with 1 sparse dimension")),
+      std::pair(of_shape({5, 2}, 2), std::string("Float [5, 2] with 2 sparse dimensions")),
+      std::pair(of_shape({5, 2, 1}, 1), std::string("Float [5, 2, 1] with 1 sparse dimension")),
+      std::pair(rows({}, 1, at::kDouble), std::string("Double [5, 2] with 1 sparse dimension")));
+  std::vector<at::Tensor> tensors{rows({1}, 1), rows({2, 3}, 1), other};
+  for (const std::string& said : sum(tensors)) {
+    CHECK(said ==
+          "all_reduce: every process must give a sparse tensor of the same shape and type, but rank 0 gives "
+          "Float [5, 2] with 1 sparse dimension and rank 2 gives " +
+              text);
+  }
 }
 
 }  // namespace sparse_sum_test
