@@ -516,6 +516,13 @@ TEST_CASE("drift: sparse gradients are refused by what cannot average them", "[r
     CHECK(what_of([&] { accelerator.prepare(words); }) ==
           "has sparse gradients, which comm_hook cannot compress");
   }
+  {
+    acc::Accelerator accelerator;
+    const auto half = std::make_shared<WordsImpl>(true);
+    half->to(at::kHalf);
+    CHECK(what_of([&] { accelerator.prepare(half); }) ==
+          "has sparse gradients of Half, which LibTorch cannot add");
+  }
   acc::Accelerator accelerator;
   auto model = accelerator.prepare(words);
   CHECK(what_of([&] { acc::join_uneven_inputs({model}, [] {}); }) ==

@@ -49,9 +49,15 @@ struct Parameter {
   bool has_other_strides() const { return reduced && !tensor.strides().equals(strides); }
 };
 
-// What LibTorch's Reducer cannot do with sparse gradients, in one line before the first of them.
-void require_options_for_sparse(const std::string& name, at::Device device, const DdpOptions& options) {
-  const bool is_cpu = device.is_cpu();
+// What LibTorch cannot do with sparse gradients, in one line before the first of them.
+void require_options_for_sparse(const std::string& name, const at::Tensor& parameter,
+                                const DdpOptions& options) {
+  const bool is_cpu = parameter.device().is_cpu();
+  if (is_cpu && parameter.scalar_type() == at::kHalf) {
+    throw Error({.what = "has sparse gradients of Half, which LibTorch cannot add",
+                 .where = fmt::format("parameter '{}'", name),
+                 .hint = "make the embedding of float or bfloat16, or without sparse(true)"});
+  }
   if (is_cpu && options.comm_hook == CommHook::none) return;
   throw Error({.what = is_cpu ? "has sparse gradients, which comm_hook cannot compress"
                               : "has sparse gradients, which are averaged on CPUs alone",
@@ -432,7 +438,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   const auto sparse = sparse_parameters(*impl_->module);
   for (const auto& [name, tensor] : distinct_parameters(*impl_->module)) {
     const bool has_sparse_gradient = sparse.contains(tensor.unsafeGetTensorImpl());
-    if (has_sparse_gradient) require_options_for_sparse(name, tensor.device(), options);
+    if (has_sparse_gradient) require_options_for_sparse(name, tensor, options);
     impl_->parameters.push_back({.name = name, .tensor = tensor, .has_sparse_gradient = has_sparse_gradient});
   }
   if (!impl_->is_trainable()) {
