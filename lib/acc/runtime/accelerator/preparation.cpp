@@ -16,6 +16,7 @@
 #include "acc/base/text.hpp"
 #include "acc/runtime/optim/accelerated_scheduler.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/optim/sparse_gradients.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
 #include "acc/runtime/sharded/sharded_optimizer.hpp"
@@ -205,6 +206,8 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
     if (model.ddp) require_shared_parameters_averaged(*model.ddp, impl_->prepared.models, impl_->options.ddp);
     distributed = model.ddp;
   }
+  for (const Optimizer& optimizer : impl_->prepared.optimizers)
+    require_sparse_gradients_taken(optimizer.native(), *model.module);
   if (distributed) impl_->checks->add_model(distributed);
   impl_->prepared.models.push_back(model);
   // Optimizers may be prepared before their model.
@@ -245,6 +248,8 @@ Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> na
   }
   if (impl_->options.device_placement) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
+  for (const PreparedModel& model : impl_->prepared.models)
+    require_sparse_gradients_taken(*native, *model.module);
   impl_->prepared.sharded_optimizers.push_back(sharded_optimizer(*native));
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
                                                  impl_->prepared.scaler, impl_->checks);

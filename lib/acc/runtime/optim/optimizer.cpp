@@ -22,6 +22,7 @@
 #include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/muon.hpp"
+#include "acc/runtime/optim/sparse_gradients.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 
@@ -174,6 +175,7 @@ at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
   const ProgressSection section(Section::optimizer);
   state_->check_new_parameters();
+  detail::require_sparse_gradients_taken(*state_->native);
   at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
   ++state_->steps;
   state_->progress->report();
