@@ -288,8 +288,9 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   // The signals count from here on, not only from the end of the first step.
   if (arguments_.enable_jit_checkpoint) accelerator_->should_stop();
   // Nothing is left to train after a checkpoint of the last step, but the end of its epoch may follow.
-  const auto goes_on = [&] {
-    return !control_.should_training_stop && (position.finished || state_.global_step < plan.max_steps);
+  const auto goes_on = [&, ended = training_record_->epoch_ended()] {
+    return !control_.should_training_stop &&
+           (position.finished || (position.in_pass() && !ended) || state_.global_step < plan.max_steps);
   };
   const auto num_epochs = static_cast<std::uint64_t>(plan.num_train_epochs);
   for (; position.epoch < num_epochs && goes_on(); position = {.epoch = position.epoch + 1})
@@ -311,11 +312,13 @@ void TrainerBase::set_intervals(const detail::TrainingPlan& plan) {
 void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counters,
                               const LoaderPosition& from) {
   control_.should_epoch_stop = false;
+  training_record_->set_epoch_ended(false);
   fire(&TrainerCallback::on_epoch_begin);
   begin_epoch(from.epoch, from.in_pass());
   std::size_t batches_done = from.batches;
   const auto is_over = [&] { return control_.should_epoch_stop || control_.should_training_stop; };
-  while (!is_over()) {
+  const bool has_steps = !from.in_pass() || state_.global_step < plan.max_steps;
+  while (has_steps && !is_over()) {
     const std::size_t batches =
         read_batches(static_cast<std::size_t>(arguments_.gradient_accumulation_steps));
     if (batches == 0) break;
@@ -354,6 +357,7 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
     // A pass without batches: an iterable data set has ended before max_steps, and will not have more.
     control_.should_training_stop = true;
   }
+  training_record_->set_epoch_ended(true);
   fire(&TrainerCallback::on_epoch_end);
   if (stopped_) control_.should_evaluate = control_.should_save = false;
   log_save_evaluate(counters);

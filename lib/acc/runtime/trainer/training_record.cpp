@@ -5,6 +5,7 @@ namespace acc::detail {
 namespace {
 
 constexpr const char* kSavedSteps = "saved_steps";
+constexpr const char* kEpochEnded = "epoch_ended";
 
 }  // namespace
 
@@ -15,11 +16,13 @@ void TrainingRecord::set(const TrainingPlan& plan) {
            {"num_train_epochs", plan.num_train_epochs}};
   loaded_.reset();
   saved_steps_.clear();
+  epoch_ended_ = false;
 }
 
 std::string TrainingRecord::state() const {
   nlohmann::json fields = plan_;
   fields[kSavedSteps] = saved_steps_;
+  fields[kEpochEnded] = epoch_ended_;
   return fields.dump();
 }
 
@@ -27,6 +30,8 @@ void TrainingRecord::load_state(std::string_view json) {
   loaded_ = nlohmann::json::parse(json);
   saved_steps_ = loaded_->value(kSavedSteps, std::set<std::int64_t>());
   loaded_->erase(kSavedSteps);
+  epoch_ended_ = loaded_->value(kEpochEnded, false);
+  loaded_->erase(kEpochEnded);
 }
 
 bool TrainingRecord::is_loaded(const TrainerState& state) const {

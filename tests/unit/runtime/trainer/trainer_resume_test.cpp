@@ -348,6 +348,30 @@ TEST_CASE("trainer: the evaluation at the end of an epoch follows a checkpoint o
   CHECK(last.state().best_metric == 3);
 }
 
+TEST_CASE(
+    "trainer: the evaluation at the end of a training within an epoch follows a checkpoint of its last step",
+    "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = saving(folder.path() / "run", 3, folder);
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.max_steps = 6;  // 4 steps, and 2 of the next 4
+  const bool at_end = GENERATE(false, true);
+  if (at_end) arguments.save_strategy = acc::SaveStrategy::epoch;
+  const auto go_on = [&](std::vector<double> metrics, int max_steps) {
+    arguments.max_steps = max_steps;
+    acc::Trainer trainer(Line(), arguments, points(16), points(4), with_metrics(std::move(metrics)));
+    CHECK(trainer.train(arguments.output_dir / "checkpoint-6").global_step == max_steps);
+    return std::pair(trainer.state().best_metric, trainer.model()->fc->weight.detach().clone());
+  };
+  acc::Trainer whole(Line(), arguments, points(16), points(4), with_metrics({1, 2}));
+  whole.train();
+  const auto [best, weights] = go_on(at_end ? std::vector<double>{} : std::vector<double>{2}, 6);
+  CHECK(best == 2);
+  CHECK(weights.equal(whole.model()->fc->weight));
+  // More steps go on within the epoch.
+  CHECK(go_on({3}, 8).first == 3);
+}
+
 TEST_CASE("trainer: a save that failed does not spoil the next one", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);

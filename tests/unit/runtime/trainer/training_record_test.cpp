@@ -39,6 +39,20 @@ TEST_CASE("training_record: a training that goes on knows after which steps it h
   CHECK(record.saved_steps().empty());
 }
 
+TEST_CASE("training_record: a training that goes on knows whether its epoch had its end", "[runtime]") {
+  TrainingRecord saved;
+  saved.set({.max_steps = 12});
+  saved.set_epoch_ended(true);
+  TrainingRecord record;
+  record.set({.max_steps = 12});
+  CHECK_FALSE(record.epoch_ended());
+  record.load_state(saved.state());
+  CHECK(record.is_loaded({}));
+  CHECK(record.epoch_ended());
+  record.load_state(R"({"max_steps": 12})");
+  CHECK_FALSE(record.epoch_ended());
+}
+
 TEST_CASE("training_record: transformers' checkpoints, which have none, tell by their steps and epochs",
           "[runtime]") {
   TrainingRecord record;
