@@ -65,7 +65,8 @@ class Model:
     model     the module
     inputs    example tensors of its forward, a tuple
     targets   tensors that only the loss takes, a tuple (default: none)
-    loss      the loss of the output and the targets (default: what forward returns, first or as its `loss`)
+    loss      the loss of the output and the targets (default: what forward returns, first or as its `loss`); a module, such as
+              nn.CrossEntropyLoss(weight=...), may have buffers, which are constants
     groups    names of groups of parameters, each with the names of its parameters (default: none)
     """
 
@@ -86,6 +87,7 @@ class Model:
         self.groups = given.get("groups", {})
         self.parameters = dict(self.module.named_parameters())
         self.buffers = dict(self.module.named_buffers())
+        self.loss_buffers = tensors_of_loss(self.loss)
         self.trained = [name for name, one in self.parameters.items() if one.requires_grad]
         self.check_module()
 
@@ -97,11 +99,12 @@ class Model:
     def check_module(self):
         if not self.trained:
             raise Refusal(self.name, "the model has no parameter that requires a gradient")
-        for name, one in {**self.parameters, **self.buffers}.items():
+        for name, one in {**self.parameters, **self.buffers, **self.loss_buffers}.items():
             if one.device.type != "cpu":
                 raise Refusal(name, f"is on {one.device}", "packages are for CPUs: make the model there")
             if not one.is_contiguous():
                 raise Refusal(name, "is not contiguous in memory", "call contiguous() before it is registered")
+        self.check_loss()
         self.check_norms()
         self.check_memory()
         self.check_hooks()
@@ -110,6 +113,15 @@ class Model:
             for name in names:
                 if name not in self.parameters:
                     raise Refusal(f"{self.name}, group {group!r}", f"the model has no parameter {name!r}")
+
+    def check_loss(self):
+        if not isinstance(self.loss, torch.nn.Module):
+            return
+        for name, _ in self.loss.named_parameters():
+            raise Refusal(f"{self.name}, loss", f"has the parameter {name}, which would not be trained", "register it in the model")
+        for name, one in self.loss_buffers.items():
+            if name in self.parameters or name in self.buffers:
+                raise Refusal(name, "is a tensor of the model and of the loss", "give the model's another name")
 
     def check_norms(self):
         for path, layer in self.module.named_modules():
@@ -121,7 +133,7 @@ class Model:
     def check_memory(self):
         """Tensors that share memory without being one, as by `a.weight.data = b.weight.data`, would be two."""
         owners = []
-        for name, one in sorted({**self.parameters, **self.buffers}.items(), key=lambda item: item[1].data_ptr()):
+        for name, one in sorted({**self.parameters, **self.buffers, **self.loss_buffers}.items(), key=lambda item: item[1].data_ptr()):
             begin = one.data_ptr()
             if owners and one.numel() and begin < owners[-1][1]:
                 raise Refusal(name, f"shares memory with {owners[-1][0]}, and would be a tensor of its own",
@@ -158,6 +170,11 @@ class Model:
     def persistent_buffers(self):
         kept = self.module.state_dict(keep_vars=True).keys()
         return [name for name in self.buffers if name in kept]
+
+
+def tensors_of_loss(loss):
+    """The buffers of a loss that is a module, such as the weights of classes, by names that a model's rarely have."""
+    return {f"loss.{name}": one for name, one in loss.named_buffers()} if isinstance(loss, torch.nn.Module) else {}
 
 
 def load_model(words):
@@ -355,21 +372,30 @@ class Step:
         self.precision = precision
         if with_others:
             change_weights(self.module)
+            if isinstance(self.loss, torch.nn.Module):
+                change_weights(self.loss)
         if dtype is not None:
             self.module.to(dtype)
             if isinstance(self.loss, torch.nn.Module):
                 self.loss.to(dtype)
 
     def tensors(self):
-        return {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+        return {**dict(self.module.named_parameters()), **dict(self.module.named_buffers()), **tensors_of_loss(self.loss)}
+
+    def loss_with(self, tensors):
+        """The loss as a function of its buffers, too."""
+        if not isinstance(self.loss, torch.nn.Module):
+            return self.loss
+        own = {name.removeprefix("loss."): tensors[name] for name in self.model.loss_buffers}
+        return lambda *arguments: torch.func.functional_call(self.loss, own, arguments)
 
     def cast(self, tensors):
         if self.dtype is None:
             return tuple(tensors)
         return tuple(one.to(self.dtype) if one.is_floating_point() else one for one in tensors)
 
-    def results(self, call, example):
-        """The loss, and what else forward returned. `call` runs the module."""
+    def results(self, call, example, loss_call=None):
+        """The loss, and what else forward returned. `call` runs the module, `loss_call` the loss."""
         inputs, targets = example[: len(self.model.inputs)], example[len(self.model.inputs) :]
         with contextlib.ExitStack() as stack:
             stack.enter_context(reproducible_dropout())
@@ -383,7 +409,7 @@ class Step:
             loss = loss.float() if loss is not None and loss.dtype == torch.bfloat16 else loss
         else:
             replaced = iter(wide)
-            loss = self.loss(torch.utils._pytree.tree_map_only(torch.Tensor, lambda _: next(replaced), output), *targets)
+            loss = (loss_call or self.loss)(torch.utils._pytree.tree_map_only(torch.Tensor, lambda _: next(replaced), output), *targets)
             others = wide
         if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
             raise Refusal(self.model.name, "the loss is no scalar tensor")
@@ -465,7 +491,8 @@ class Results:
 
 
 def flat_step(step, training):
-    """A step as the export takes it: with the tensors of the model as p0, p1, … and b0, b1, …, and `names` of them."""
+    """A step as the export takes it: with the tensors of the model as p0, p1, … and b0, b1, …, those of the loss as l0, …, and
+    `names` of them."""
 
     class Flat(torch.nn.Module):
         def __init__(self):
@@ -478,14 +505,18 @@ def flat_step(step, training):
                     self.register_buffer(self.flat_name(name, "p"), one.detach())
             for name, one in step.module.named_buffers():
                 self.register_buffer(self.flat_name(name, "b"), one)
+            for name, one in tensors_of_loss(step.loss).items():
+                self.register_buffer(self.flat_name(name, "l"), one)
 
         def flat_name(self, name, kind):
             return self.names.setdefault(name, f"{kind}{len(self.names)}")
 
         def forward(self, *example):
             tensors = {name: getattr(self, flat) for name, flat in self.names.items()}
+            own = {name: one for name, one in tensors.items() if name not in step.model.loss_buffers}
             with float32_draws():
-                loss, outputs = step.results(lambda inputs: torch.func.functional_call(step.module, tensors, inputs), example)
+                run = lambda inputs: torch.func.functional_call(step.module, own, inputs)
+                loss, outputs = step.results(run, example, step.loss_with(tensors))
             return (loss, *outputs)
 
     step.module.train(training)
@@ -521,7 +552,11 @@ class Exported:
         self.outputs = [(one.kind.name, self.names.get(one.target)) for one in self.program.graph_signature.output_specs]
         for name in self.program.constants:
             raise Refusal(model.name, f"computes with a tensor that is no parameter, buffer or input of the model ({name})",
-                          "register it in the model: a parameter to train it, else a buffer")
+                          "register it in the model: a parameter to train it, else a buffer; weights of classes are a buffer of "
+                          "nn.CrossEntropyLoss(weight=...) as the loss")
+        for kind, name in self.outputs:
+            if kind == "BUFFER_MUTATION" and name in model.loss_buffers:
+                raise Refusal(name, "is changed by the loss, which may have constants only", "register it in the model, and change it there")
         if any(kind == "USER_INPUT_MUTATION" for kind, _ in self.outputs):
             raise Refusal(model.name, "changes its inputs in place, which a compiled step may not")
 
@@ -817,10 +852,20 @@ class Checks:
         """The graph in float64 computes what the model computes in float64: to 1e-9, where nothing in it is rounded to less."""
         limit = 1e-5 if exported.rounds() else 1e-9
         for seed, (step, example) in enumerate(zip(self.wide, self.examples)):
-            exact = step.eager(example, seed, self.training)
-            exact.require_finite(self.model.name)
+            exact = self.exact(step, example, seed)
             distances = Distances(exported.interpret(step.cast(example), step.tensors(), seed), exact)
             distances.require_at_most(lambda kind, name: limit, "of the exported step")
+
+    def exact(self, step, example, seed):
+        try:
+            exact = step.eager(example, seed, self.training)
+        except Exception as error:
+            if seed == 0 or isinstance(error, Refusal):
+                raise
+            raise Refusal(self.model.name, "does not take the values of the example inputs in another order, by which a step is checked: "
+                          + first_line(error), "where they are offsets of bags, give rows of one length, padded") from error
+        exact.require_finite(self.model.name)
+        return exact
 
     def check_library(self, library):
         """The library is at most four times as far from float64 as the model in its own precision, or 1e-4 of its size, which sums
@@ -978,6 +1023,8 @@ def compile_checked(model, path, precision, any_batch):
     for name, gradient in first.kinds["gradient of"].items():
         if gradient is None:
             raise Refusal(name, "gets no gradient on the example inputs", "freeze it with requires_grad_(False), or leave it out")
+        if gradient.is_sparse:
+            raise Refusal(name, "has a sparse gradient, which a compiled step does not compute", "make the embedding without sparse=True")
     first.require_finite(model.name)
     with compiler() as folder:
         libraries = {}
@@ -986,7 +1033,7 @@ def compile_checked(model, path, precision, any_batch):
             libraries[name] = Library(name, Exported(checks.narrow[0], model.example, checks.training, any_batch), folder)
             checks.check_library(libraries[name])
         smallest = smallest_batch(model, both, libraries.values()) if any_batch else None
-        tensors = {name: one.detach() for name, one in {**model.parameters, **model.buffers}.items()}
+        tensors = {name: one.detach() for name, one in {**model.parameters, **model.buffers, **model.loss_buffers}.items()}
         weights = safetensors(tensors)
         text = json.dumps(description(model, precision, libraries, smallest, weights), indent=1)
         write_package(path, libraries, weights, text)

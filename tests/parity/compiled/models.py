@@ -75,7 +75,9 @@ def example(name):
 
 
 def mlp():
-    return {"model": Mlp(), **example("mlp"), "groups": {"weights": ["net.0.weight", "net.2.weight"]}}
+    weights = torch.tensor([0.5, 1, 2, 1, 4])
+    given = {"model": Mlp(), **example("mlp"), "groups": {"weights": ["net.0.weight", "net.2.weight"]}}
+    return {**given, "loss": nn.CrossEntropyLoss(weight=weights)}
 
 
 def cnn():

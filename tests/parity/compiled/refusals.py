@@ -206,6 +206,48 @@ class Refusals(unittest.TestCase):
         factor = nn.Parameter(torch.ones(3))
         text = self.refusal(lambda: made(lambda net, inputs: net.layer(inputs) * factor))
         self.assertIn("computes with a tensor that is no parameter, buffer or input of the model", text)
+        text = self.refusal(lambda: made(lambda net, inputs: net.layer(inputs), loss=lambda output: (output * factor.detach()).sum()))
+        self.assertIn("weights of classes are a buffer of nn.CrossEntropyLoss(weight=...) as the loss", text)
+
+    def test_sparse_gradients(self):
+        for layer in (nn.Embedding(9, 3, sparse=True), nn.EmbeddingBag(9, 3, mode="sum", sparse=True)):
+            given = {"model": nn.Sequential(layer), "inputs": (torch.randint(9, (4, 3)),), "loss": lambda output: output.square().mean()}
+            self.assertIn("0.weight: has a sparse gradient, which a compiled step does not compute (make the embedding without sparse=True)",
+                          self.refusal(lambda: given))
+
+    def test_values_that_have_an_order(self):
+        class Bags(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = nn.EmbeddingBag(9, 3)
+
+            def forward(self, words, offsets):
+                return self.words(words, offsets)
+
+        given = {"model": Bags(), "inputs": (torch.randint(9, (8,)), torch.tensor([0, 2, 5])), "loss": lambda output: output.square().mean()}
+        self.assertRegex(self.refusal(lambda: given), "does not take the values of the example inputs in another order, .*: RuntimeError: offsets.0. has to be 0.*padded")
+
+    def test_a_loss_that_is_trained_or_changes(self):
+        class Averaging(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(3))
+
+            def forward(self, output):
+                self.mean.add_(output.detach().mean(0))
+                return (output - self.mean).square().mean()
+
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(()))
+
+            def forward(self, output):
+                return (output * self.scale).square().mean()
+
+        through = lambda net, inputs: net.layer(inputs)
+        self.assertIn("loss.mean: is changed by the loss, which may have constants only", self.refusal(lambda: made(through, loss=Averaging())))
+        self.assertIn("made, loss: has the parameter scale, which would not be trained", self.refusal(lambda: made(through, loss=Scaled())))
 
     def test_a_parameter_without_a_gradient(self):
         self.assertIn("layer.bias: gets no gradient on the example inputs (freeze it", self.refusal(lambda: made(unused)))
@@ -244,6 +286,17 @@ class Refusals(unittest.TestCase):
 
     def test_a_name_that_ends_otherwise(self):
         self.assertIn("the name of a package ends in .pt2", self.refusal(models.mlp, path="net.zip"))
+
+
+class Losses(unittest.TestCase):
+    def test_weights_of_classes_are_constants_of_the_step(self):
+        loss = nn.CrossEntropyLoss(weight=torch.arange(1.0, 6))
+        given = {"model": nn.Linear(3, 5), "inputs": (torch.randn(4, 3),), "targets": (torch.arange(4),), "loss": loss}
+        model = compiler.Model("weighted", given)
+        checks = compiler.Checks(model, "no", training=True)
+        exported = compiler.Exported(checks.wide[0], model.example, True, any_batch=True)
+        checks.check_graph(exported)
+        self.assertIn("loss.weight", exported.names.values())
 
 
 class Replacements(unittest.TestCase):
