@@ -314,13 +314,6 @@ def float32_draws():
     return Float32Draws()
 
 
-def exact_attention():
-    """In torch 2.11 exported gradients through the fused kernels of attention are wrong."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    return sdpa_kernel(SDPBackend.MATH)
-
-
 def checked_one_hot():
     """Exported, one_hot compares with all numbers of classes, and makes a row of zeros of one that is out of range, where ATen
     refuses it. Here it uses classes as indices, as ATen does on CPUs, so that they are checked with all others."""
@@ -539,9 +532,9 @@ class Exported:
             # What torch prints of a graph beside its exception is of no help to its user.
             silence = io.StringIO()
             quiet = contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence)
-            with exact_attention(), checked_one_hot(), torch.set_grad_enabled(training), quiet[0], quiet[1]:
+            with checked_one_hot(), torch.set_grad_enabled(training), quiet[0], quiet[1]:
                 program = torch.export.export(flat, self.example, dynamic_shapes=shapes, strict=False)
-                self.program = with_gradients(program) if training else program.run_decompositions()
+                self.program = with_gradients(program) if training else program.run_decompositions(decompositions())
         except Refusal:
             raise
         except Exception as error:
@@ -591,10 +584,22 @@ class Exported:
             return self.results(torch.fx.Interpreter(self.program.graph_module).run(*arguments), tensors)
 
 
+def decompositions():
+    """torch's own for exports, but for the fused attention of CPUs: torch 2.11 takes it apart, and leaves its gradient as it is,
+    which then takes the weights of attention for the logarithms of their sums, and is wrong."""
+    from torch.export import default_decompositions
+
+    table = default_decompositions()
+    table.pop(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default)
+    return table
+
+
 def with_gradients(program):
     from torch.export.experimental import _export_forward_backward
 
-    return _export_forward_backward(program, joint_loss_index=0)
+    # It takes the table from there.
+    with unittest.mock.patch("torch._decomp.core_aten_decompositions", decompositions):
+        return _export_forward_backward(program, joint_loss_index=0)
 
 
 # ---- The compiled libraries ----
