@@ -55,7 +55,7 @@ std::vector<std::string> expand_ranges(std::string_view ranges, std::string_view
     const auto low = parse_digits(first);
     const auto high = dash == std::string::npos ? low : parse_digits(range.substr(dash + 1));
     if (!low || !high || *high < *low)
-      refuse_list(list, where, fmt::format("has no range of numbers in '{}'", range));
+      refuse_list(list, where, fmt::format("has no range of numbers in '{}'", shorten(range)));
     if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts - numbers.size())
       refuse_list(list, where, "names too many hosts");
     for (std::int64_t number = *low; number <= *high; ++number)
@@ -112,7 +112,7 @@ std::vector<int> expand_counts(std::string_view list, std::string_view where) {
         repeats ? parse_digits(std::string_view(item).substr(open + 2, item.size() - open - 3)) : 1;
     const bool valid = count && times && *count <= std::numeric_limits<int>::max() && *times >= 1 &&
                        repeats == (open != std::string::npos);
-    if (!valid) refuse_list(list, where, fmt::format("has no count in '{}'", item));
+    if (!valid) refuse_list(list, where, fmt::format("has no count in '{}'", shorten(item)));
     if (static_cast<std::uint64_t>(*times) + counts.size() > kMaxHosts)
       refuse_list(list, where, "has too many counts");
     counts.insert(counts.end(), static_cast<std::size_t>(*times), static_cast<int>(*count));

@@ -50,6 +50,12 @@ TEST_CASE("host_list: what is no list is an error that names it", "[base]") {
         "LIST: 'n[1-9999][1-9999]' names too many hosts");
 }
 
+TEST_CASE("host_list: of a long word an error has the beginning", "[base]") {
+  const std::string word(10'000, 'x');
+  CHECK(error_of([&] { expand_host_list("n[" + word + "]", "LIST"); }).size() < 300);
+  CHECK(error_of([&] { expand_counts(word, "LIST"); }).size() < 300);
+}
+
 TEST_CASE("host_list: a short list cannot fill the memory", "[base]") {
   const auto is_refused = [](const std::string& list, const std::string& why) {
     return error_of([&] { expand_host_list(list, "LIST"); }).ends_with(why);
