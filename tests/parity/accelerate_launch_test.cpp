@@ -200,16 +200,16 @@ TEST_CASE("accelerate launch: acc adds the same variables and runs the same comm
 
 TEST_CASE("accelerate launch: recordings are skipped only if acc's behaviour differs", "[parity]") {
   const std::set<std::string> held_back = differences("recordings");
-  int seen = 0;
+  int cases = 0;
   for (const std::string& name : acc::test::recordings("launch_")) {
     if (!held_back.contains(name)) continue;
     INFO(name);
-    ++seen;
+    ++cases;
     const Shown shown = show(name);
     const bool refused = is_refused(acc::test::recording(name));
     CHECK((refused ? !is_refused(shown.run) : is_refused(shown.run) || shown.ours != shown.recorded));
   }
-  CHECK(seen > 5);
+  CHECK(cases > 5);
 }
 
 }  // namespace accelerate_launch_test

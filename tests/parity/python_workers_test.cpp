@@ -80,22 +80,23 @@ TEST_CASE("python: Accelerator() has the same state under acc and under accelera
   environment.set("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16");
   environment.set("ACC_PRELOAD", GENERATE("", "accelerate"));
   const std::string script = ACC_TESTS_FOLDER "/workers/accelerator_state.py";
-  const Run ours = acc::test::run({"acc", "launch", "--python", python, "--config_file", "acc.yaml", script},
-                                  environment, "", folder.path().string());
+  const Run acc_run =
+      acc::test::run({"acc", "launch", "--python", python, "--config_file", "acc.yaml", script}, environment,
+                     "", folder.path().string());
   environment.set("ACCELERATE_USE_CPU", "true");
-  const Run theirs =
+  const Run peer_run =
       acc::test::run({python, "-m", "accelerate.commands.launch", "--config_file", "peer.yaml", script},
                      environment, "", folder.path().string());
-  INFO(ours.err << theirs.err);
-  REQUIRE(ours.code == 0);
-  REQUIRE(theirs.code == 0);
+  INFO(acc_run.err << peer_run.err);
+  REQUIRE(acc_run.code == 0);
+  REQUIRE(peer_run.code == 0);
   const auto states = [](const std::string& out) {
     std::vector<std::string> sorted = acc::split(out, '\n');
     std::ranges::sort(sorted);
     return sorted;
   };
-  CHECK(states(ours.out).size() == 3);
-  CHECK(states(ours.out) == states(theirs.out));
+  CHECK(states(acc_run.out).size() == 3);
+  CHECK(states(acc_run.out) == states(peer_run.out));
 }
 
 TEST_CASE("python: accelerate's Accelerator() knows its rank and its precision", "[parity]") {

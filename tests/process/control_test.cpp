@@ -34,11 +34,11 @@ class Jobs {
   Jobs() { ::setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1); }
 
   RunningJob only() const {
-    FoundJobs found = find_jobs({sockets()});
-    REQUIRE(found.warnings.empty());
-    REQUIRE(found.silent.empty());
-    REQUIRE(found.running.size() == 1);
-    return std::move(found.running[0]);
+    FoundJobs found_jobs = find_jobs({sockets()});
+    REQUIRE(found_jobs.warnings.empty());
+    REQUIRE(found_jobs.silent.empty());
+    REQUIRE(found_jobs.running.size() == 1);
+    return std::move(found_jobs.running[0]);
   }
   fs::path sockets() const { return folder_.path() / "acc"; }
   bool none() const { return fs::is_empty(sockets()); }

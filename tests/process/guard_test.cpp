@@ -100,7 +100,7 @@ TEST_CASE("guard: a stopped guardian neither hides the end of the supervisor nor
   int ends[2] = {-1, -1};
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const Descriptor answer(ends[0]);
-  Descriptor theirs(ends[1]);
+  Descriptor peer_end(ends[1]);
   const auto agent = [&](int gone) {
     const pid_t guardian = ::getppid();
     const pid_t supervisor = read_process(guardian)->parent;
@@ -109,10 +109,10 @@ TEST_CASE("guard: a stopped guardian neither hides the end of the supervisor nor
     ::kill(supervisor, SIGKILL);
     pollfd end = {.fd = gone, .events = POLLIN, .revents = 0};
     const bool noticed = ::poll(&end, 1, test::kTimeoutMs) == 1;
-    return ::write(theirs.get(), noticed ? "y" : "n", 1) == 1 ? 0 : 1;
+    return ::write(peer_end.get(), noticed ? "y" : "n", 1) == 1 ? 0 : 1;
   };
   test::in_child([&] { return guard(agent, [] {}).left_something; });
-  theirs.reset();
+  peer_end.reset();
   // The pipe ends with the last of them.
   CHECK(test::read_all(answer.get()) == "y");
 }

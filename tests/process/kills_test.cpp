@@ -58,16 +58,16 @@ std::vector<Shape> shapes(const std::string& fifo) {
 // All living processes with this mark in their environment. Zombies have no environment.
 std::vector<pid_t> marked(const std::string& mark) {
   const std::string wanted = std::string(kMark) + "=" + mark;
-  std::vector<pid_t> found;
+  std::vector<pid_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const auto pid = parse_integer(entry.path().filename().string());
     if (!pid || *pid == ::getpid()) continue;
     std::ifstream in(entry.path() / "environ", std::ios::binary);
     for (std::string variable; std::getline(in, variable, '\0');) {
-      if (variable == wanted) found.push_back(static_cast<pid_t>(*pid));
+      if (variable == wanted) pids.push_back(static_cast<pid_t>(*pid));
     }
   }
-  return found;
+  return pids;
 }
 
 // Waits until no process has the mark, twice in a row: one may have forked during the first scan.

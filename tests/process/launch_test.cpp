@@ -33,11 +33,11 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 std::multiset<std::string> lines(const std::string& text) {
-  std::multiset<std::string> found;
+  std::multiset<std::string> names;
   for (const std::string& line : split(text, '\n')) {
-    if (!line.empty()) found.insert(line);
+    if (!line.empty()) names.insert(line);
   }
-  return found;
+  return names;
 }
 
 }  // namespace
@@ -144,13 +144,13 @@ TEST_CASE("launch: no process survives a kill in the middle of 256 starts", "[pr
   const int after = GENERATE(1, 20, 100);
   ReportFifo reports;
   Launched job(stub({"workers=256"}, {"daemon", reports.path(), "tell", reports.path(), "worker", "pause"}));
-  std::vector<Descriptor> seen = reports.next_processes(after);
+  std::vector<Descriptor> descriptors = reports.next_processes(after);
   const pid_t agent = job.agent();
   const std::vector<Descendant> below = descendants_of(agent);
-  for (const Descendant& process : below) seen.push_back(watch(process.pid));
+  for (const Descendant& process : below) descriptors.push_back(watch(process.pid));
   ::kill(supervisor ? job.supervisor() : agent, SIGKILL);
   CHECK(shell_code(job.wait()) == 137);
-  CHECK(all_gone(seen));
+  CHECK(all_gone(descriptors));
   if (!supervisor) CHECK(descendants_of(job.supervisor()).empty());
 }
 
@@ -201,19 +201,19 @@ TEST_CASE("launch: a notice to every process of a job ends none of them", "[proc
   std::vector<pid_t> processes;
   for (int i = 0; i < 4; ++i) processes.push_back(reports.next_process());
   signal_everybody(job, signal);
-  const std::string said =
+  const std::string message =
       "acc: " + signal_name(signal) +
       " received, the job is to end soon; passed on to rank 0; rank 1 has no handler for it "
       "and was left alone\n";
-  job.wait_for_error(said);
+  job.wait_for_error(message);
   CHECK(reports.next() == "signal " + std::to_string(signal));
   for (const pid_t process : processes) CHECK(read_process(process)->state != 'Z');
   std::ofstream(gate.path()) << "xx" << std::flush;
   CHECK(shell_code(job.wait()) == (requeue ? kRequeueCode : 0));
-  CHECK(job.err() == said + (requeue
-                                 ? "acc: the job was preempted and ended in time; exit code 75 asks for its "
-                                   "requeue\n"
-                                 : ""));
+  CHECK(job.err() ==
+        message + (requeue ? "acc: the job was preempted and ended in time; exit code 75 asks for its "
+                             "requeue\n"
+                           : ""));
 }
 
 TEST_CASE("launch: an engine's repeated SIGTERM is one request", "[process]") {
@@ -357,10 +357,10 @@ TEST_CASE("launch: bound workers run on their CPUs and prefer the memory of thei
   const auto shown = [](const std::string& cpu, const std::string& rest) { return "cpus " + cpu + rest; };
   const std::string preferred = " policy 1 nodes 1";
   const std::string refused = " policy 0 nodes 0";
-  const auto of = [&](const std::string& rest) {
+  const auto arguments = [&](const std::string& rest) {
     return std::multiset<std::string>{shown(first, rest), shown(last, rest)};
   };
-  CHECK((lines(ran.out) == of(preferred) || lines(ran.out) == of(refused)));
+  CHECK((lines(ran.out) == arguments(preferred) || lines(ran.out) == arguments(refused)));
 }
 
 TEST_CASE("launch: a CPU that is not available is one error", "[process]") {
@@ -395,12 +395,12 @@ TEST_CASE("launch: 100 MB of each rank without a split line", "[process]") {
   CHECK(ran.out.size() >= 2 * kBytes);
   std::array<std::size_t, 2> next = {0, 0};
   bool whole = true;
-  for (std::size_t at = 0; at < ran.out.size() && whole;) {
-    const std::size_t end = ran.out.find('\n', at);
-    const std::size_t rank = ran.out[at + 1] == '1' ? 1 : 0;
+  for (std::size_t offset = 0; offset < ran.out.size() && whole;) {
+    const std::size_t end = ran.out.find('\n', offset);
+    const std::size_t rank = ran.out[offset + 1] == '1' ? 1 : 0;
     const std::string head = "<" + std::to_string(rank) + ":" + std::to_string(next[rank]++) + ":";
-    whole = end - at == 121 && ran.out.compare(at, head.size(), head) == 0 && ran.out[end - 1] == '>';
-    at = end + 1;
+    whole = end - offset == 121 && ran.out.compare(offset, head.size(), head) == 0 && ran.out[end - 1] == '>';
+    offset = end + 1;
   }
   CHECK(whole);
   CHECK(next[0] == next[1]);

@@ -140,9 +140,9 @@ TEST_CASE("local_processes: orphans that end while workers run are reaped", "[pr
   local.start({"daemon", reports.path(), "pause"});
   const pid_t orphan = reports.next_process();
   const std::vector<Descriptor> watched = [&] {
-    std::vector<Descriptor> one;
-    one.push_back(watch(orphan));
-    return one;
+    std::vector<Descriptor> descriptors;
+    descriptors.push_back(watch(orphan));
+    return descriptors;
   }();
   ::kill(orphan, SIGKILL);
   REQUIRE(all_gone(watched));

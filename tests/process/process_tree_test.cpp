@@ -133,9 +133,9 @@ TEST_CASE("pid_namespace: other commands see outer pids, ranks see inner ones", 
   Launched job(stub({"workers=2", "namespace=1", "path="},
                     {"tell", reports.path(), "up", "rank", "1", "raise", "19", "pause"}));
   const std::set<pid_t> reported = {reports.next_process(), reports.next_process()};
-  FoundJobs found = find_jobs({runtime.path() / "acc"});
-  REQUIRE(found.running.size() == 1);
-  const JobView& view = found.running[0].view;
+  FoundJobs jobs = find_jobs({runtime.path() / "acc"});
+  REQUIRE(jobs.running.size() == 1);
+  const JobView& view = jobs.running[0].view;
   CHECK(view.pid == job.supervisor());
   CHECK(view.agent == job.agent());
   std::set<pid_t> inside;
@@ -149,8 +149,8 @@ TEST_CASE("pid_namespace: other commands see outer pids, ranks see inner ones", 
 
   // The agent uses the inner pids.
   std::string text;
-  found.running[0].client.send({{"request", "stacks"}});
-  found.running[0].client.read_to_end([&](std::string_view more) { text += more; });
+  jobs.running[0].client.send({{"request", "stacks"}});
+  jobs.running[0].client.read_to_end([&](std::string_view more) { text += more; });
   CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(text, "rank 1 (local rank 1, pid " + std::to_string(view.ranks[1].pid) + "): stopped"));
   ::unsetenv("XDG_RUNTIME_DIR");

@@ -42,9 +42,9 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
+  std::size_t occurrences = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++occurrences;
+  return occurrences;
 }
 
 // A cgroup with a memory limit; removed with the object. It is made below the first group, from that of this

@@ -55,7 +55,7 @@ struct Secret {
   friend void from_json(const nlohmann::json& json, Secret& secret) { json.get_to(secret.is_kept); }
 };
 
-at::Tensor mine(double times = 1) {
+at::Tensor local_tensor(double times = 1) {
   return at::full({}, rank() * times, here());
 }
 
@@ -113,33 +113,34 @@ TEST_CASE("accelerator: tensors and tuples are split along their first dimension
 
 TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcast part by part", "[ranks]") {
   using Structure = std::map<std::string, std::tuple<at::Tensor, std::vector<at::Tensor>>>;
-  const Structure own{{"a", {mine(), {mine(2), mine(3)}}}};
-  const auto all = std::get<1>(job_state().gather(own).at("a"));
+  const Structure local_value{{"a", {local_tensor(), {local_tensor(2), local_tensor(3)}}}};
+  const auto all = std::get<1>(job_state().gather(local_value).at("a"));
   CHECK(all.at(1).equal(at::arange(size(), here()) * 3));
   const double sum = size() * (size() - 1) / 2.0;
-  CHECK(std::get<0>(job_state().reduce(own).at("a")).item<double>() == sum);
-  CHECK(std::get<0>(job_state().reduce(own, acc::ReduceOp::none).at("a")).item<double>() == sum);
-  CHECK(std::get<0>(job_state().reduce(own, acc::ReduceOp::sum, 0.5).at("a")).item<double>() == sum / 2);
-  CHECK(std::get<0>(job_state().broadcast(own, size() - 1).at("a")).item<double>() == size() - 1);
+  CHECK(std::get<0>(job_state().reduce(local_value).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job_state().reduce(local_value, acc::ReduceOp::none).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job_state().reduce(local_value, acc::ReduceOp::sum, 0.5).at("a")).item<double>() ==
+        sum / 2);
+  CHECK(std::get<0>(job_state().broadcast(local_value, size() - 1).at("a")).item<double>() == size() - 1);
 }
 
 TEST_CASE("accelerator: tensors are padded to the largest size of a dimension", "[ranks]") {
-  const at::Tensor own = at::full({rank() + 1, 2}, rank(), here(at::kLong));
-  const at::Tensor last = job_state().pad_across_processes(own, {.pad_index = -1});
+  const at::Tensor local_value = at::full({rank() + 1, 2}, rank(), here(at::kLong));
+  const at::Tensor last = job_state().pad_across_processes(local_value, {.pad_index = -1});
   CHECK(last.sizes() == c10::IntArrayRef({size(), 2}));
-  CHECK(last.slice(0, 0, rank() + 1).equal(own));
+  CHECK(last.slice(0, 0, rank() + 1).equal(local_value));
   CHECK(last.slice(0, rank() + 1).equal(at::full({size() - rank() - 1, 2}, -1, here(at::kLong))));
   const at::Tensor first =
-      job_state().pad_across_processes(own.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
-  CHECK(first.slice(1, size() - rank() - 1).equal(own.t()));
-  CHECK(job_state().pad_across_processes(own, {.dim = 5}).equal(own));
+      job_state().pad_across_processes(local_value.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
+  CHECK(first.slice(1, size() - rank() - 1).equal(local_value.t()));
+  CHECK(job_state().pad_across_processes(local_value, {.dim = 5}).equal(local_value));
   CHECK(job_state().gather(last).size(0) == size() * size());
 }
 
 TEST_CASE("accelerator: objects of any number and length are gathered, and one is broadcast", "[ranks]") {
-  const std::vector<std::string> own(static_cast<std::size_t>(rank()),
-                                     std::string(static_cast<std::size_t>(rank()), 'x'));
-  const std::vector<std::string> all = job_state().gather_object(own);
+  const std::vector<std::string> local_value(static_cast<std::size_t>(rank()),
+                                             std::string(static_cast<std::size_t>(rank()), 'x'));
+  const std::vector<std::string> all = job_state().gather_object(local_value);
   CHECK(all.size() == static_cast<std::size_t>(size() * (size() - 1) / 2));
   CHECK(all.back() == std::string(static_cast<std::size_t>(size() - 1), 'x'));
   CHECK(job_state().gather_object(std::vector<std::string>()).empty());
@@ -151,9 +152,10 @@ TEST_CASE("accelerator: objects of any number and length are gathered, and one i
 
 TEST_CASE("accelerator: an object that one process cannot send is an error on all, and the job continues",
           "[ranks]") {
-  const std::vector<Secret> own{{.is_kept = rank() == 1}};
-  for (const auto& send : {std::function<void()>([&] { job_state().gather_object(own); }),
-                           std::function<void()>([&] { job_state().broadcast_object(own.front(), 1); })}) {
+  const std::vector<Secret> local_value{{.is_kept = rank() == 1}};
+  for (const auto& send :
+       {std::function<void()>([&] { job_state().gather_object(local_value); }),
+        std::function<void()>([&] { job_state().broadcast_object(local_value.front(), 1); })}) {
     if (rank() == 1) {
       CHECK_THROWS_WITH(send(), "is kept");
     } else {
@@ -204,9 +206,9 @@ TEST_CASE("accelerator: only the local main process prints, the logger writes wh
   const acc::Logger logger = acc::get_logger(job_state(), "test");
   CHECK(printed_to(stderr, [&] { logger.warning("main"); }) ==
         (rank() == 0 ? "WARNING:test:[RANK 0] main\n" : ""));
-  const std::string own = "WARNING:test:[RANK " + std::to_string(rank()) + "] each\n";
-  CHECK(printed_to(stderr, [&] { logger.warning("each", {.main_process_only = false}); }) == own);
-  CHECK(printed_to(stderr, [&] { logger.warning("each", {.in_order = true}); }) == own);
+  const std::string local_value = "WARNING:test:[RANK " + std::to_string(rank()) + "] each\n";
+  CHECK(printed_to(stderr, [&] { logger.warning("each", {.main_process_only = false}); }) == local_value);
+  CHECK(printed_to(stderr, [&] { logger.warning("each", {.in_order = true}); }) == local_value);
 }
 
 TEST_CASE("accelerator: a trigger that one process sets is seen on all, once", "[ranks]") {

@@ -57,9 +57,9 @@ TEST_CASE("cpu_backend: processes of one machine share memory unless one of them
   CHECK(new_group(std::nullopt)->cpu_backend() == (alone ? CpuBackend::gloo : CpuBackend::shared_memory));
   const auto mixed = new_group(worker().rank == 0 ? CpuBackend::gloo : CpuBackend::shared_memory);
   CHECK(mixed->cpu_backend() == CpuBackend::gloo);
-  at::Tensor one = at::ones({3});
-  mixed->all_reduce(one, acc::ReduceOp::sum);
-  CHECK(one.equal(at::full({3}, static_cast<float>(worker().world_size))));
+  at::Tensor local = at::ones({3});
+  mixed->all_reduce(local, acc::ReduceOp::sum);
+  CHECK(local.equal(at::full({3}, static_cast<float>(worker().world_size))));
 }
 
 TEST_CASE("cpu_backend: all use Gloo if one of them cannot make the memory", "[backend]") {
@@ -82,21 +82,21 @@ TEST_CASE("cpu_backend: results are Gloo's, to the bit on two processes", "[back
     for (const auto op : {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::MIN, ReduceOp::MAX, ReduceOp::PRODUCT}) {
       if (op == ReduceOp::AVG && !c10::isFloatingType(type)) continue;
       for (const std::int64_t count : {1, 7, 10'000, 300'001}) {
-        const at::Tensor own = c10::isFloatingType(type)
-                                   ? at::randn({count}).to(type)
-                                   : at::randint(0, 100, {count}, at::TensorOptions(type));
-        const at::Tensor theirs = reduced(*gloo, own, op);
-        const at::Tensor ours = reduced(*memory, own, op);
+        const at::Tensor local = c10::isFloatingType(type)
+                                     ? at::randn({count}).to(type)
+                                     : at::randint(0, 100, {count}, at::TensorOptions(type));
+        const at::Tensor gloo_result = reduced(*gloo, local, op);
+        const at::Tensor memory_result = reduced(*memory, local, op);
         INFO(c10::toString(type) << ", operation " << static_cast<int>(op) << ", " << count << " elements");
         if (worker().world_size <= 2 || !c10::isFloatingType(type)) {
-          CHECK(ours.equal(theirs));
+          CHECK(memory_result.equal(gloo_result));
         } else if (type == at::kFloat || type == at::kDouble) {
-          CHECK(ours.sub(theirs).abs().max().item<double>() <=
-                1e-6 * std::max(1.0, theirs.abs().max().item<double>()));
+          CHECK(memory_result.sub(gloo_result).abs().max().item<double>() <=
+                1e-6 * std::max(1.0, gloo_result.abs().max().item<double>()));
         }
         // All processes have the same bits.
-        const at::Tensor all = memory->all_gather(ours);
-        CHECK(all.equal(ours.expand_as(all)));
+        const at::Tensor all = memory->all_gather(memory_result);
+        CHECK(all.equal(memory_result.expand_as(all)));
       }
     }
   }

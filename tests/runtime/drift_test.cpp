@@ -37,8 +37,8 @@ void copy_weights(const torch::nn::Module& from, torch::nn::Module& to) {
 }
 
 bool same_everywhere(const torch::nn::Module& module) {
-  const at::Tensor own = flat(module);
-  const at::Tensor all = job().gather(own.unsqueeze(0));
+  const at::Tensor values = flat(module);
+  const at::Tensor all = job().gather(values.unsqueeze(0));
   return all.eq(all[0]).all().item<bool>();
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("drift: the first step refuses parameters that do not belong to a prep
     acc::Accelerator accelerator({.allow_unprepared_parameters = allowed});
     auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(both, 0.1));
     accelerator.backward(model(own_input()).sum());
-    const std::string what = what_of([&] { optimizer.step(); });
-    CHECK(what.substr(0, 26) == (allowed ? "none" : "4 of its 8 parameters do n"));
+    const std::string message = what_of([&] { optimizer.step(); });
+    CHECK(message.substr(0, 26) == (allowed ? "none" : "4 of its 8 parameters do n"));
   }
 }
 
@@ -206,8 +206,8 @@ TEST_CASE("drift: gradients are averaged on after parameters got new memory on a
     optimizer.step();
     by_hand.zero_grad();
     at::Tensor loss = at::zeros({}, here());
-    for (int of = 0; of < size(); ++of)
-      loss = loss + alone(at::full({2, 2}, of + 1 + number, here())).square().mean() / size();
+    for (int peer = 0; peer < size(); ++peer)
+      loss = loss + alone(at::full({2, 2}, peer + 1 + number, here())).square().mean() / size();
     loss.backward();
     by_hand.step();
   };
@@ -342,11 +342,11 @@ TEST_CASE("drift: what cannot average an encoder of two prepared models refuses 
 
 TEST_CASE("drift: an embedding of two prepared models has no sparse gradients", "[ranks]") {
   const auto words = std::make_shared<WordsImpl>(true);
-  const auto others = std::make_shared<WordsImpl>(true);
-  others->replace_module("words", words->words);
+  const auto other_words = std::make_shared<WordsImpl>(true);
+  other_words->replace_module("words", words->words);
   acc::Accelerator accelerator;
   auto first = accelerator.prepare(words);
-  CHECK(std::string(caught_error([&] { accelerator.prepare(others); }).what())
+  CHECK(std::string(caught_error([&] { accelerator.prepare(other_words); }).what())
             .starts_with("parameter 'words.weight': belongs to two prepared models, and both would average "
                          "its sparse gradients in place"));
 }
@@ -546,9 +546,9 @@ TEST_CASE("drift: an unused parameter is named correctly after others were froze
   auto model = accelerator.prepare(net);
   accelerator.backward(model(own_input(), /*skip=*/true).sum());
   for (const at::Tensor& parameter : net->first->parameters()) parameter.requires_grad_(false);
-  const std::string what = what_of([&] { model(own_input()); });
+  const std::string message = what_of([&] { model(own_input()); });
   CHECK(
-      what ==
+      message ==
       "did not contribute to the last loss, so the processes cannot average their gradients: second.weight, "
       "second.bias");
 }
@@ -641,12 +641,12 @@ TEST_CASE("drift: a module that was reassigned after prepare is named on all pro
     accelerator.backward(model(own_input()).sum());
     optimizer.step();
   };
-  std::string said;
-  for (int number = 0; number < 2 && said.empty(); ++number) {
+  std::string message;
+  for (int number = 0; number < 2 && message.empty(); ++number) {
     const std::string text = caught_error(step).what();
-    if (text != "none") said = text;
+    if (text != "none") message = text;
   }
-  CHECK(said.find("first.weight") != std::string::npos);
+  CHECK(message.find("first.weight") != std::string::npos);
 }
 
 TEST_CASE("drift: a layer that is registered twice is updated once, with the whole gradient", "[ranks]") {
@@ -669,8 +669,8 @@ TEST_CASE("drift: a layer that is registered twice is updated once, with the who
     optimizer.step();
     by_hand.zero_grad();
     at::Tensor loss = at::zeros({}, here());
-    for (int of = 0; of < size(); ++of)
-      loss = loss + alone(at::full({2, 2}, of + 1 + number, here())).square().mean() / size();
+    for (int peer = 0; peer < size(); ++peer)
+      loss = loss + alone(at::full({2, 2}, peer + 1 + number, here())).square().mean() / size();
     loss.backward();
     const double expected = std::sqrt(alone->in->weight.grad().square().sum().item<double>() +
                                       alone->in->bias.grad().square().sum().item<double>());
@@ -685,8 +685,8 @@ TEST_CASE("drift: collective operations after the end of training are an error",
   acc::Accelerator accelerator;
   accelerator.end_training();
   accelerator.end_training();
-  const std::string left = "this process has left the job: collective operations are no longer possible";
-  CHECK(what_of([&] { accelerator.gather(at::ones({1})); }) == left);
-  CHECK(what_of([&] { accelerator.wait_for_everyone(); }) == left);
+  const std::string departure = "this process has left the job: collective operations are no longer possible";
+  CHECK(what_of([&] { accelerator.gather(at::ones({1})); }) == departure);
+  CHECK(what_of([&] { accelerator.wait_for_everyone(); }) == departure);
   job().wait_for_everyone();
 }

@@ -31,15 +31,15 @@ struct Stream {
   std::int64_t size = 0;
   std::shared_ptr<int> asked = std::make_shared<int>(0);
   std::int64_t broken = -1;
-  std::int64_t at = 0;
+  std::int64_t offset = 0;
   std::int64_t first = 0;
 
   void set_epoch(std::uint64_t epoch) { first = 1000 * static_cast<std::int64_t>(epoch); }
-  void reset() { at = 0; }
+  void reset() { offset = 0; }
   std::optional<std::int64_t> next() {
     ++*asked;
-    if (at == broken) throw std::runtime_error("torn");
-    return at == size ? std::nullopt : std::optional(first + at++);
+    if (offset == broken) throw std::runtime_error("torn");
+    return offset == size ? std::nullopt : std::optional(first + offset++);
   }
 };
 
@@ -60,12 +60,12 @@ struct Columns {
 
 // Sample n has n zeros and the number n.
 struct Ragged {
-  std::int64_t at = 0;
+  std::int64_t offset = 0;
 
-  void reset() { at = 0; }
+  void reset() { offset = 0; }
   std::optional<std::map<std::string, at::Tensor>> next() {
-    if (at == 7) return std::nullopt;
-    const std::int64_t number = at++;
+    if (offset == 7) return std::nullopt;
+    const std::int64_t number = offset++;
     return {{{"zeros", at::zeros({number})}, {"number", at::full({}, number, at::kLong)}}};
   }
 };
@@ -156,13 +156,13 @@ TEST_CASE("loaders: an iterable data set is read by rank 0 only, unless dispatch
 TEST_CASE("loaders: a read error of rank 0 is an error on every rank, and the job continues", "[ranks]") {
   acc::Accelerator accelerator = accelerator_with({});
   auto loader = accelerator.prepare(acc::DataLoader(Stream{.size = 20, .broken = 9}, {.batch_size = 1}));
-  std::string said;
+  std::string message;
   try {
     gathered(accelerator, loader);
   } catch (const acc::Error& error) {
-    said = error.what();
+    message = error.what();
   }
-  CHECK(said ==
+  CHECK(message ==
         (accelerator.is_main_process()
              ? "sample 9: torn"
              : "dispatch_batches: rank 0 could not read the next batch; its own error names the cause"));
@@ -192,12 +192,12 @@ TEST_CASE("loaders: samples that cannot be stacked are sent one by one", "[ranks
   auto loader = accelerator.prepare(acc::DataLoader(Ragged{}, {.batch_size = 2}));
   std::vector<std::int64_t> numbers;
   for (const auto& batch : loader) {
-    std::vector<std::int64_t> own;
+    std::vector<std::int64_t> local;
     for (const auto& sample : batch) {
-      own.push_back(sample.at("number").item<std::int64_t>());
-      CHECK(sample.at("zeros").cpu().equal(at::zeros({own.back()})));
+      local.push_back(sample.at("number").item<std::int64_t>());
+      CHECK(sample.at("zeros").cpu().equal(at::zeros({local.back()})));
     }
-    const auto all = accelerator.gather_for_metrics(own);
+    const auto all = accelerator.gather_for_metrics(local);
     numbers.insert(numbers.end(), all.begin(), all.end());
   }
   CHECK(numbers == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6});
@@ -206,13 +206,13 @@ TEST_CASE("loaders: samples that cannot be stacked are sent one by one", "[ranks
 TEST_CASE("loaders: batches that cannot be sent are the same error on every rank", "[ranks]") {
   acc::Accelerator accelerator = accelerator_with({.dispatch_batches = true});
   auto loader = accelerator.prepare(acc::DataLoader(Opaque(), {.batch_size = 2}));
-  std::string said;
+  std::string message;
   try {
     loader.begin();
   } catch (const acc::Error& error) {
-    said = error.what();
+    message = error.what();
   }
-  CHECK(said.starts_with(
+  CHECK(message.starts_with(
       accelerator.distributed() ? "dispatch_batches: rank 0 cannot send batches of this type" : ""));
   accelerator.wait_for_everyone();
 }
@@ -241,8 +241,8 @@ TEST_CASE("loaders: a pass synchronizes the generators of rng_types", "[ranks]")
       acc::DataLoader(acc::TensorDataset(at::arange(8, at::kLong)), {.batch_size = 1, .seed = 1}));
   acc::set_seed(static_cast<std::uint64_t>(accelerator.process_index()));
   auto pass = loader.begin();
-  const at::Tensor own = at::rand({4});
-  CHECK(accelerator.broadcast(own).equal(own) == (asked || accelerator.is_main_process()));
+  const at::Tensor local = at::rand({4});
+  CHECK(accelerator.broadcast(local).equal(local) == (asked || accelerator.is_main_process()));
 }
 
 TEST_CASE("loaders: epochs are passes over the first loader, or over the one that is named", "[ranks]") {

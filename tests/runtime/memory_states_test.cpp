@@ -138,8 +138,8 @@ class NoRoom {
  public:
   explicit NoRoom(rlim_t bytes = 16) {
     ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit none = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &none);
+    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
     std::signal(SIGXFSZ, SIG_IGN);
   }
   ~NoRoom() { ::setrlimit(RLIMIT_FSIZE, &before_); }
@@ -302,8 +302,8 @@ TEST_CASE("memory_states: a machine without them gets them from one that has the
   Training training(true);
   training.save(1);
   training.save(2);
-  const int without = GENERATE(0, 1);
-  training.accelerator->on_process(without, [&] { fs::remove_all(training.memory); });
+  const int without_state = GENERATE(0, 1);
+  training.accelerator->on_process(without_state, [&] { fs::remove_all(training.memory); });
   CHECK(training.resumed() == 2);
   CHECK(contents(training.states().snapshot(1)).size() >= 6);
 }

@@ -97,9 +97,9 @@ TEST_CASE("missing_peers: all others name a process that hangs, and where it is"
     ::kill(static_cast<pid_t>(processes[1].item<std::int64_t>()), SIGUSR1);
   INFO(error.what());
   // A process may notice that another one gave up before its own timeout expires.
-  const std::string& what = error.problems().front().what;
-  const bool own_time_is_over = what.starts_with("no answer from rank 1 within 5 s; ");
-  CHECK((own_time_is_over || what.starts_with("another process gave up waiting for rank 1; ")));
-  CHECK(what.ends_with("; rank 1 is after forward, 1 call behind"));
+  const std::string& problem = error.problems().front().what;
+  const bool own_time_is_over = problem.starts_with("no answer from rank 1 within 5 s; ");
+  CHECK((own_time_is_over || problem.starts_with("another process gave up waiting for rank 1; ")));
+  CHECK(problem.ends_with("; rank 1 is after forward, 1 call behind"));
   CHECK(waited < 30s);
 }

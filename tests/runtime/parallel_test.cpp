@@ -25,7 +25,7 @@ using namespace acc::test;  // NOLINT: the job and its net
 
 namespace {
 
-acc::Accelerator with(const acc::DdpOptions& options) {
+acc::Accelerator accelerator_with(const acc::DdpOptions& options) {
   return acc::Accelerator({.ddp = options});
 }
 
@@ -56,7 +56,7 @@ struct RecomputedNetImpl : NetImpl {
 // The parameters after a few steps, with gradients of two batches in each.
 template <class Module>
 at::Tensor trained(const acc::DdpOptions& options) {
-  auto accelerator = with(options);
+  auto accelerator = accelerator_with(options);
   acc::set_seed(7);
   const auto net = std::make_shared<Module>();
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
@@ -110,7 +110,7 @@ TEST_CASE("ddp: what backward computes again is trained as what forward kept", "
 
 TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused_parameters", "[parallel]") {
   REQUIRE(size() > 1);
-  auto accelerator = with({.find_unused_parameters = true});
+  auto accelerator = accelerator_with({.find_unused_parameters = true});
   acc::set_seed(7);
   Net net;
   auto model = accelerator.prepare(net);
@@ -125,7 +125,7 @@ TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused
 }
 
 TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused_parameters", "[parallel]") {
-  auto accelerator = with({.find_unused_parameters = true});
+  auto accelerator = accelerator_with({.find_unused_parameters = true});
   Net net;
   auto model = accelerator.prepare(net);
   for (int step = 0; step < 2; ++step)
@@ -135,21 +135,21 @@ TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused
 }
 
 TEST_CASE("ddp: find_unused_parameters reports an output without tensors", "[parallel]") {
-  auto accelerator = with({.find_unused_parameters = true});
+  auto accelerator = accelerator_with({.find_unused_parameters = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
   const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "find_unused_parameters finds no tensor in the output of forward");
 }
 
 TEST_CASE("ddp: static_graph reports an output without tensors", "[parallel]") {
-  auto accelerator = with({.static_graph = true});
+  auto accelerator = accelerator_with({.static_graph = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
   const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
   CHECK(error.problems().front().what == "static_graph finds no tensor in the output of forward");
 }
 
 TEST_CASE("ddp: static_graph refuses a forward whose gradients stay on the process", "[parallel]") {
-  auto accelerator = with({.static_graph = true});
+  auto accelerator = accelerator_with({.static_graph = true});
   auto model = accelerator.prepare(Net());
   const acc::NoSync guard = model.no_sync();
   const acc::Error error = caught_error([&] { model(at::ones({1, 2}, here())); });
@@ -172,7 +172,7 @@ TEST_CASE("ddp: unused parameters are named, with the option that allows them", 
 
 TEST_CASE("ddp: communication hooks in half precision round gradients equally on all ranks", "[parallel]") {
   const auto hook = GENERATE(acc::CommHook::fp16, acc::CommHook::bf16);
-  auto accelerator = with({.comm_hook = hook});
+  auto accelerator = accelerator_with({.comm_hook = hook});
   Net net;
   auto model = accelerator.prepare(net);
   const float value = 1.0F + 1.0F / 4096;  // not representable in either format
@@ -205,13 +205,13 @@ TEST_CASE("join: processes without batches wait, and all end with the same model
 TEST_CASE("join: two models that are trained in turn end with the same parameters on all ranks",
           "[parallel]") {
   const bool by_all = GENERATE(true, false);
-  Net one;
+  Net local;
   Net two;
-  auto [first, second] = job().prepare(one, two);
+  auto [first, second] = job().prepare(local, two);
   at::Tensor last_gradient;
   const auto train = [&] {
     for (int step = 0; step < (rank() == 0 ? 2 : 1); ++step) {
-      for (const auto& net : {one, two}) {
+      for (const auto& net : {local, two}) {
         for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
       }
       const at::Tensor x = at::ones({1, 2}, here());
@@ -276,8 +276,9 @@ TEST_CASE("local_sgd: models diverge between averages and are equal at the end",
     }
   });
   CHECK(same_everywhere(flat(*net)));
-  const auto none = [](acc::LocalSGD&) {};
-  CHECK(caught_error([&] { acc::local_sgd(model, 0, none); }).problems().front().where == "local_sgd_steps");
+  const auto no_training = [](acc::LocalSGD&) {};
+  CHECK(caught_error([&] { acc::local_sgd(model, 0, no_training); }).problems().front().where ==
+        "local_sgd_steps");
 }
 
 TEST_CASE("local_sgd: an exception leaves it at once", "[parallel]") {
@@ -303,13 +304,13 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
   auto net = std::make_shared<NormNetImpl>();
   acc::convert_sync_batchnorm(*net);
   auto model = job().prepare(net);
-  const at::Tensor own = own_rows(whole, first).detach().clone().requires_grad_();
-  const at::Tensor output = model(own);
+  const at::Tensor local_rows = own_rows(whole, first).detach().clone().requires_grad_();
+  const at::Tensor output = model(local_rows);
   job().backward((output * own_rows(weights, first)).sum());
 
   const auto close = [](const at::Tensor& a, const at::Tensor& b) { return a.allclose(b, 1e-5, 1e-5); };
   CHECK(close(output, own_rows(expected, first)));
-  CHECK(close(own.grad(), own_rows(whole.grad(), first)));
+  CHECK(close(local_rows.grad(), own_rows(whole.grad(), first)));
   CHECK(close(net->norm->weight.grad() * size(), alone.norm->weight.grad()));
   CHECK(close(net->norm->bias.grad() * size(), alone.norm->bias.grad()));
   CHECK(close(net->norm->running_mean, alone.norm->running_mean));

@@ -41,10 +41,10 @@ TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ra
 
 // As of the logits of one class, where the last batch has one sample.
 TEST_CASE("ranks: one element is sent whatever its stride is", "[ranks]") {
-  const at::Tensor one = at::full({1, 2}, rank(), here()).select(1, 1);
-  REQUIRE(one.stride(0) == 2);
-  CHECK(job().gather(one).equal(at::arange(size(), here())));
-  CHECK(job().broadcast(one).item<int>() == 0);
+  const at::Tensor strided = at::full({1, 2}, rank(), here()).select(1, 1);
+  REQUIRE(strided.stride(0) == 2);
+  CHECK(job().gather(strided).equal(at::arange(size(), here())));
+  CHECK(job().broadcast(strided).item<int>() == 0);
 }
 
 TEST_CASE("ranks: different shapes or types are the same error on every rank, and the job continues",
@@ -52,12 +52,13 @@ TEST_CASE("ranks: different shapes or types are the same error on every rank, an
   const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3}, here());
   const at::Tensor types = at::ones({2}, here(rank() == 1 ? at::kFloat : at::kLong));
   const std::string same = ": every process must give the same shape and type, but rank 0 gives ";
-  const auto said = [](const auto& function) { return std::string(caught_error(function).what()); };
-  CHECK(said([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
-  CHECK(said([&] { job().reduce(shapes); }) == "reduce" + same + "Float [3] and rank 1 gives Float [2]");
-  CHECK(said([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
-  CHECK(said([&] { job().broadcast(types); }) == "broadcast" + same + "Long [2] and rank 1 gives Float [2]");
-  CHECK(said([&] {
+  const auto message = [](const auto& function) { return std::string(caught_error(function).what()); };
+  CHECK(message([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
+  CHECK(message([&] { job().reduce(shapes); }) == "reduce" + same + "Float [3] and rank 1 gives Float [2]");
+  CHECK(message([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
+  CHECK(message([&] { job().broadcast(types); }) ==
+        "broadcast" + same + "Long [2] and rank 1 gives Float [2]");
+  CHECK(message([&] {
           job().pad_across_processes(rank() == 1 ? at::ones({2, 2}, here()) : at::ones({2}, here()),
                                      {.dim = 1});
         }) ==
@@ -69,7 +70,7 @@ TEST_CASE("ranks: different shapes or types are the same error on every rank, an
 TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every rank, and the job continues",
           "[ranks]") {
   const at::Tensor whole = at::ones({2, 2}, here());
-  const auto said = [&](const at::Tensor& unsendable, const std::function<void(const at::Tensor&)>& call) {
+  const auto message = [&](const at::Tensor& unsendable, const std::function<void(const at::Tensor&)>& call) {
     return std::string(caught_error([&] { call(rank() == 1 ? unsendable : whole); }).what());
   };
   const auto gather = [](const at::Tensor& tensor) { job().gather(tensor); };
@@ -77,14 +78,14 @@ TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every 
   const auto broadcast = [](const at::Tensor& tensor) { job().broadcast(tensor); };
   const auto pad = [](const at::Tensor& tensor) { job().pad_across_processes(tensor); };
   const std::string undefined = ": rank 1 gives an undefined tensor, which cannot be sent";
-  CHECK(said({}, gather) == "gather" + undefined);
-  CHECK(said({}, reduce) == "reduce" + undefined);
-  CHECK(said({}, broadcast) == "broadcast" + undefined);
-  CHECK(said({}, pad) == "pad_across_processes" + undefined);
-  CHECK(said(whole.to_sparse(), gather) == "gather: rank 1 gives a sparse tensor, which cannot be sent");
-  CHECK(said(at::ones({2, 2}, at::kMeta), gather) ==
+  CHECK(message({}, gather) == "gather" + undefined);
+  CHECK(message({}, reduce) == "reduce" + undefined);
+  CHECK(message({}, broadcast) == "broadcast" + undefined);
+  CHECK(message({}, pad) == "pad_across_processes" + undefined);
+  CHECK(message(whole.to_sparse(), gather) == "gather: rank 1 gives a sparse tensor, which cannot be sent");
+  CHECK(message(at::ones({2, 2}, at::kMeta), gather) ==
         "gather: rank 1 gives a tensor of the meta device, which cannot be sent");
-  CHECK(said(at::ones(std::vector<std::int64_t>(17, 1), here()), gather) ==
+  CHECK(message(at::ones(std::vector<std::int64_t>(17, 1), here()), gather) ==
         "gather: rank 1 gives a tensor with more than 16 dimensions, which cannot be sent");
   CHECK(std::string(caught_error([] { job().broadcast(at::ones({1}, here()), rank() == 1 ? 99 : 0); }).what())
             .find("rank 0 calls broadcast (from rank 0), rank 1 calls broadcast (from rank 99)") !=
@@ -93,12 +94,12 @@ TEST_CASE("ranks: a tensor that one rank cannot send is the same error on every 
 }
 
 TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument alone", "[ranks]") {
-  const at::Tensor own = at::full({2}, rank() + 1, here(at::kDouble));
-  CHECK(job().reduce(own)[0].item<double>() == size() * (size() + 1) / 2.0);
-  CHECK(job().reduce(own, acc::ReduceOp::mean)[0].item<double>() == (size() + 1) / 2.0);
-  CHECK(job().reduce(own, acc::ReduceOp::max)[0].item<double>() == size());
-  CHECK(job().broadcast(own, size() - 1)[0].item<double>() == size());
-  CHECK(own[0].item<double>() == rank() + 1);
+  const at::Tensor local = at::full({2}, rank() + 1, here(at::kDouble));
+  CHECK(job().reduce(local)[0].item<double>() == size() * (size() + 1) / 2.0);
+  CHECK(job().reduce(local, acc::ReduceOp::mean)[0].item<double>() == (size() + 1) / 2.0);
+  CHECK(job().reduce(local, acc::ReduceOp::max)[0].item<double>() == size());
+  CHECK(job().broadcast(local, size() - 1)[0].item<double>() == size());
+  CHECK(local[0].item<double>() == rank() + 1);
 }
 
 TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do", "[ranks]") {
@@ -111,18 +112,18 @@ TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do
   }
   const at::Tensor phase = at::full({2}, c10::complex<double>(0, rank()), here(at::kComplexDouble)).conj();
   CHECK(job().reduce(phase)[1].item<c10::complex<double>>().imag() == -size() * (size() - 1) / 2);
-  const at::Tensor own = at::full({1}, rank() == 1, here(at::kBool));
-  CHECK(job().reduce(own).view(at::kByte).item<int>() == 1);
-  CHECK(job().reduce(own, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
+  const at::Tensor local = at::full({1}, rank() == 1, here(at::kBool));
+  CHECK(job().reduce(local).view(at::kByte).item<int>() == 1);
+  CHECK(job().reduce(local, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
 
-  const auto said = [&](at::ScalarType type, acc::ReduceOp op) {
+  const auto message = [&](at::ScalarType type, acc::ReduceOp op) {
     return std::string(caught_error([&] { job().reduce(one_of(type), op); }).what());
   };
-  CHECK(said(at::kShort, acc::ReduceOp::sum) ==
+  CHECK(message(at::kShort, acc::ReduceOp::sum) ==
         "reduce: Short cannot be reduced (convert the tensor first, as in tensor.to(at::kLong))");
-  CHECK(said(at::kFloat8_e4m3fn, acc::ReduceOp::mean) ==
+  CHECK(message(at::kFloat8_e4m3fn, acc::ReduceOp::mean) ==
         "reduce: Float8_e4m3fn cannot be reduced (convert the tensor first, as in tensor.to(at::kFloat))");
-  CHECK(said(at::kComplexFloat, acc::ReduceOp::max) ==
+  CHECK(message(at::kComplexFloat, acc::ReduceOp::max) ==
         "reduce: ComplexFloat numbers have no maximum (reduce the absolute values)");
   CHECK(job().reduce(at::ones({1}, here())).item<int>() == size());
 }
@@ -144,41 +145,43 @@ TEST_CASE(
   };
   const std::string different = "the processes do not make the same calls: rank 0 calls ";
   const bool first = rank() == 0;
-  const at::Tensor own = at::full({2}, rank(), here());
-  CHECK(what_of([&] { job().broadcast(own, first ? 0 : 1); }) ==
+  const at::Tensor local = at::full({2}, rank(), here());
+  CHECK(what_of([&] { job().broadcast(local, first ? 0 : 1); }) ==
         different + "broadcast (from rank 0), rank 1 calls broadcast (from rank 1)");
-  CHECK(what_of([&] { job().reduce(own, first ? acc::ReduceOp::sum : acc::ReduceOp::max); }) ==
+  CHECK(what_of([&] { job().reduce(local, first ? acc::ReduceOp::sum : acc::ReduceOp::max); }) ==
         different + "reduce (sum), rank 1 calls reduce (max)");
-  CHECK(what_of([&] { first ? job().gather(own) : job().reduce(own); }) ==
+  CHECK(what_of([&] { first ? job().gather(local) : job().reduce(local); }) ==
         different + "gather, rank 1 calls reduce (sum)");
-  CHECK(what_of([&] { job().pad_across_processes(own.unsqueeze(0), {.dim = first ? 0 : 1}); }) ==
+  CHECK(what_of([&] { job().pad_across_processes(local.unsqueeze(0), {.dim = first ? 0 : 1}); }) ==
         different + "pad_across_processes (dimension 0), rank 1 calls pad_across_processes (dimension 1)");
   CHECK(what_of([&] { job().broadcast_object(std::string("x"), first ? 0 : 1); }) ==
         different + "broadcast_object (from rank 0), rank 1 calls broadcast_object (from rank 1)");
   CHECK(what_of([&] {
           if (first)
-            job().gather(own);
+            job().gather(local);
           else
             job().gather_object(std::vector<std::string>{"x"});
         }) == different + "gather, rank 1 calls gather_object");
-  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 0 : 1, own)); }) ==
+  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 0 : 1, local)); }) ==
         different + "an operation without tensors, rank 1 calls gather");
   using Named = std::map<std::string, at::Tensor>;
   CHECK(
-      what_of([&] { job().gather(first ? Named{{"a", own}, {"b", own}} : Named{{"a", own}, {"c", own}}); }) ==
+      what_of([&] {
+        job().gather(first ? Named{{"a", local}, {"b", local}} : Named{{"a", local}, {"c", local}});
+      }) ==
       "every process must give the same structure, but rank 0 gives {a: tensor, b: tensor} and rank 1 gives "
       "{a: tensor, c: tensor}");
-  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 2 : 1, own)); }) ==
+  CHECK(what_of([&] { job().gather(std::vector<at::Tensor>(first ? 2 : 1, local)); }) ==
         "every process must give the same structure, but rank 0 gives [tensor, tensor] and rank 1 gives "
         "[tensor]");
-  CHECK(what_of([&] { job().broadcast(own, 7); }).starts_with("there is no rank 7: the ranks are 0 to "));
-  CHECK(job().gather(own).size(0) == 2 * job().num_processes());
+  CHECK(what_of([&] { job().broadcast(local, 7); }).starts_with("there is no rank 7: the ranks are 0 to "));
+  CHECK(job().gather(local).size(0) == 2 * job().num_processes());
 }
 
 TEST_CASE("ranks: a maximum is NaN if one of the values is, whoever has it", "[ranks]") {
   for (const int holder : {0, job().num_processes() - 1}) {
-    const at::Tensor own = at::full({2}, rank() == holder ? NAN : 1, at::kFloat);
-    CHECK(job().reduce(own, acc::ReduceOp::max).isnan().all().item<bool>());
+    const at::Tensor local = at::full({2}, rank() == holder ? NAN : 1, at::kFloat);
+    CHECK(job().reduce(local, acc::ReduceOp::max).isnan().all().item<bool>());
   }
   CHECK(job()
             .reduce(at::full({2}, rank(), at::kDouble), acc::ReduceOp::max)
@@ -186,12 +189,12 @@ TEST_CASE("ranks: a maximum is NaN if one of the values is, whoever has it", "[r
 }
 
 TEST_CASE("ranks: conjugates are sent as such", "[ranks]") {
-  const at::Tensor own = at::complex(at::full({2}, rank(), here()), at::ones({2}, here()));
-  const at::Tensor all = job().gather(own.conj());
-  CHECK(all.slice(0, 2 * rank(), 2 * rank() + 2).equal(own.conj()));
+  const at::Tensor local = at::complex(at::full({2}, rank(), here()), at::ones({2}, here()));
+  const at::Tensor all = job().gather(local.conj());
+  CHECK(all.slice(0, 2 * rank(), 2 * rank() + 2).equal(local.conj()));
   CHECK(job().gather(at::_neg_view(at::ones({1}, here()))).equal(-at::ones({job().num_processes()}, here())));
-  CHECK(at::imag(job().reduce(own.conj()))[0].item<float>() == -static_cast<float>(job().num_processes()));
-  CHECK(at::imag(job().broadcast(own.conj()))[0].item<float>() == -1);
+  CHECK(at::imag(job().reduce(local.conj()))[0].item<float>() == -static_cast<float>(job().num_processes()));
+  CHECK(at::imag(job().broadcast(local.conj()))[0].item<float>() == -1);
 }
 
 TEST_CASE("ranks: gather_for_metrics returns each sample once, however many there are", "[ranks]") {
@@ -216,8 +219,8 @@ TEST_CASE("ranks: training starts from rank 0's parameters", "[ranks]") {
   acc::set_seed(static_cast<std::uint64_t>(rank()));
   Net net;
   auto model = job().prepare(net);
-  const at::Tensor own = flat(*net);
-  CHECK(job().broadcast(own).equal(own));
+  const at::Tensor local = flat(*net);
+  CHECK(job().broadcast(local).equal(local));
 }
 
 TEST_CASE("ranks: gradients are those of the whole batch", "[ranks]") {
@@ -256,8 +259,8 @@ TEST_CASE("ranks: under no_sync gradients are accumulated locally, and the next 
     const acc::NoSync guard = model.no_sync();
     job().backward(model(x).sum());
   }
-  const at::Tensor own = net->second->bias.grad().clone();
-  CHECK(own.item<float>() == 1);
+  const at::Tensor local = net->second->bias.grad().clone();
+  CHECK(local.item<float>() == 1);
   const at::Tensor apart = net->first->weight.grad().clone();
   CHECK(job().broadcast(apart).equal(apart) == (rank() == 0));
   job().backward(model(x).sum());
@@ -329,8 +332,8 @@ TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
   auto model = job().prepare(norm);
   for (int step = 0; step < 2; ++step)
     job().backward(model(at::randn({8, 2}, here()).add(rank())).square().sum());
-  const at::Tensor own = norm->running_mean.clone();
-  CHECK(job().broadcast(own).equal(own) == (rank() == 0));
+  const at::Tensor local = norm->running_mean.clone();
+  CHECK(job().broadcast(local).equal(local) == (rank() == 0));
   norm->eval();
   model(at::ones({8, 2}, here()));
   CHECK(job().broadcast(norm->running_mean).equal(norm->running_mean));

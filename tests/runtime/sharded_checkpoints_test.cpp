@@ -117,8 +117,8 @@ TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[
   accelerator.wait_for_save();
   if (rank() == 0) CHECK(acc::read_weights(folder).at("words.weight").equal(before.cpu()));
   accelerator.load_model(model, folder);
-  const at::Tensor after = accelerator.get_state_dict(model)["words.weight"];
-  if (rank() == 0) CHECK(after.equal(before));
+  const at::Tensor loaded = accelerator.get_state_dict(model)["words.weight"];
+  if (rank() == 0) CHECK(loaded.equal(before));
   job_state().wait_for_everyone();
 }
 

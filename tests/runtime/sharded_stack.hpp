@@ -63,7 +63,7 @@ struct Shape {
 };
 
 struct StackImpl : torch::nn::Module {
-  explicit StackImpl(Shape of = {}) : shape(of) {
+  explicit StackImpl(Shape form = {}) : shape(form) {
     words = register_module("words", torch::nn::Embedding(kWords, kWidth));
     for (int i = 0; i < shape.blocks; ++i)
       blocks.push_back(register_module("block" + std::to_string(i), Block()));

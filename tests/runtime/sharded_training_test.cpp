@@ -190,8 +190,8 @@ TEST_CASE("sharded: blocks that no process uses get no gradient, and the order m
     optimizer.step();
     optimizer.zero_grad();
   }
-  const at::Tensor after = accelerator.get_state_dict(model)["block3.up.weight"];
-  if (rank() == 0) CHECK(after.equal(before));
+  const at::Tensor trained = accelerator.get_state_dict(model)["block3.up.weight"];
+  if (rank() == 0) CHECK(trained.equal(before));
 }
 
 // The process group cannot be used after these two, which run alone.

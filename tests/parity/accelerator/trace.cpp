@@ -101,7 +101,7 @@ void share(const acc::Accelerator& accelerator) {
 
 void exchange(const acc::Accelerator& accelerator) {
   const int rank = accelerator.process_index();
-  const at::Tensor own = torch::full({rank + 1, 2}, rank + 0.5);
+  const at::Tensor local = torch::full({rank + 1, 2}, rank + 0.5);
   const std::vector<std::pair<std::string, acc::PadOptions>> pads{
       {"last", {.pad_index = 7}},
       {"first", {.pad_first = true}},
@@ -109,21 +109,21 @@ void exchange(const acc::Accelerator& accelerator) {
       {"negative_dim", {.dim = -2, .pad_index = 3}},
       {"no_dim", {.dim = 2}}};
   for (const auto& [name, options] : pads) {
-    tell(accelerator, "pad", name, flat(accelerator.pad_across_processes(own, options)));
+    tell(accelerator, "pad", name, flat(accelerator.pad_across_processes(local, options)));
   }
   const std::map<std::string, std::vector<at::Tensor>> nested{
       {"a", {torch::tensor(rank + 1.0)}}, {"b", {torch::tensor({static_cast<double>(rank), 2.0})}}};
-  const auto told = [&](const std::string& name,
-                        const std::map<std::string, std::vector<at::Tensor>>& moved) {
+  const auto traced = [&](const std::string& name,
+                          const std::map<std::string, std::vector<at::Tensor>>& moved) {
     std::vector<double> values = flat(moved.at("a")[0], false);
     for (const double value : flat(moved.at("b")[0], false)) values.push_back(value);
     tell(accelerator, "nested", name, values);
   };
-  told("gather", accelerator.gather(nested));
-  told("sum", accelerator.reduce(nested));
-  told("mean", accelerator.reduce(nested, acc::ReduceOp::mean));
-  told("max", accelerator.reduce(nested, acc::ReduceOp::max));
-  told("none", accelerator.reduce(nested, acc::ReduceOp::none));
+  traced("gather", accelerator.gather(nested));
+  traced("sum", accelerator.reduce(nested));
+  traced("mean", accelerator.reduce(nested, acc::ReduceOp::mean));
+  traced("max", accelerator.reduce(nested, acc::ReduceOp::max));
+  traced("none", accelerator.reduce(nested, acc::ReduceOp::none));
 }
 
 }  // namespace

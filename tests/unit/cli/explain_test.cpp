@@ -14,9 +14,9 @@ using acc::launcher::Value;
 using acc::test::inputs;
 
 TEST_CASE("explain: json has the fields of schema 1, each setting with its origin", "[cli]") {
-  acc::launcher::LaunchInputs given = inputs({"--num_processes", "2", "train.py", "--lr", "0.1"});
-  given.file = acc::test::file({{"distributed_type", "MULTI_CPU"}, {"mixed_precision", "bf16"}});
-  const Value json = explain_json(resolve(given));
+  acc::launcher::LaunchInputs launch_inputs = inputs({"--num_processes", "2", "train.py", "--lr", "0.1"});
+  launch_inputs.file = acc::test::file({{"distributed_type", "MULTI_CPU"}, {"mixed_precision", "bf16"}});
+  const Value json = explain_json(resolve(launch_inputs));
   CHECK(json["schema"] == 1);
   CHECK(json["launcher"] == "simple");
   CHECK(json["settings"]["num_processes"] == Value{{"value", 2}, {"origin", "--num_processes"}});
@@ -72,12 +72,12 @@ TEST_CASE("explain: lists what was assumed without flags and variables", "[cli]"
 
 TEST_CASE("explain: a wrapped rank is shown with its own command, the attached one with its terminal",
           "[cli]") {
-  acc::launcher::LaunchInputs given = inputs(
+  acc::launcher::LaunchInputs launch_inputs = inputs(
       {"--nproc-per-node", "3", "--wrap-rank", "1:gdb -ex 'break main' --args", "--attach", "2", "./a.out"},
       acc::launcher::Dialect::torchrun);
-  given.file_kind = acc::test::files({{"./a.out", acc::launcher::FileKind::executable},
-                                      {"/usr/bin/gdb", acc::launcher::FileKind::executable}});
-  const LaunchPlan plan = resolve(given);
+  launch_inputs.file_kind = acc::test::files({{"./a.out", acc::launcher::FileKind::executable},
+                                              {"/usr/bin/gdb", acc::launcher::FileKind::executable}});
+  const LaunchPlan plan = resolve(launch_inputs);
   const Value workers = explain_json(plan)["workers"];
   CHECK(workers[1]["command"] == Value{"gdb", "-ex", "break main", "--args", "./a.out"});
   CHECK_FALSE(workers[0].contains("command"));

@@ -138,13 +138,13 @@ TEST_CASE("edit: the line ends of a file stay, and so does the end of its docume
 
 TEST_CASE("edit: says whether a file had to be written without its comments", "[config]") {
   const acc::test::TemporaryFolder folder;
-  const auto kept = [&](const std::string& text) {
+  const auto unchanged = [&](const std::string& text) {
     return acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}},
                                       folder.write("c.yaml", text));
   };
-  CHECK(kept("# mine\ndistributed_type: NO\n"));
-  CHECK(kept("{distributed_type: NO, debug: false}\n"));
-  CHECK_FALSE(kept("{distributed_type: NO, debug: false}  # mine\n"));
+  CHECK(unchanged("# mine\ndistributed_type: NO\n"));
+  CHECK(unchanged("{distributed_type: NO, debug: false}\n"));
+  CHECK_FALSE(unchanged("{distributed_type: NO, debug: false}  # mine\n"));
 }
 
 }  // namespace edit_test

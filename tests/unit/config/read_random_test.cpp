@@ -89,23 +89,23 @@ const std::vector<std::string> kPieces = {": ",
 
 std::string changed(std::string text, const std::vector<std::string>& all, Dice& dice) {
   for (std::size_t changes = dice.below(6); changes > 0; --changes) {
-    const std::size_t at = dice.below(text.size() + 1);
+    const std::size_t offset = dice.below(text.size() + 1);
     switch (dice.below(5)) {
       case 0:
-        text.insert(at, dice.of(kPieces));
+        text.insert(offset, dice.of(kPieces));
         break;
       case 1:
-        text.erase(at, dice.below(12));
+        text.erase(offset, dice.below(12));
         break;
       case 2:
-        if (at < text.size()) text[at] = static_cast<char>(dice.below(256));
+        if (offset < text.size()) text[offset] = static_cast<char>(dice.below(256));
         break;
       case 3:
-        text.insert(at, text.substr(dice.below(text.size() + 1), dice.below(60)));
+        text.insert(offset, text.substr(dice.below(text.size() + 1), dice.below(60)));
         break;
       default: {
         const std::string& other = dice.of(all);
-        text = text.substr(0, at) + other.substr(dice.below(other.size() + 1));
+        text = text.substr(0, offset) + other.substr(dice.below(other.size() + 1));
       }
     }
   }

@@ -26,11 +26,11 @@ TEST_CASE("schema: every row has a unique name, a sentence, and a default of its
 
 TEST_CASE("schema: every key of a file says which release of accelerate read it first, but for acc's own",
           "[config]") {
-  const std::set<std::string_view> own = {"memory_checkpoints", "preload", "restarts_without_progress",
-                                          "watch"};
+  const std::set<std::string_view> additions = {"memory_checkpoints", "preload", "restarts_without_progress",
+                                                "watch"};
   for (const SettingSpec& spec : schema()) {
     INFO(spec.name);
-    if ((spec.in_file || spec.in_sagemaker) && !own.contains(spec.name)) {
+    if ((spec.in_file || spec.in_sagemaker) && !additions.contains(spec.name)) {
       const auto numbers = acc::split(spec.since, '.');
       CHECK(numbers.size() == 3);
       CHECK((numbers.front() == "0" || numbers.front() == "1"));
@@ -44,17 +44,17 @@ TEST_CASE("schema: every key of a file says which release of accelerate read it 
 }
 
 TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
-  std::set<std::string_view> taken;
+  std::set<std::string_view> all_names;
   for (const SettingSpec& spec : schema()) {
-    for (const acc::launcher::Flag& flag : spec.flags) CHECK(taken.insert(flag.spelling).second);
-    if (!spec.pet.empty()) CHECK(taken.insert(spec.pet).second);
-    if (!spec.environment.empty()) CHECK(taken.insert(spec.environment).second);
+    for (const acc::launcher::Flag& flag : spec.flags) CHECK(all_names.insert(flag.spelling).second);
+    if (!spec.pet.empty()) CHECK(all_names.insert(spec.pet).second);
+    if (!spec.environment.empty()) CHECK(all_names.insert(spec.environment).second);
   }
 }
 
 TEST_CASE("schema: a key means one setting in its section, and a former key is not a current one",
           "[config]") {
-  std::set<std::string> taken;
+  std::set<std::string> all_names;
   for (const SettingSpec& spec : schema()) {
     INFO(spec.name);
     if (!spec.in_file && !spec.in_sagemaker) {
@@ -63,9 +63,9 @@ TEST_CASE("schema: a key means one setting in its section, and a former key is n
     }
     const std::string section(spec.section);
     for (const std::string_view key : spec.former)
-      CHECK(taken.insert(section + "." + std::string(key)).second);
+      CHECK(all_names.insert(section + "." + std::string(key)).second);
     if (!section.empty()) {
-      CHECK(taken.insert(section + "." + std::string(file_key(spec))).second);
+      CHECK(all_names.insert(section + "." + std::string(file_key(spec))).second);
       CHECK(acc::launcher::find_section_key(section, file_key(spec)) == &spec);
       CHECK(acc::launcher::find_section_key(section, spec.name) == &spec);
       CHECK(acc::test::setting_called(section).type == acc::launcher::ValueType::section);

@@ -19,8 +19,8 @@ using acc::test::inputs;
 namespace {
 
 Environment environment_of(const std::vector<std::string>& words, const JobShape& shape) {
-  const LaunchInputs given = inputs(words);
-  return accelerate_environment(given, shape, Settings(given));
+  const LaunchInputs launch_inputs = inputs(words);
+  return accelerate_environment(launch_inputs, shape, Settings(launch_inputs));
 }
 
 // On large machines it takes milliseconds to count the cores.
@@ -29,9 +29,9 @@ int count_nothing() {
   return 0;
 }
 
-std::string threads_of(const LaunchInputs& given, int nproc) {
-  Settings settings(given);
-  return thread_environment(given, JobShape{.nproc_per_node = nproc}, settings)
+std::string threads_of(const LaunchInputs& launch_inputs, int nproc) {
+  Settings settings(launch_inputs);
+  return thread_environment(launch_inputs, JobShape{.nproc_per_node = nproc}, settings)
       .get("OMP_NUM_THREADS", "none");
 }
 
@@ -92,20 +92,20 @@ TEST_CASE("accelerate_environment: the allowed cores are divided among the worke
 }
 
 TEST_CASE("accelerate_environment: an inherited number of threads stays", "[plan]") {
-  LaunchInputs given = inputs({"train.py"});
-  given.environment.set("OMP_NUM_THREADS", "3");
-  given.allowed_cores = count_nothing;
-  CHECK(threads_of(given, 4) == "3");
+  LaunchInputs launch_inputs = inputs({"train.py"});
+  launch_inputs.environment.set("OMP_NUM_THREADS", "3");
+  launch_inputs.allowed_cores = count_nothing;
+  CHECK(threads_of(launch_inputs, 4) == "3");
 }
 
 TEST_CASE("accelerate_environment: torchrun's rules give one thread for two or more workers", "[plan]") {
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
-  given.allowed_cores = count_nothing;
-  CHECK(threads_of(given, 1) == "none");
-  CHECK(threads_of(given, 2) == "1");
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
+  launch_inputs.allowed_cores = count_nothing;
+  CHECK(threads_of(launch_inputs, 1) == "none");
+  CHECK(threads_of(launch_inputs, 2) == "1");
   for (const auto* inherited : {"5", "0", ""}) {
-    given.environment.set("OMP_NUM_THREADS", inherited);
-    CHECK(threads_of(given, 2) == "none");
+    launch_inputs.environment.set("OMP_NUM_THREADS", inherited);
+    CHECK(threads_of(launch_inputs, 2) == "none");
   }
 }
 

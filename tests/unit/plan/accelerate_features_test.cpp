@@ -14,9 +14,9 @@ using acc::test::inputs;
 namespace {
 
 acc::Environment environment_of(const std::vector<std::string>& words, const Value& file = Value::object()) {
-  acc::launcher::LaunchInputs given = inputs(words);
-  given.file = acc::test::file(file);
-  return acc::launcher::fsdp_environment(Settings(given));
+  acc::launcher::LaunchInputs launch_inputs = inputs(words);
+  launch_inputs.file = acc::test::file(file);
+  return acc::launcher::fsdp_environment(Settings(launch_inputs));
 }
 
 }  // namespace
@@ -62,9 +62,9 @@ TEST_CASE("fsdp: contradictions are refused with both names", "[plan]") {
 }
 
 TEST_CASE("fp8: the backend is passed in upper case", "[plan]") {
-  const acc::launcher::LaunchInputs given = acc::test::inputs(
+  const acc::launcher::LaunchInputs launch_inputs = acc::test::inputs(
       {"--fp8_backend", "te", "--fp8_override_linear_precision", "true,false,true", "train.py"});
-  const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(given));
+  const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(launch_inputs));
   CHECK(environment.get("ACCELERATE_FP8_BACKEND") == "TE");
   CHECK(environment.get("ACCELERATE_FP8_OVERRIDE_FPROP") == "1");
   CHECK(environment.get("ACCELERATE_FP8_OVERRIDE_DGRAD") == "0");
@@ -74,20 +74,20 @@ TEST_CASE("fp8: the backend is passed in upper case", "[plan]") {
 }
 
 TEST_CASE("fp8: booleans of a file are passed as in Python", "[plan]") {
-  acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"});
-  given.file = acc::test::file({{"fp8_pad_inner_dim", false}, {"fp8_use_mxfp8_block_scaling", true}});
-  const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(given));
+  acc::launcher::LaunchInputs launch_inputs = acc::test::inputs({"train.py"});
+  launch_inputs.file = acc::test::file({{"fp8_pad_inner_dim", false}, {"fp8_use_mxfp8_block_scaling", true}});
+  const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(launch_inputs));
   CHECK(environment.get("ACCELERATE_FP8_PAD_INNER_DIM") == "False");
   CHECK(environment.get("ACCELERATE_FP8_USE_MXFP8_BLOCK_SCALING") == "True");
   CHECK(environment.get("ACCELERATE_FP8_OVERRIDE_FPROP") == "False");
 }
 
 TEST_CASE("megatron: passes accelerate's defaults, and flags", "[plan]") {
-  acc::launcher::LaunchInputs given =
+  acc::launcher::LaunchInputs launch_inputs =
       acc::test::inputs({"--megatron_lm_tp_degree", "2", "--megatron_lm_sequence_parallelism", "true",
                          "--megatron_lm_no_load_optim", "true", "train.py"});
-  given.file = acc::test::file({{"megatron_lm_recompute_activations", true}});
-  CHECK(acc::launcher::megatron_environment(acc::launcher::Settings(given)) ==
+  launch_inputs.file = acc::test::file({{"megatron_lm_recompute_activations", true}});
+  CHECK(acc::launcher::megatron_environment(acc::launcher::Settings(launch_inputs)) ==
         acc::Environment{{"ACCELERATE_USE_MEGATRON_LM", "true"},
                          {"MEGATRON_LM_EOD_MASK_LOSS", "False"},
                          {"MEGATRON_LM_GRADIENT_CLIPPING", "1.0"},
@@ -104,30 +104,30 @@ TEST_CASE("megatron: passes accelerate's defaults, and flags", "[plan]") {
 }
 
 TEST_CASE("parallelism: the file's section holds unless a flag chose another way to train", "[plan]") {
-  acc::launcher::LaunchInputs given = inputs({"train.py"});
-  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(given)));
-  given.file = acc::test::file({{"parallelism_config", {{"parallelism_config_tp_size", 2}}}});
-  CHECK(acc::launcher::uses_parallelism(Settings(given)));
-  given.command_line = inputs({"--use_fsdp", "train.py"}).command_line;
-  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(given)));
-  given.command_line = inputs({"--use_fsdp", "--use_parallelism_config", "train.py"}).command_line;
-  CHECK(acc::launcher::uses_parallelism(Settings(given)));
+  acc::launcher::LaunchInputs launch_inputs = inputs({"train.py"});
+  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(launch_inputs)));
+  launch_inputs.file = acc::test::file({{"parallelism_config", {{"parallelism_config_tp_size", 2}}}});
+  CHECK(acc::launcher::uses_parallelism(Settings(launch_inputs)));
+  launch_inputs.command_line = inputs({"--use_fsdp", "train.py"}).command_line;
+  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(launch_inputs)));
+  launch_inputs.command_line = inputs({"--use_fsdp", "--use_parallelism_config", "train.py"}).command_line;
+  CHECK(acc::launcher::uses_parallelism(Settings(launch_inputs)));
 }
 
 TEST_CASE("parallelism: details of a dimension are passed only if it is used", "[plan]") {
-  const auto of = [](const std::vector<std::string>& words) {
+  const auto variables = [](const std::vector<std::string>& words) {
     return acc::launcher::parallelism_environment(Settings(inputs(words)));
   };
-  CHECK(of({"train.py"}) == acc::Environment{{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"},
-                                             {"PARALLELISM_CONFIG_CP_BACKEND", "torch"},
-                                             {"PARALLELISM_CONFIG_CP_SIZE", "1"},
-                                             {"PARALLELISM_CONFIG_DP_REPLICATE_SIZE", "1"},
-                                             {"PARALLELISM_CONFIG_DP_SHARD_SIZE", "1"},
-                                             {"PARALLELISM_CONFIG_SP_BACKEND", "deepspeed"},
-                                             {"PARALLELISM_CONFIG_SP_SIZE", "1"},
-                                             {"PARALLELISM_CONFIG_TP_SIZE", "1"}});
+  CHECK(variables({"train.py"}) == acc::Environment{{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"},
+                                                    {"PARALLELISM_CONFIG_CP_BACKEND", "torch"},
+                                                    {"PARALLELISM_CONFIG_CP_SIZE", "1"},
+                                                    {"PARALLELISM_CONFIG_DP_REPLICATE_SIZE", "1"},
+                                                    {"PARALLELISM_CONFIG_DP_SHARD_SIZE", "1"},
+                                                    {"PARALLELISM_CONFIG_SP_BACKEND", "deepspeed"},
+                                                    {"PARALLELISM_CONFIG_SP_SIZE", "1"},
+                                                    {"PARALLELISM_CONFIG_TP_SIZE", "1"}});
   const acc::Environment wide =
-      of({"--parallelism_config_cp_size", "2", "--parallelism_config_sp_size", "2", "train.py"});
+      variables({"--parallelism_config_cp_size", "2", "--parallelism_config_sp_size", "2", "train.py"});
   CHECK(wide.get("PARALLELISM_CONFIG_CP_COMM_STRATEGY") == "allgather");
   CHECK(wide.get("PARALLELISM_CONFIG_SP_SEQ_LENGTH") == "None");
   CHECK(wide.get("PARALLELISM_CONFIG_SP_SEQ_LENGTH_IS_VARIABLE") == "True");
@@ -137,10 +137,11 @@ TEST_CASE("parallelism: details of a dimension are passed only if it is used", "
 namespace {
 
 acc::launcher::LaunchInputs machine_with(int gpus, const std::string& name, const std::string& driver) {
-  acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"}, acc::launcher::Dialect::launch, gpus);
-  for (acc::Gpu& gpu : given.machine.gpus) gpu.name = name;
-  given.machine.driver_version = driver;
-  return given;
+  acc::launcher::LaunchInputs launch_inputs =
+      acc::test::inputs({"train.py"}, acc::launcher::Dialect::launch, gpus);
+  for (acc::Gpu& gpu : launch_inputs.machine.gpus) gpu.name = name;
+  launch_inputs.machine.driver_version = driver;
+  return launch_inputs;
 }
 
 }  // namespace
@@ -156,9 +157,9 @@ TEST_CASE("peer_to_peer: is disabled for several RTX 40 cards with an old driver
 }
 
 TEST_CASE("peer_to_peer: inherited values are kept", "[plan]") {
-  acc::launcher::LaunchInputs given = machine_with(2, "NVIDIA GeForce RTX 4090", "535.1");
-  given.environment.set("NCCL_P2P_DISABLE", "0");
-  CHECK(peer_to_peer_environment(given) == acc::Environment{{"NCCL_IB_DISABLE", "1"}});
+  acc::launcher::LaunchInputs launch_inputs = machine_with(2, "NVIDIA GeForce RTX 4090", "535.1");
+  launch_inputs.environment.set("NCCL_P2P_DISABLE", "0");
+  CHECK(peer_to_peer_environment(launch_inputs) == acc::Environment{{"NCCL_IB_DISABLE", "1"}});
 }
 
 }  // namespace accelerate_features_test

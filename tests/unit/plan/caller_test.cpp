@@ -65,7 +65,7 @@ TEST_CASE("caller: a zip behind any #! is Python's", "[plan]") {
 TEST_CASE("caller: the Python of the kept program is meant, also by links to the name", "[plan]") {
   const acc::test::TemporaryFolder folder;
   const fs::path python = write_program(folder, "far/python3", "");
-  const fs::path kept =
+  const fs::path config_file =
       write_program(folder, "bin/accelerate.before-acc", "#!" + python.string() + "\nimport re\n");
   folder.write("elsewhere/file", "");
   fs::create_symlink("acc", folder.path() / "bin/accelerate");
@@ -73,7 +73,7 @@ TEST_CASE("caller: the Python of the kept program is meant, also by links to the
   for (const char* name : {"bin/accelerate", "elsewhere/accelerate", "bin/acc"}) {
     const Caller caller = caller_under_name(folder.path() / name, "accelerate");
     CHECK(caller.python == python);
-    CHECK(fs::equivalent(caller.kept, kept));
+    CHECK(fs::equivalent(caller.kept, config_file));
   }
   CHECK(caller_under_name(folder.path() / "bin/torchrun", "torchrun").python.empty());
   fs::remove(python);

@@ -18,9 +18,10 @@ namespace {
 LaunchPlan plan_of(Words words) {
   words.insert(words.begin(), {"--nproc-per-node", "3"});
   words.emplace_back("./a.out");
-  LaunchInputs given = inputs(words, Dialect::torchrun);
-  given.file_kind = files({{"./a.out", FileKind::executable}, {"/usr/bin/gdb", FileKind::executable}});
-  return resolve(given);
+  LaunchInputs launch_inputs = inputs(words, Dialect::torchrun);
+  launch_inputs.file_kind =
+      files({{"./a.out", FileKind::executable}, {"/usr/bin/gdb", FileKind::executable}});
+  return resolve(launch_inputs);
 }
 
 std::string refusal(const Words& words) {

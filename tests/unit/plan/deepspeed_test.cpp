@@ -26,8 +26,8 @@ const JobShape kTwoMachines{.launcher = Launcher::deepspeed,
 
 std::vector<std::string> command_of(std::vector<std::string> words) {
   words.insert(words.end(), {"--deepspeed_hostfile", "/h", "--main_process_ip", "a", "train.py", "x"});
-  const acc::launcher::LaunchInputs given = inputs(words);
-  return acc::launcher::deepspeed_command(given, kTwoMachines, Settings(given)).command;
+  const acc::launcher::LaunchInputs launch_inputs = inputs(words);
+  return acc::launcher::deepspeed_command(launch_inputs, kTwoMachines, Settings(launch_inputs)).command;
 }
 
 }  // namespace
@@ -57,23 +57,25 @@ TEST_CASE("deepspeed: without ssh each machine says its rank; filters replace th
 }
 
 TEST_CASE("deepspeed: a launcher without hostfile is refused", "[plan]") {
-  const acc::launcher::LaunchInputs given = inputs({"--num_machines", "2", "train.py"});
-  CHECK(error_of([&] { acc::launcher::deepspeed_command(given, kTwoMachines, Settings(given)); }) ==
+  const acc::launcher::LaunchInputs launch_inputs = inputs({"--num_machines", "2", "train.py"});
+  CHECK(error_of([&] {
+          acc::launcher::deepspeed_command(launch_inputs, kTwoMachines, Settings(launch_inputs));
+        }) ==
         "--num_machines: DeepSpeed's launcher pdsh needs a hostfile (--deepspeed_hostfile FILE, or "
         "--deepspeed_multinode_launcher standard and acc on every machine)");
 }
 
 TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys that the file said",
           "[plan]") {
-  acc::launcher::LaunchInputs given = inputs({"--deepspeed_config_file", "none", "train.py"});
-  given.file = acc::test::file({{"zero_stage", 3},
-                                {"offload_param_nvme_path", "/nvme"},
-                                {"zero3_init_flag", true},
-                                {"mixed_precision", "bf16"}});
-  given.file_order = {key::mixed_precision, key::zero3_init_flag, key::zero_stage,
-                      key::offload_param_nvme_path};
-  given.environment.set("PYTHONPATH", "/mine");
-  CHECK(acc::launcher::deepspeed_environment(given, Settings(given)) ==
+  acc::launcher::LaunchInputs launch_inputs = inputs({"--deepspeed_config_file", "none", "train.py"});
+  launch_inputs.file = acc::test::file({{"zero_stage", 3},
+                                        {"offload_param_nvme_path", "/nvme"},
+                                        {"zero3_init_flag", true},
+                                        {"mixed_precision", "bf16"}});
+  launch_inputs.file_order = {key::mixed_precision, key::zero3_init_flag, key::zero_stage,
+                              key::offload_param_nvme_path};
+  launch_inputs.environment.set("PYTHONPATH", "/mine");
+  CHECK(acc::launcher::deepspeed_environment(launch_inputs, Settings(launch_inputs)) ==
         acc::Environment{{"ACCELERATE_CONFIG_DS_FIELDS",
                           "zero3_init_flag,zero_stage,offload_param_nvme_path,mixed_precision"},
                          {"ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH", "/nvme"},
@@ -84,10 +86,10 @@ TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys t
 }
 
 TEST_CASE("deepspeed: settings that DeepSpeed's own file sets are refused", "[plan]") {
-  acc::launcher::LaunchInputs given = inputs({"--gradient_clipping", "1", "train.py"});
-  given.file =
+  acc::launcher::LaunchInputs launch_inputs = inputs({"--gradient_clipping", "1", "train.py"});
+  launch_inputs.file =
       acc::test::file({{"deepspeed_config_file", "ds.json"}, {"zero3_init_flag", true}, {"zero_stage", 2}});
-  const std::vector<acc::Problem> problems = acc::launcher::deepspeed_problems(Settings(given));
+  const std::vector<acc::Problem> problems = acc::launcher::deepspeed_problems(Settings(launch_inputs));
   REQUIRE(problems.size() == 1);
   CHECK(
       to_string(problems[0]) ==

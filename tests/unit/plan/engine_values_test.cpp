@@ -109,14 +109,14 @@ TEST_CASE("engine_values: several tasks per node are one worker each", "[plan]")
   CHECK(plan.settings.setting(key::num_processes).value == 4);
   CHECK(plan.engine.starts_with(
       "Slurm (job 2): 4 tasks, one worker each; this is rank 3 (local rank 1, node2)"));
-  const Environment its = worker(plan);
-  CHECK(its.get("RANK") == "3");
-  CHECK(its.get("WORLD_SIZE") == "4");
-  CHECK(its.get("LOCAL_RANK") == "1");
-  CHECK(its.get("LOCAL_WORLD_SIZE") == "2");
-  CHECK(its.get("GROUP_RANK") == "1");
-  CHECK(its.get("GROUP_WORLD_SIZE") == "2");
-  CHECK(its.get("OMP_NUM_THREADS") == "8");
+  const Environment variables = worker(plan);
+  CHECK(variables.get("RANK") == "3");
+  CHECK(variables.get("WORLD_SIZE") == "4");
+  CHECK(variables.get("LOCAL_RANK") == "1");
+  CHECK(variables.get("LOCAL_WORLD_SIZE") == "2");
+  CHECK(variables.get("GROUP_RANK") == "1");
+  CHECK(variables.get("GROUP_WORLD_SIZE") == "2");
+  CHECK(variables.get("OMP_NUM_THREADS") == "8");
 }
 
 TEST_CASE("engine_values: tasks that the engine bound to cores of their own use all of these", "[plan]") {
@@ -272,17 +272,17 @@ TEST_CASE("engine_values: --engine none, --standalone and one process have no ef
   CHECK(plan_of(chosen, {"--engine", "slurm", "train.py"}).num_machines == 2);
   CHECK(refusal(kSecondOfTwo, {"--engine", "mpi", "train.py"})
             .starts_with("no engine 'mpi' started this process"));
-  Environment one = kSecondOfTwo;
-  one.overlay({{"SLURM_STEP_NUM_TASKS", "1"},
-               {"SLURM_STEP_NUM_NODES", "1"},
-               {"SLURM_STEP_NODELIST", "node2"},
-               {"SLURM_PROCID", "0"}});
-  const LaunchPlan alone = plan_of(one, {"train.py"}, Dialect::launch, 4);
+  Environment second = kSecondOfTwo;
+  second.overlay({{"SLURM_STEP_NUM_TASKS", "1"},
+                  {"SLURM_STEP_NUM_NODES", "1"},
+                  {"SLURM_STEP_NODELIST", "node2"},
+                  {"SLURM_PROCID", "0"}});
+  const LaunchPlan alone = plan_of(second, {"train.py"}, Dialect::launch, 4);
   CHECK(alone.num_machines == 1);
   CHECK(alone.nproc_per_node == 4);
   CHECK(alone.master_addr == "127.0.0.1");
   // One of several single steps that a script starts itself.
-  CHECK(plan_of(one, {"--nnodes", "2", "--node-rank", "1", "--master-addr", "node1", "train.py"})
+  CHECK(plan_of(second, {"--nnodes", "2", "--node-rank", "1", "--master-addr", "node1", "train.py"})
             .num_machines == 2);
 }
 

@@ -21,15 +21,15 @@ using acc::test::inputs;
 
 namespace {
 
-JobShape shape_of(const LaunchInputs& given) {
-  Settings settings(given);
-  return decide_shape(given, settings);
+JobShape shape_of(const LaunchInputs& launch_inputs) {
+  Settings settings(launch_inputs);
+  return decide_shape(launch_inputs, settings);
 }
 
 JobShape shape_of(const std::vector<std::string>& words, const Value& file = Value::object(), int gpus = 0) {
-  LaunchInputs given = inputs(words, Dialect::launch, gpus);
-  given.file = acc::test::file(file);
-  return shape_of(given);
+  LaunchInputs launch_inputs = inputs(words, Dialect::launch, gpus);
+  launch_inputs.file = acc::test::file(file);
+  return shape_of(launch_inputs);
 }
 
 std::string shape_error(const std::vector<std::string>& words, const Value& file = Value::object()) {
@@ -40,10 +40,10 @@ std::string shape_error(const std::vector<std::string>& words, const Value& file
 
 TEST_CASE("job_shape: no processes are one under accelerate's rules, where it starts one", "[plan]") {
   const auto shape_under_it = [](const std::vector<std::string>& words, const Value& file) {
-    LaunchInputs given = inputs(words, Dialect::launch);
-    given.file = acc::test::file(file);
-    given.none_is_one = true;
-    return shape_of(given);
+    LaunchInputs launch_inputs = inputs(words, Dialect::launch);
+    launch_inputs.file = acc::test::file(file);
+    launch_inputs.none_is_one = true;
+    return shape_of(launch_inputs);
   };
   const Value none = {{"distributed_type", "MULTI_CPU"}, {"num_processes", 0}};
   const JobShape shape = shape_under_it({"train.py"}, none);
@@ -265,13 +265,13 @@ TEST_CASE("job_shape: more ranks than a number of 32 bits counts are refused", "
 
 TEST_CASE("job_shape: a SageMaker file is refused for what it is, whatever its distributed_type", "[plan]") {
   const auto refusal = [](const std::string& type) {
-    LaunchInputs given = inputs({"train.py"});
-    given.file = acc::launcher::file_settings(acc::launcher::parse_config(
+    LaunchInputs launch_inputs = inputs({"train.py"});
+    launch_inputs.file = acc::launcher::file_settings(acc::launcher::parse_config(
         "compute_environment: AMAZON_SAGEMAKER\nnum_machines: 2\nec2_instance_type: x\niam_role_name: y\n"
         "distributed_type: " +
             type + "\n",
         "job.yaml"));
-    return error_of([&] { shape_of(given); });
+    return error_of([&] { shape_of(launch_inputs); });
   };
   CHECK(refusal("DATA_PARALLEL").starts_with("job.yaml:1: SageMaker jobs are not started by acc"));
   CHECK(refusal("NO") == refusal("DATA_PARALLEL"));

@@ -16,9 +16,9 @@ TEST_CASE("memory_checkpoints: a size by the flag, by a variable, and by the fil
           "[plan]") {
   CHECK(resolve(inputs({"train.py"})).memory_checkpoints == 0);
   CHECK(resolve(inputs({"--memory-checkpoints", "8GB", "train.py"})).memory_checkpoints == 8'000'000'000);
-  LaunchInputs given = inputs({"train.py"});
-  given.environment.set("ACC_MEMORY_CHECKPOINTS", "1GiB");
-  CHECK(resolve(given).memory_checkpoints == std::uint64_t{1} << 30U);
+  LaunchInputs launch_inputs = inputs({"train.py"});
+  launch_inputs.environment.set("ACC_MEMORY_CHECKPOINTS", "1GiB");
+  CHECK(resolve(launch_inputs).memory_checkpoints == std::uint64_t{1} << 30U);
   LaunchInputs with_file = inputs({"train.py"});
   with_file.file[key::memory_checkpoints] = {"2MB", "job.yaml:3"};
   CHECK(resolve(with_file).memory_checkpoints == 2'000'000);

@@ -39,15 +39,15 @@ TEST_CASE("mpi: only CPU jobs with a hostfile go through mpirun", "[plan]") {
 }
 
 TEST_CASE("mpi: each MPI gets its options", "[plan]") {
-  acc::launcher::LaunchInputs given = inputs({"--mpirun_hostfile", "/h", "train.py"});
+  acc::launcher::LaunchInputs launch_inputs = inputs({"--mpirun_hostfile", "/h", "train.py"});
   const JobShape shape{.num_machines = 2, .nproc_per_node = 4};
-  const Settings settings(given);
+  const Settings settings(launch_inputs);
   const std::vector<std::string> open_mpi = {"mpirun", "--hostfile", "/h",     "--npernode", "4", "-n",
                                              "8",      "--bind-to",  "socket", "python",     "x"};
-  CHECK(acc::launcher::mpi_command(given, shape, settings, {"python", "x"}).command == open_mpi);
-  given.open_mpi = false;
+  CHECK(acc::launcher::mpi_command(launch_inputs, shape, settings, {"python", "x"}).command == open_mpi);
+  launch_inputs.open_mpi = false;
   const std::vector<std::string> hydra = {"mpirun", "-f", "/h", "-ppn", "4", "-n", "8", "python", "x"};
-  CHECK(acc::launcher::mpi_command(given, shape, settings, {"python", "x"}).command == hydra);
+  CHECK(acc::launcher::mpi_command(launch_inputs, shape, settings, {"python", "x"}).command == hydra);
 }
 
 TEST_CASE("mpi: Open MPI exports the variables to other machines, other MPIs do so themselves", "[plan]") {
@@ -59,13 +59,13 @@ TEST_CASE("mpi: Open MPI exports the variables to other machines, other MPIs do 
   CHECK(acc::launcher::open_mpi_environment(added, {{list, "X"}, {list + "_delimiter", ","}}) ==
         acc::Environment{{list, "X,A,B"}});
 
-  acc::launcher::LaunchInputs given =
+  acc::launcher::LaunchInputs launch_inputs =
       inputs({"--cpu", "--num_processes", "2", "--mpirun_hostfile", "/h", "train.py"});
-  const acc::Environment workers = acc::launcher::resolve(given).environment;
+  const acc::Environment workers = acc::launcher::resolve(launch_inputs).environment;
   CHECK(workers.get(list).find("ACCELERATE_USE_CPU;") != std::string::npos);
   CHECK(workers.get(list).find("MASTER_ADDR;MASTER_PORT;OMP_NUM_THREADS") != std::string::npos);
-  given.open_mpi = false;
-  CHECK_FALSE(acc::launcher::resolve(given).environment.contains(list));
+  launch_inputs.open_mpi = false;
+  CHECK_FALSE(acc::launcher::resolve(launch_inputs).environment.contains(list));
 }
 
 TEST_CASE("mpi: several machines need the address of machine 0", "[plan]") {

@@ -20,9 +20,9 @@ namespace {
 LaunchPlan plan_with(std::vector<std::string> flags, const Environment& variables,
                      Dialect dialect = Dialect::launch) {
   flags.emplace_back("train.py");
-  LaunchInputs given = inputs(flags, dialect);
-  given.environment.overlay(variables);
-  return resolve(given);
+  LaunchInputs launch_inputs = inputs(flags, dialect);
+  launch_inputs.environment.overlay(variables);
+  return resolve(launch_inputs);
 }
 
 const Environment kSlurm = {{"SLURM_JOB_ID", "4"}};

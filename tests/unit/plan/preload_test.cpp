@@ -17,13 +17,13 @@ namespace {
 
 LaunchInputs inputs_of(Words words, const std::string& program, Dialect dialect = Dialect::torchrun) {
   words.push_back(program);
-  LaunchInputs given = inputs(words, dialect);
-  given.file_kind = files({{"./a.out", FileKind::executable},
-                           {"train.py", FileKind::other},
-                           {"/dev/fd/63", FileKind::stream},
-                           {"/usr/bin/gdb", FileKind::executable},
-                           {"/usr/bin/python3", FileKind::executable}});
-  return given;
+  LaunchInputs launch_inputs = inputs(words, dialect);
+  launch_inputs.file_kind = files({{"./a.out", FileKind::executable},
+                                   {"train.py", FileKind::other},
+                                   {"/dev/fd/63", FileKind::stream},
+                                   {"/usr/bin/gdb", FileKind::executable},
+                                   {"/usr/bin/python3", FileKind::executable}});
+  return launch_inputs;
 }
 
 LaunchPlan plan_of(Words words, const std::string& program = "train.py") {
@@ -37,13 +37,13 @@ TEST_CASE("preload: modules come from the flag in both dialects, from a variable
           "[plan]") {
   CHECK(plan_of({"--preload", "torch, my.data"}).preload == Words{"torch", "my.data"});
   CHECK(resolve(inputs_of({"--preload=torch"}, "train.py", Dialect::launch)).preload == Words{"torch"});
-  LaunchInputs given = inputs_of({}, "train.py", Dialect::launch);
-  given.file[acc::launcher::key::preload] = {"numpy", "job.yaml:3"};
-  CHECK(resolve(given).preload == Words{"numpy"});
-  given.environment.set("ACC_PRELOAD", "torch");
-  CHECK(resolve(given).preload == Words{"torch"});
-  given.environment.set("ACC_PRELOAD", "");
-  CHECK(resolve(given).preload.empty());
+  LaunchInputs launch_inputs = inputs_of({}, "train.py", Dialect::launch);
+  launch_inputs.file[acc::launcher::key::preload] = {"numpy", "job.yaml:3"};
+  CHECK(resolve(launch_inputs).preload == Words{"numpy"});
+  launch_inputs.environment.set("ACC_PRELOAD", "torch");
+  CHECK(resolve(launch_inputs).preload == Words{"torch"});
+  launch_inputs.environment.set("ACC_PRELOAD", "");
+  CHECK(resolve(launch_inputs).preload.empty());
 }
 
 TEST_CASE("preload: what is not the name of a module is refused", "[plan]") {
@@ -70,9 +70,9 @@ TEST_CASE("preload: the flag is refused for what Python does not run or can read
 }
 
 TEST_CASE("preload: a file or a variable that fits not every program has no effect there", "[plan]") {
-  LaunchInputs given = inputs_of({}, "./a.out");
-  given.environment.set("ACC_PRELOAD", "torch");
-  const LaunchPlan plan = resolve(given);
+  LaunchInputs launch_inputs = inputs_of({}, "./a.out");
+  launch_inputs.environment.set("ACC_PRELOAD", "torch");
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.preload.empty());
   CHECK(plan.notes == Words{"preload (ACC_PRELOAD) has no effect: ./a.out is not a program for Python"});
 }
@@ -89,10 +89,10 @@ TEST_CASE("preload: a rank that is wrapped or has the terminal starts as a progr
 
 TEST_CASE("preload: modules are imported with the variables that all workers of all attempts share",
           "[plan]") {
-  LaunchInputs given = inputs_of({"--nproc-per-node", "2", "--preload", "torch"}, "train.py");
-  given.environment.set("RANK", "7");
-  given.environment.set("FOO", "bar");
-  const PreloadEnvironment environment = preload_environment(resolve(given));
+  LaunchInputs launch_inputs = inputs_of({"--nproc-per-node", "2", "--preload", "torch"}, "train.py");
+  launch_inputs.environment.set("RANK", "7");
+  launch_inputs.environment.set("FOO", "bar");
+  const PreloadEnvironment environment = preload_environment(resolve(launch_inputs));
   CHECK(environment.shared.get("FOO") == "bar");
   CHECK(environment.shared.get("OMP_NUM_THREADS") == "1");
   CHECK(environment.shared.get("LOCAL_WORLD_SIZE") == "2");

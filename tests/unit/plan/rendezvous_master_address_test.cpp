@@ -17,10 +17,10 @@ LaunchPlan plan_of(std::vector<std::string> words, Dialect dialect = Dialect::to
                    const acc::launcher::Value& file = acc::launcher::Value::object()) {
   words.insert(words.begin(), "--nproc-per-node=2");
   words.emplace_back("train.py");
-  acc::launcher::LaunchInputs given = acc::test::inputs(words, dialect);
-  given.environment.overlay(variables);
-  given.file = acc::test::file(file);
-  return resolve(given);
+  acc::launcher::LaunchInputs launch_inputs = acc::test::inputs(words, dialect);
+  launch_inputs.environment.overlay(variables);
+  launch_inputs.file = acc::test::file(file);
+  return resolve(launch_inputs);
 }
 
 }  // namespace
@@ -51,10 +51,10 @@ TEST_CASE("master_address: an own address is where workers meet and where their 
 }
 
 TEST_CASE("master_address: without one it is loopback, and nothing is looked up", "[plan]") {
-  acc::launcher::LaunchInputs given =
+  acc::launcher::LaunchInputs launch_inputs =
       acc::test::inputs({"--nproc-per-node=2", "train.py"}, Dialect::torchrun);
-  given.look_up = nullptr;
-  const LaunchPlan plan = resolve(given);
+  launch_inputs.look_up = nullptr;
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.master_addr == "127.0.0.1");
   CHECK(plan.store_addresses == Addresses{"127.0.0.1"});
 }
@@ -96,17 +96,20 @@ TEST_CASE("master_address: torchrun uses it only with the static rendezvous", "[
 }
 
 TEST_CASE("master_address: a process without a rank needs none", "[plan]") {
-  acc::launcher::LaunchInputs given = acc::test::inputs({"--cpu", "--main_process_ip=10.0.0.2", "train.py"});
-  const LaunchPlan plan = resolve(given);
+  acc::launcher::LaunchInputs launch_inputs =
+      acc::test::inputs({"--cpu", "--main_process_ip=10.0.0.2", "train.py"});
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.problems.empty());
   CHECK(plan.notes.empty());
 }
 
 TEST_CASE("master_address: localhost needs no /etc/hosts", "[plan]") {
-  acc::launcher::LaunchInputs given =
+  acc::launcher::LaunchInputs launch_inputs =
       acc::test::inputs({"--nproc-per-node=2", "--master-addr=localhost", "train.py"}, Dialect::torchrun);
-  given.look_up = [](const std::string&) { return acc::HostLookup{.error = "Name or service not known"}; };
-  const LaunchPlan plan = resolve(given);
+  launch_inputs.look_up = [](const std::string&) {
+    return acc::HostLookup{.error = "Name or service not known"};
+  };
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.problems.empty());
   CHECK(plan.master_addr == "localhost");
   CHECK(plan.store_addresses == Addresses{"127.0.0.1"});

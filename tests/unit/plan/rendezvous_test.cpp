@@ -25,9 +25,9 @@ LaunchPlan plan_of(std::vector<std::string> words, Dialect dialect = Dialect::to
 LaunchPlan launch_plan(std::vector<std::string> words,
                        const acc::launcher::Value& file = acc::launcher::Value::object()) {
   words.emplace_back("train.py");
-  acc::launcher::LaunchInputs given = inputs(words);
-  given.file = acc::test::file(file);
-  return resolve(given);
+  acc::launcher::LaunchInputs launch_inputs = inputs(words);
+  launch_inputs.file = acc::test::file(file);
+  return resolve(launch_inputs);
 }
 
 std::string error(const std::vector<std::string>& words, Dialect dialect = Dialect::torchrun) {
@@ -97,10 +97,10 @@ TEST_CASE("rendezvous: static nodes meet at the store of node 0", "[plan]") {
 }
 
 TEST_CASE("rendezvous: without an endpoint it is the master's address and port", "[plan]") {
-  const RendezvousPlan given =
+  const RendezvousPlan rendezvous =
       plan_of({"--nnodes=2", "--master-addr=node0", "--master-port=29601"}).rendezvous;
-  CHECK(given.endpoint_host == "node0");
-  CHECK(given.endpoint_port == 29601);
+  CHECK(rendezvous.endpoint_host == "node0");
+  CHECK(rendezvous.endpoint_port == 29601);
   const RendezvousPlan none = plan_of({"--nnodes=2"}).rendezvous;
   CHECK(none.endpoint_host == "127.0.0.1");
   CHECK(none.endpoint_port == 29500);
@@ -188,9 +188,9 @@ TEST_CASE("rendezvous: invalid settings are refused, also for one machine", "[pl
 TEST_CASE("rendezvous: TORCH_DISABLE_SHARE_RDZV_TCP_STORE leaves the store to the workers, as in torchrun",
           "[plan]") {
   const auto served = [](const std::vector<std::string>& words, const std::string& value) {
-    acc::launcher::LaunchInputs given = inputs(words, Dialect::torchrun);
-    given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value);
-    return resolve(given).use_agent_store;
+    acc::launcher::LaunchInputs launch_inputs = inputs(words, Dialect::torchrun);
+    launch_inputs.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value);
+    return resolve(launch_inputs).use_agent_store;
   };
   CHECK_FALSE(served({"--standalone", "train.py"}, "1"));
   CHECK_FALSE(served({"--rdzv-backend=c10d", "train.py"}, "1"));
@@ -244,12 +244,12 @@ TEST_CASE("rendezvous: a silent node is lost sooner where the job can go on", "[
 namespace {
 
 LaunchPlan plan_with_secret(const std::string& conf) {
-  acc::launcher::LaunchInputs given = inputs(
+  acc::launcher::LaunchInputs launch_inputs = inputs(
       {"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=node0", "--rdzv-conf=" + conf, "train.py"},
       Dialect::torchrun);
-  given.folder = "/jobs";
-  given.environment.set("ACC_JOB_SECRET", "0123456789abcdef");
-  return resolve(given);
+  launch_inputs.folder = "/jobs";
+  launch_inputs.environment.set("ACC_JOB_SECRET", "0123456789abcdef");
+  return resolve(launch_inputs);
 }
 
 }  // namespace

@@ -76,11 +76,12 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
 }
 
 TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's variable", "[plan]") {
-  LaunchInputs given = inputs({"--log-line-prefix-template", "$rank|", "train.py"}, Dialect::torchrun);
-  given.environment.set("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${rank}>");
-  CHECK(resolve(given).output.line_prefix_template == "$rank|");
-  given.command_line = acc::launcher::parse_command_line({"train.py"}, Dialect::torchrun);
-  const LaunchPlan plan = resolve(given);
+  LaunchInputs launch_inputs =
+      inputs({"--log-line-prefix-template", "$rank|", "train.py"}, Dialect::torchrun);
+  launch_inputs.environment.set("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${rank}>");
+  CHECK(resolve(launch_inputs).output.line_prefix_template == "$rank|");
+  launch_inputs.command_line = acc::launcher::parse_command_line({"train.py"}, Dialect::torchrun);
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.output.line_prefix_template == "${rank}>");
   CHECK(plan.settings.setting(key::log_line_prefix_template).origin ==
         "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
@@ -100,15 +101,15 @@ TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
 }
 
 TEST_CASE("resolve: the file timer is torchrun's, by its variables", "[plan]") {
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
-  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
-  CHECK(resolve(given).timer_file == "/tmp/watchdog_timer_random");
-  given.temporary_folder = "/scratch";
-  CHECK(resolve(given).timer_file == "/scratch/watchdog_timer_random");
-  given.environment.set("TORCHELASTIC_TIMER_FILE", "/run/timer");
-  CHECK(resolve(given).timer_file == "/run/timer");
-  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "true");
-  CHECK(resolve(given).timer_file.empty());
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
+  launch_inputs.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
+  CHECK(resolve(launch_inputs).timer_file == "/tmp/watchdog_timer_random");
+  launch_inputs.temporary_folder = "/scratch";
+  CHECK(resolve(launch_inputs).timer_file == "/scratch/watchdog_timer_random");
+  launch_inputs.environment.set("TORCHELASTIC_TIMER_FILE", "/run/timer");
+  CHECK(resolve(launch_inputs).timer_file == "/run/timer");
+  launch_inputs.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "true");
+  CHECK(resolve(launch_inputs).timer_file.empty());
 }
 
 TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") {
@@ -128,8 +129,8 @@ TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") 
 }
 
 TEST_CASE("resolve: GPUs are queried only if they matter", "[plan]") {
-  const auto needs = [](const acc::launcher::LaunchInputs& given) {
-    return needs_gpus(given.dialect, acc::launcher::Settings(given));
+  const auto needs = [](const acc::launcher::LaunchInputs& launch_inputs) {
+    return needs_gpus(launch_inputs.dialect, acc::launcher::Settings(launch_inputs));
   };
   using Words = std::vector<std::string>;
   for (const Words& words : {Words{"--nproc-per-node", "gpu"}, Words{"--nproc-per-node", " auto"},
@@ -146,57 +147,57 @@ TEST_CASE("resolve: GPUs are queried only if they matter", "[plan]") {
                              Words{"--nproc-per-node", "cpu", "train.py"},
                              Words{"--nproc-per-node", "2", "--virtual-local-rank", "train.py"}}) {
     REQUIRE_FALSE(needs(inputs(words, Dialect::torchrun)));
-    const LaunchPlan with = resolve(inputs(words, Dialect::torchrun, 8));
-    const LaunchPlan without = resolve(inputs(words, Dialect::torchrun));
-    CHECK(with == without);
+    const LaunchPlan on_gpus = resolve(inputs(words, Dialect::torchrun, 8));
+    const LaunchPlan on_cpus = resolve(inputs(words, Dialect::torchrun));
+    CHECK(on_gpus == on_cpus);
   }
 }
 
 TEST_CASE("resolve: virtual local ranks divide the visible devices", "[plan]") {
-  LaunchInputs given =
+  LaunchInputs launch_inputs =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
-  CHECK(resolve(given).device_of_rank == std::vector<std::string>{"0", "1"});
-  given.environment.set("CUDA_VISIBLE_DEVICES", "4, 7");
-  CHECK(resolve(given).device_of_rank == std::vector<std::string>{"4", "7"});
-  given.environment.set("CUDA_VISIBLE_DEVICES", "4");
+  CHECK(resolve(launch_inputs).device_of_rank == std::vector<std::string>{"0", "1"});
+  launch_inputs.environment.set("CUDA_VISIBLE_DEVICES", "4, 7");
+  CHECK(resolve(launch_inputs).device_of_rank == std::vector<std::string>{"4", "7"});
+  launch_inputs.environment.set("CUDA_VISIBLE_DEVICES", "4");
   CHECK(error_of([&] {
-          resolve(given);
+          resolve(launch_inputs);
         }).starts_with("--virtual-local-rank: 2 workers, but CUDA_VISIBLE_DEVICES='4'"));
 }
 
 TEST_CASE("resolve: HIP_VISIBLE_DEVICES comes before CUDA_VISIBLE_DEVICES, and workers get both", "[plan]") {
   for (const char* flag : {"--virtual-local-rank", "--isolate-gpus"}) {
-    LaunchInputs given = inputs({flag, "--nproc-per-node", "2", "train.py"}, Dialect::torchrun, 8);
-    given.environment.set("CUDA_VISIBLE_DEVICES", "0,1");
-    given.environment.set("HIP_VISIBLE_DEVICES", "4,5");
-    const LaunchPlan plan = resolve(given);
+    LaunchInputs launch_inputs = inputs({flag, "--nproc-per-node", "2", "train.py"}, Dialect::torchrun, 8);
+    launch_inputs.environment.set("CUDA_VISIBLE_DEVICES", "0,1");
+    launch_inputs.environment.set("HIP_VISIBLE_DEVICES", "4,5");
+    const LaunchPlan plan = resolve(launch_inputs);
     const Environment second = worker_environment(plan, 1, {.round = expected_round(plan)});
     CHECK(second.get("HIP_VISIBLE_DEVICES") == "5");
     CHECK(second.get("CUDA_VISIBLE_DEVICES") == "5");
-    given.environment.set("HIP_VISIBLE_DEVICES", "");
-    const LaunchPlan empty = resolve(given);
+    launch_inputs.environment.set("HIP_VISIBLE_DEVICES", "");
+    const LaunchPlan empty = resolve(launch_inputs);
     CHECK_FALSE(
         worker_environment(empty, 0, {.round = expected_round(empty)}).contains("HIP_VISIBLE_DEVICES"));
-    given.environment.set("HIP_VISIBLE_DEVICES", "4");
+    launch_inputs.environment.set("HIP_VISIBLE_DEVICES", "4");
     CHECK(error_of([&] {
-            resolve(given);
+            resolve(launch_inputs);
           }).starts_with(std::string(flag) + ": 2 workers, but HIP_VISIBLE_DEVICES='4'"));
   }
 }
 
 TEST_CASE("resolve: gpu_ids select of the devices in HIP_VISIBLE_DEVICES, too", "[plan]") {
   for (const char* flag : {"--virtual-local-rank", "--isolate-gpus"}) {
-    LaunchInputs given =
+    LaunchInputs launch_inputs =
         inputs({flag, "--gpu_ids", "2,0", "--num_processes", "2", "train.py"}, Dialect::launch, 8);
-    given.environment.set("HIP_VISIBLE_DEVICES", "4,5,6");
-    const LaunchPlan plan = resolve(given);
+    launch_inputs.environment.set("HIP_VISIBLE_DEVICES", "4,5,6");
+    const LaunchPlan plan = resolve(launch_inputs);
     CHECK(plan.device_of_rank == std::vector<std::string>{"6", "4"});
     const Environment first = worker_environment(plan, 0, {.round = expected_round(plan)});
     CHECK(first.get("HIP_VISIBLE_DEVICES") == "6");
     CHECK(first.get("CUDA_VISIBLE_DEVICES") == "6");
-    given.environment.set("HIP_VISIBLE_DEVICES", "4");
+    launch_inputs.environment.set("HIP_VISIBLE_DEVICES", "4");
     CHECK(error_of([&] {
-            resolve(given);
+            resolve(launch_inputs);
           }).starts_with("--gpu_ids: there is no device 2 in HIP_VISIBLE_DEVICES='4', which acc inherited"));
   }
 }
@@ -218,12 +219,12 @@ TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids sel
   const std::vector<std::string> words = {"--isolate-gpus", "--num_processes", "2", "train.py"};
   CHECK(resolve(inputs(words, Dialect::launch, 4)).device_of_rank == Devices{"0", "1"});
   CHECK_FALSE(resolve(inputs(words, Dialect::launch, 4)).virtual_local_rank);
-  LaunchInputs given =
+  LaunchInputs launch_inputs =
       inputs({"--isolate-gpus", "--gpu_ids", "2,0", "--num_processes", "2", "train.py"}, Dialect::launch, 4);
-  CHECK(resolve(given).device_of_rank == Devices{"2", "0"});
-  given.environment.set("CUDA_VISIBLE_DEVICES", "3,2,1");
-  CHECK(resolve(given).device_of_rank == Devices{"1", "3"});
-  CHECK(resolve(given).environment.get("CUDA_VISIBLE_DEVICES") == "1,3");
+  CHECK(resolve(launch_inputs).device_of_rank == Devices{"2", "0"});
+  launch_inputs.environment.set("CUDA_VISIBLE_DEVICES", "3,2,1");
+  CHECK(resolve(launch_inputs).device_of_rank == Devices{"1", "3"});
+  CHECK(resolve(launch_inputs).environment.get("CUDA_VISIBLE_DEVICES") == "1,3");
   CHECK(error_of([&] { resolve(inputs(words, Dialect::launch, 1)); }) ==
         "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
@@ -274,16 +275,16 @@ TEST_CASE("resolve: a usage error is not restarted, unless it is listed", "[plan
 TEST_CASE("resolve: restarts without progress end the job if that is asked for", "[plan]") {
   CHECK(resolve(inputs({"train.py"})).restarts_without_progress == 0);
   CHECK(resolve(inputs({"--restarts-without-progress", "3", "train.py"})).restarts_without_progress == 3);
-  LaunchInputs given = inputs({"train.py"});
-  given.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "2");
-  CHECK(resolve(given).restarts_without_progress == 2);
+  LaunchInputs launch_inputs = inputs({"train.py"});
+  launch_inputs.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "2");
+  CHECK(resolve(launch_inputs).restarts_without_progress == 2);
   CHECK(resolve(inputs({"--max-restarts", "2", "--restarts-without-progress", "2", "train.py"})).notes ==
         std::vector<std::string>{
             "--restarts-without-progress has no effect: there are no more restarts than 2 (--max-restarts)"});
   CHECK(
       resolve(inputs({"--max-restarts", "3", "--restarts-without-progress", "2", "train.py"})).notes.empty());
-  given.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "0");
-  CHECK(resolve(given).restarts_without_progress == 0);
+  launch_inputs.environment.set("ACC_RESTARTS_WITHOUT_PROGRESS", "0");
+  CHECK(resolve(launch_inputs).restarts_without_progress == 0);
   CHECK(resolve_error({"--restarts-without-progress", "-1", "train.py"}) ==
         "--restarts-without-progress: must be a non-negative number");
   CHECK(resolve_error({"--restarts-without-progress", "1", "--nnodes", "2", "--rdzv-backend", "c10d",
@@ -326,15 +327,16 @@ TEST_CASE("resolve: a script that can be read only once is for one worker", "[pl
 
 TEST_CASE("resolve: temporary files that go elsewhere than expected are noted", "[plan]") {
   using Notes = std::vector<std::string>;
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
-  given.temporary_folder = "/var/tmp";
-  CHECK(resolve(given).notes == Notes{"/tmp cannot be written: temporary files go to /var/tmp"});
-  given.environment.set("TMP", "/var/tmp");
-  CHECK(resolve(given).notes.empty());
-  given.environment.set("TMPDIR", "/gone");
-  CHECK(resolve(given).notes == Notes{"TMPDIR (/gone) cannot be written: temporary files go to /var/tmp"});
-  given.temporary_folder = "/gone";
-  CHECK(resolve(given).notes.empty());
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
+  launch_inputs.temporary_folder = "/var/tmp";
+  CHECK(resolve(launch_inputs).notes == Notes{"/tmp cannot be written: temporary files go to /var/tmp"});
+  launch_inputs.environment.set("TMP", "/var/tmp");
+  CHECK(resolve(launch_inputs).notes.empty());
+  launch_inputs.environment.set("TMPDIR", "/gone");
+  CHECK(resolve(launch_inputs).notes ==
+        Notes{"TMPDIR (/gone) cannot be written: temporary files go to /var/tmp"});
+  launch_inputs.temporary_folder = "/gone";
+  CHECK(resolve(launch_inputs).notes.empty());
 }
 
 TEST_CASE("resolve: the Python that runs the script is a setting with its origin", "[plan]") {
@@ -347,13 +349,13 @@ TEST_CASE("resolve: the Python that runs the script is a setting with its origin
 TEST_CASE("resolve: a timeout of torchrun for workers in the kernel has a note, if torchrun would use it",
           "[plan]") {
   const auto notes = [](const std::string& value) {
-    LaunchInputs given = inputs({"train.py"});
-    given.environment.set("TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", value);
-    return resolve(given).notes;
+    LaunchInputs launch_inputs = inputs({"train.py"});
+    launch_inputs.environment.set("TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", value);
+    return resolve(launch_inputs).notes;
   };
-  const auto without = resolve(inputs({"train.py"})).notes;
-  for (const char* unused : {"", "0", "-1", "soon"}) CHECK(notes(unused) == without);
-  CHECK(notes("2.5").size() == without.size() + 1);
+  const auto on_cpus = resolve(inputs({"train.py"})).notes;
+  for (const char* unused : {"", "0", "-1", "soon"}) CHECK(notes(unused) == on_cpus);
+  CHECK(notes("2.5").size() == on_cpus.size() + 1);
   CHECK(
       notes("2.5").back() ==
       "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT has no effect: --hang-timeout and --on-hang notice workers "
@@ -363,9 +365,9 @@ TEST_CASE("resolve: a timeout of torchrun for workers in the kernel has a note, 
 TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT applies without the flag", "[plan]") {
   const auto timeout = [](std::vector<std::string> words, const std::string& variable) {
     words.emplace_back("train.py");
-    LaunchInputs given = inputs(words, Dialect::torchrun);
-    given.environment.set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", variable);
-    return resolve(given).shutdown_timeout;
+    LaunchInputs launch_inputs = inputs(words, Dialect::torchrun);
+    launch_inputs.environment.set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", variable);
+    return resolve(launch_inputs).shutdown_timeout;
   };
   CHECK(timeout({}, "7") == std::chrono::seconds(7));
   CHECK(timeout({"--shutdown-timeout", "3"}, "7") == std::chrono::seconds(3));
@@ -386,10 +388,10 @@ TEST_CASE("resolve: nodes are checked before their workers start when that is as
 TEST_CASE("resolve: nodes cannot be checked where a worker or torchrun serves the store", "[plan]") {
   const std::vector<std::string> words = {"--preflight", "--nnodes",        "2",           "--rdzv-backend",
                                           "c10d",        "--rdzv-endpoint", "node0:29400", "train.py"};
-  LaunchInputs given = inputs(words, Dialect::torchrun);
-  CHECK(error_of([&] { resolve(given); }) == "no error");
-  given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
-  CHECK(error_of([&] { resolve(given); }).starts_with("--preflight: needs a store that acc serves"));
+  LaunchInputs launch_inputs = inputs(words, Dialect::torchrun);
+  CHECK(error_of([&] { resolve(launch_inputs); }) == "no error");
+  launch_inputs.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
+  CHECK(error_of([&] { resolve(launch_inputs); }).starts_with("--preflight: needs a store that acc serves"));
 }
 
 }  // namespace resolve_test

@@ -128,17 +128,17 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
   for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file || spec.type == ValueType::list) continue;
     INFO(spec.name);
-    acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"});
-    given.file = file_settings(
+    acc::launcher::LaunchInputs launch_inputs = acc::test::inputs({"train.py"});
+    launch_inputs.file = file_settings(
         acc::launcher::parse_config(acc::launcher::format_config(file_with(spec), "c.yaml"), "c.yaml"));
-    CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
-    CHECK(acc::launcher::Settings(given).origin(spec.id).starts_with("c.yaml:"));
+    CHECK(acc::launcher::Settings(launch_inputs).setting(spec.id).value == sample(spec));
+    CHECK(acc::launcher::Settings(launch_inputs).origin(spec.id).starts_with("c.yaml:"));
     for (const acc::launcher::Flag& flag : spec.flags) {
       if (!flag.needs_argument() || !exists_in(flag, Dialect::launch)) continue;
-      given.command_line = acc::launcher::parse_command_line(
+      launch_inputs.command_line = acc::launcher::parse_command_line(
           {std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
-      CHECK(acc::launcher::Settings(given).origin(spec.id) == flag.spelling);
-      CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
+      CHECK(acc::launcher::Settings(launch_inputs).origin(spec.id) == flag.spelling);
+      CHECK(acc::launcher::Settings(launch_inputs).setting(spec.id).value == sample(spec));
     }
   }
 }
@@ -217,10 +217,10 @@ TEST_CASE("table: torchrun's variables set what they name", "[plan]") {
   for (const SettingSpec& spec : acc::launcher::schema()) {
     if (spec.pet.empty()) continue;
     INFO(spec.pet);
-    acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"}, Dialect::torchrun);
-    given.environment.set(std::string(spec.pet), typed(sample(spec)));
-    CHECK(acc::launcher::Settings(given).setting(spec.id).value == sample(spec));
-    CHECK(acc::launcher::Settings(given).origin(spec.id) == spec.pet);
+    acc::launcher::LaunchInputs launch_inputs = acc::test::inputs({"train.py"}, Dialect::torchrun);
+    launch_inputs.environment.set(std::string(spec.pet), typed(sample(spec)));
+    CHECK(acc::launcher::Settings(launch_inputs).setting(spec.id).value == sample(spec));
+    CHECK(acc::launcher::Settings(launch_inputs).origin(spec.id) == spec.pet);
   }
 }
 
@@ -246,15 +246,15 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
     if (spec.name == "fsdp_sync_module_states") words.emplace_back("--fsdp_cpu_ram_efficient_loading=false");
     if (!spec.in_file) words.push_back(std::string(spec.flags.front().spelling) + "=" + typed(sample(spec)));
     words.emplace_back("train.py");
-    acc::launcher::LaunchInputs given =
+    acc::launcher::LaunchInputs launch_inputs =
         acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
     if (spec.in_file) {
       ConfigValues values = file_with(spec);
       values["distributed_type"] = spec.name == "use_cpu" ? "MULTI_CPU" : "MULTI_GPU";
-      given.file = file_settings(
+      launch_inputs.file = file_settings(
           acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml"));
     }
-    const auto shown = acc::launcher::resolve(given).environment.find(spec.environment);
+    const auto shown = acc::launcher::resolve(launch_inputs).environment.find(spec.environment);
     REQUIRE(shown);
     const bool typed_above = std::ranges::any_of(words, [&](const std::string& word) {
       return !std::empty(spec.flags) && word.starts_with(spec.flags.front().spelling);

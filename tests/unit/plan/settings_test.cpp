@@ -18,49 +18,50 @@ using acc::test::inputs;
 namespace key = acc::launcher::key;
 
 TEST_CASE("settings: a flag overrides PET_*, PET_* the file, the file the default", "[plan]") {
-  LaunchInputs given = inputs({"train.py"});
-  CHECK(Settings(given).setting(key::max_restarts) == Setting{0, "default"});
-  given.file = acc::test::file({{"machine_rank", 3}});
-  CHECK(Settings(given).setting(key::machine_rank) == Setting{3, "job.yaml:1"});
-  given.environment.set("PET_NODE_RANK", "2");
-  CHECK(Settings(given).setting(key::machine_rank) == Setting{2, "PET_NODE_RANK"});
-  given.command_line =
+  LaunchInputs launch_inputs = inputs({"train.py"});
+  CHECK(Settings(launch_inputs).setting(key::max_restarts) == Setting{0, "default"});
+  launch_inputs.file = acc::test::file({{"machine_rank", 3}});
+  CHECK(Settings(launch_inputs).setting(key::machine_rank) == Setting{3, "job.yaml:1"});
+  launch_inputs.environment.set("PET_NODE_RANK", "2");
+  CHECK(Settings(launch_inputs).setting(key::machine_rank) == Setting{2, "PET_NODE_RANK"});
+  launch_inputs.command_line =
       acc::launcher::parse_command_line({"--machine_rank", "1", "train.py"}, Dialect::launch);
-  CHECK(Settings(given).setting(key::machine_rank) == Setting{1, "--machine_rank"});
+  CHECK(Settings(launch_inputs).setting(key::machine_rank) == Setting{1, "--machine_rank"});
 }
 
 TEST_CASE("settings: a null in the file is ignored", "[plan]") {
-  LaunchInputs given = inputs({"train.py"});
-  given.file = acc::test::file({{"main_process_ip", nullptr}});
-  CHECK_FALSE(Settings(given).given(key::main_process_ip));
+  LaunchInputs launch_inputs = inputs({"train.py"});
+  launch_inputs.file = acc::test::file({{"main_process_ip", nullptr}});
+  CHECK_FALSE(Settings(launch_inputs).given(key::main_process_ip));
 }
 
 TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") {
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
   for (const auto& [text, expected] :
        std::map<std::string, bool>{{"0", false}, {"1", true}, {"7", true}, {"", true}}) {
-    given.environment.set("PET_STANDALONE", text);
-    CHECK(Settings(given)[key::standalone] == expected);
+    launch_inputs.environment.set("PET_STANDALONE", text);
+    CHECK(Settings(launch_inputs)[key::standalone] == expected);
   }
 }
 
 TEST_CASE("settings: a PET_* variable is not limited to the flag's choices", "[plan]") {
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
-  given.environment.set("PET_START_METHOD", "bogus");
-  CHECK(Settings(given).setting(key::start_method) == Setting{"bogus", "PET_START_METHOD"});
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
+  launch_inputs.environment.set("PET_START_METHOD", "bogus");
+  CHECK(Settings(launch_inputs).setting(key::start_method) == Setting{"bogus", "PET_START_METHOD"});
 }
 
 TEST_CASE("settings: an invalid PET_* variable is an error that names it", "[plan]") {
-  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
-  given.environment.set("PET_MAX_RESTARTS", "abc");
-  CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
+  LaunchInputs launch_inputs = inputs({"train.py"}, Dialect::torchrun);
+  launch_inputs.environment.set("PET_MAX_RESTARTS", "abc");
+  CHECK(acc::test::error_of([&] { Settings{launch_inputs}; }) ==
+        "PET_MAX_RESTARTS: invalid int value: 'abc'");
 }
 
 TEST_CASE("settings: a flag overrides a PET_* variable with the same meaning", "[plan]") {
-  LaunchInputs given = inputs({"--num_processes", "2", "--main_process_port", "0", "train.py"});
-  given.environment.set("PET_NPROC_PER_NODE", "4");
-  given.environment.set("PET_STANDALONE", "1");
-  const Settings settings(given);
+  LaunchInputs launch_inputs = inputs({"--num_processes", "2", "--main_process_port", "0", "train.py"});
+  launch_inputs.environment.set("PET_NPROC_PER_NODE", "4");
+  launch_inputs.environment.set("PET_STANDALONE", "1");
+  const Settings settings(launch_inputs);
   CHECK_FALSE(settings.given(key::nproc_per_node));
   CHECK_FALSE(settings[key::standalone]);
   CHECK(settings.notes() ==
@@ -69,16 +70,16 @@ TEST_CASE("settings: a flag overrides a PET_* variable with the same meaning", "
 }
 
 TEST_CASE("settings: under torchrun's rules a PET_* variable yields to its own flag alone", "[plan]") {
-  LaunchInputs given = inputs({"--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun);
-  given.environment.set("PET_STANDALONE", "1");
-  CHECK(Settings(given)[key::standalone]);
+  LaunchInputs launch_inputs = inputs({"--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun);
+  launch_inputs.environment.set("PET_STANDALONE", "1");
+  CHECK(Settings(launch_inputs)[key::standalone]);
 }
 
 TEST_CASE("section_variables: each value is in its variable", "[plan]") {
-  acc::launcher::LaunchInputs given =
+  acc::launcher::LaunchInputs launch_inputs =
       acc::test::inputs({"--zero_stage", "2", "--zero3_init_flag", "yes", "train.py"});
-  given.file = acc::test::file({{"gradient_clipping", 1}});
-  const acc::launcher::Settings settings(given);
+  launch_inputs.file = acc::test::file({{"gradient_clipping", 1}});
+  const acc::launcher::Settings settings(launch_inputs);
   CHECK(section_variables(settings, key::deepspeed_config, TruthStyle::python) ==
         Environment{{"ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"},
                     {"ACCELERATE_DEEPSPEED_ZERO3_INIT", "True"},

@@ -15,11 +15,11 @@ using Words = std::vector<std::string>;
 namespace {
 
 LaunchInputs inputs_of(Words words, Dialect dialect = Dialect::torchrun) {
-  LaunchInputs given = inputs(words, dialect);
-  given.file_kind = files({{"./a.out", FileKind::executable},
-                           {"train.py", FileKind::other},
-                           {"/usr/bin/python3", FileKind::executable}});
-  return given;
+  LaunchInputs launch_inputs = inputs(words, dialect);
+  launch_inputs.file_kind = files({{"./a.out", FileKind::executable},
+                                   {"train.py", FileKind::other},
+                                   {"/usr/bin/python3", FileKind::executable}});
+  return launch_inputs;
 }
 
 }  // namespace
@@ -29,11 +29,11 @@ TEST_CASE("watch: by the flag in both dialects, by a variable, and by the file; 
   CHECK_FALSE(resolve(inputs_of({"train.py"})).watch);
   CHECK(resolve(inputs_of({"--watch", "train.py"})).watch);
   CHECK(resolve(inputs_of({"--watch", "--num_processes", "2", "--cpu", "train.py"}, Dialect::launch)).watch);
-  LaunchInputs given = inputs_of({"train.py"});
-  given.environment.set("ACC_WATCH", "1");
-  CHECK(resolve(given).watch);
-  given.environment.set("ACC_WATCH", "0");
-  CHECK_FALSE(resolve(given).watch);
+  LaunchInputs launch_inputs = inputs_of({"train.py"});
+  launch_inputs.environment.set("ACC_WATCH", "1");
+  CHECK(resolve(launch_inputs).watch);
+  launch_inputs.environment.set("ACC_WATCH", "0");
+  CHECK_FALSE(resolve(launch_inputs).watch);
   LaunchInputs with_file = inputs_of({"--num_processes", "2", "--cpu", "train.py"}, Dialect::launch);
   with_file.file[acc::launcher::key::watch] = {true, "job.yaml:3"};
   CHECK(resolve(with_file).watch);

@@ -94,13 +94,13 @@ TEST_CASE("hosts: all errors of a file are told with their lines", "[remote]") {
 namespace {
 
 LaunchInputs on_host(int rank, const Words& words, const std::string& list = "a:2,b:4") {
-  LaunchInputs given = inputs(words);
+  LaunchInputs launch_inputs = inputs(words);
   const auto hosts = parse_hosts(list, "--hosts");
-  given.host = allocation_of_host(hosts, rank, "--hosts", total_slots(hosts, "--hosts"));
-  acc::set_run_id(given.host->engine, "run7", "--hosts");
-  given.host->engine.master_addr = {"10.0.0.1", "first of --hosts"};
-  given.host->engine.master_port = {23456, "a free port of the first of --hosts"};
-  return given;
+  launch_inputs.host = allocation_of_host(hosts, rank, "--hosts", total_slots(hosts, "--hosts"));
+  acc::set_run_id(launch_inputs.host->engine, "run7", "--hosts");
+  launch_inputs.host->engine.master_addr = {"10.0.0.1", "first of --hosts"};
+  launch_inputs.host->engine.master_port = {23456, "a free port of the first of --hosts"};
+  return launch_inputs;
 }
 
 LaunchPlan plan_on(int rank, const Words& words, const std::string& list = "a:2,b:4") {
@@ -136,20 +136,20 @@ TEST_CASE("hosts: one host is a job of one machine with its workers", "[remote]"
 }
 
 TEST_CASE("hosts: torchrun's rules know hosts, too", "[remote]") {
-  LaunchInputs given = on_host(1, {"train.py"});
-  given.dialect = acc::launcher::Dialect::torchrun;
-  const LaunchPlan plan = resolve(given);
+  LaunchInputs launch_inputs = on_host(1, {"train.py"});
+  launch_inputs.dialect = acc::launcher::Dialect::torchrun;
+  const LaunchPlan plan = resolve(launch_inputs);
   CHECK(plan.num_machines == 2);
   CHECK(plan.nproc_per_node == 4);
 }
 
 TEST_CASE("hosts: the default config file does not count machines, a named one must agree", "[remote]") {
-  LaunchInputs given = on_host(1, {"--cpu", "train.py"});
-  given.file = file({{"num_machines", 3}, {"machine_rank", 2}, {"num_processes", 9}});
-  given.file_is_default = true;
-  CHECK(resolve(given).num_machines == 2);
-  given.file_is_default = false;
-  CHECK(error_of([&] { resolve(given); }) ==
+  LaunchInputs launch_inputs = on_host(1, {"--cpu", "train.py"});
+  launch_inputs.file = file({{"num_machines", 3}, {"machine_rank", 2}, {"num_processes", 9}});
+  launch_inputs.file_is_default = true;
+  CHECK(resolve(launch_inputs).num_machines == 2);
+  launch_inputs.file_is_default = false;
+  CHECK(error_of([&] { resolve(launch_inputs); }) ==
         "job.yaml:3 (num_processes = 9) and all workers of --hosts (6) contradict each other (drop "
         "job.yaml:3)");
 }
@@ -183,10 +183,10 @@ TEST_CASE("hosts: commands that start nothing on hosts refuse them", "[remote]")
 TEST_CASE("hosts: the flags that say where the job starts exclude each other", "[remote]") {
   const auto refusal = [](const Words& words, const Environment& engine = {}) {
     return error_of([&] {
-      LaunchInputs given = inputs(words);
-      given.environment.overlay(engine);
-      const Settings settings(given);
-      check_hosts(given, settings, hosts_of(settings));
+      LaunchInputs launch_inputs = inputs(words);
+      launch_inputs.environment.overlay(engine);
+      const Settings settings(launch_inputs);
+      check_hosts(launch_inputs, settings, hosts_of(settings));
     });
   };
   CHECK(refusal({"--hosts", "a", "--hostfile", "f", "x"}) ==

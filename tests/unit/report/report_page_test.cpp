@@ -35,9 +35,9 @@ JobHistory long_job(int ranks, int minutes) {
 }
 
 std::size_t count(const std::string& text, const std::string& word) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
+  std::size_t occurrences = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++occurrences;
+  return occurrences;
 }
 
 }  // namespace

@@ -96,16 +96,16 @@ TEST_CASE("job script: the grace is that of acc and a margin", "[script]") {
 }
 
 TEST_CASE("job script: variables with an effect are written, the secret is not", "[script]") {
-  LaunchInputs given = asked_for("k8s", {"--max_restarts", "1", "train.py"});
-  given.environment.overlay({{"PET_NNODES", "2"},
-                             {"PET_NPROC_PER_NODE", "3"},
-                             {"PET_MAX_RESTARTS", "5"},
-                             {"PET_LOG_DIR", "/logs"},
-                             {"ACC_JOB_SECRET", "0123456789abcdef"}});
-  const ScriptJob job = plan_script(given, "acc", std::nullopt);
+  LaunchInputs launch_inputs = asked_for("k8s", {"--max_restarts", "1", "train.py"});
+  launch_inputs.environment.overlay({{"PET_NNODES", "2"},
+                                     {"PET_NPROC_PER_NODE", "3"},
+                                     {"PET_MAX_RESTARTS", "5"},
+                                     {"PET_LOG_DIR", "/logs"},
+                                     {"ACC_JOB_SECRET", "0123456789abcdef"}});
+  const ScriptJob job = plan_script(launch_inputs, "acc", std::nullopt);
   CHECK(job.nodes == 2);
   CHECK(job.environment == Environment{{"PET_NPROC_PER_NODE", "3"}, {"PET_LOG_DIR", "/logs"}});
-  const auto notes = script_notes(job, given.environment);
+  const auto notes = script_notes(job, launch_inputs.environment);
   REQUIRE_FALSE(notes.empty());
   CHECK(notes.back() == "ACC_JOB_SECRET is not written into the script: give it to the job yourself");
 }

@@ -53,29 +53,29 @@ void fail() {
 TEST_CASE("background save: it runs on a thread, and the next one starts when it has ended", "[runtime]") {
   BackgroundSave saves;
   std::thread::id thread;
-  int done = 0;
+  int finished = 0;
   saves.start([&] { thread = std::this_thread::get_id(); });
-  saves.start([&] { ++done; });
+  saves.start([&] { ++finished; });
   CHECK(thread != std::thread::id());
   CHECK(thread != std::this_thread::get_id());
   saves.wait();
-  CHECK(done == 1);
+  CHECK(finished == 1);
   saves.wait();
-  CHECK(done == 1);
+  CHECK(finished == 1);
 }
 
 TEST_CASE("background save: its error is thrown by the next wait or start, once", "[runtime]") {
   BackgroundSave saves;
-  int done = 0;
+  int finished = 0;
   saves.start(fail);
-  CHECK_THROWS_WITH(saves.start([&] { ++done; }), "the disk is full");
+  CHECK_THROWS_WITH(saves.start([&] { ++finished; }), "the disk is full");
   saves.wait();
-  CHECK(done == 0);
+  CHECK(finished == 0);
   saves.start(fail);
   CHECK_THROWS_WITH(saves.wait(), "the disk is full");
-  saves.start([&] { ++done; });
+  saves.start([&] { ++finished; });
   saves.wait();
-  CHECK(done == 1);
+  CHECK(finished == 1);
 }
 
 TEST_CASE("background save: the destructor waits for it, and lets no signal reach its thread", "[runtime]") {

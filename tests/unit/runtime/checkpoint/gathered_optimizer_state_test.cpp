@@ -64,8 +64,8 @@ TEST_CASE("gathered optimizer state: it is loaded into shards again, if the shap
   Shards loaded(torch::nn::Linear(2, 3), AdamOptions(0.5));
   acc::detail::plan_optimizer_load(
       loaded.native, acc::detail::shard_of_optimizer_state(loaded.optimizer, state, "file"), "file")();
-  const PtValue again = acc::detail::gathered_optimizer_state(loaded.optimizer, true);
-  CHECK(average_of(again, 0).equal(average_of(state, 0)));
+  const PtValue regathered = acc::detail::gathered_optimizer_state(loaded.optimizer, true);
+  CHECK(average_of(regathered, 0).equal(average_of(state, 0)));
 
   const auto wider = stepped(4);
   const std::string error =

@@ -53,18 +53,18 @@ TEST_CASE("materialize: a model on the meta device becomes the model that was sa
   const TemporaryFolder folder;
   const Net net;
   const auto file = saved(net, folder);
-  Net made = on_meta();
-  acc::materialize(*made, file);
-  for (const auto& [name, tensor] : acc::state_of(*made)) {
+  Net model = on_meta();
+  acc::materialize(*model, file);
+  for (const auto& [name, tensor] : acc::state_of(*model)) {
     INFO(name);
     CHECK(tensor.is_cpu());
     CHECK(tensor.equal(acc::state_of(*net).at(name)));
   }
-  CHECK(made->first->weight.requires_grad());
-  CHECK(made->tied.is_alias_of(made->first->weight));
+  CHECK(model->first->weight.requires_grad());
+  CHECK(model->tied.is_alias_of(model->first->weight));
   // The module's own members are the tensors that were filled.
-  made->first->forward(at::randn({2, 3})).sum().backward();
-  CHECK(made->tied.grad().defined());
+  model->first->forward(at::randn({2, 3})).sum().backward();
+  CHECK(model->tied.grad().defined());
 }
 
 TEST_CASE("materialize: shards, an ordinary model, and the names of a DDP model are read, too", "[runtime]") {
@@ -81,27 +81,27 @@ TEST_CASE("materialize: shards, an ordinary model, and the names of a DDP model 
   acc::Safetensors prefixed;
   for (const auto& [name, tensor] : acc::state_of(*net)) prefixed.tensors["module." + name] = tensor;
   acc::write_safetensors(folder.path() / "ddp.safetensors", prefixed);
-  Net made = on_meta();
-  acc::materialize(*made, folder.path() / "ddp.safetensors");
-  CHECK(made->tied.equal(net->tied));
+  Net model = on_meta();
+  acc::materialize(*model, folder.path() / "ddp.safetensors");
+  CHECK(model->tied.equal(net->tied));
 }
 
 TEST_CASE("materialize: what is missing is named, and the model stays as it was", "[runtime]") {
   const TemporaryFolder folder;
   acc::write_safetensors(folder.path() / "m.safetensors", {.tensors = {{"first.weight", at::zeros({4, 3})}}});
-  Net made = on_meta();
-  const std::string error = error_of([&] { acc::materialize(*made, folder.path() / "m.safetensors"); });
+  Net model = on_meta();
+  const std::string error = error_of([&] { acc::materialize(*model, folder.path() / "m.safetensors"); });
   CHECK(error.find("has no tensor 'first.bias'") != std::string::npos);
   CHECK(error.find("has no tensor 'norm.running_var'") != std::string::npos);
-  CHECK(made->tied.is_meta());
+  CHECK(model->tied.is_meta());
 }
 
 TEST_CASE("materialize: buffers alone, for a model that will be sharded", "[runtime]") {
   const TemporaryFolder folder;
-  Net made = on_meta();
-  acc::materialize(*made, saved(Net(), folder), {.parameters = false});
-  CHECK(made->tied.is_meta());
-  CHECK(made->norm->running_mean.equal(at::full({4}, 0.5)));
+  Net model = on_meta();
+  acc::materialize(*model, saved(Net(), folder), {.parameters = false});
+  CHECK(model->tied.is_meta());
+  CHECK(model->norm->running_mean.equal(at::full({4}, 0.5)));
 }
 
 TEST_CASE("load_weight_ranges: only the ranges are filled", "[runtime]") {

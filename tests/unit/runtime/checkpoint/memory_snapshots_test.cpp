@@ -67,10 +67,10 @@ TEST_CASE_METHOD(Fixture, "memory_snapshots: where none can be loaded all stay, 
 TEST_CASE_METHOD(Fixture, "memory_snapshots: what killed processes left goes before the first save",
                  "[runtime]") {
   acc::detail::MemorySnapshots snapshots;
-  const auto left = snapshots.folder_of(7).parent_path() / ".snapshot_7.acc-new";
-  std::filesystem::create_directories(left);
+  const auto leftover = snapshots.folder_of(7).parent_path() / ".snapshot_7.acc-new";
+  std::filesystem::create_directories(leftover);
   save(snapshots);
-  CHECK_FALSE(std::filesystem::exists(left));
+  CHECK_FALSE(std::filesystem::exists(leftover));
 }
 
 TEST_CASE_METHOD(Fixture, "memory_snapshots: each Accelerator has its own", "[runtime]") {

@@ -62,11 +62,11 @@ TEST_CASE(
   acc::NamedTensors state = acc::state_of(Net(2));
   state["head.weight"] = state["norm.weight"];
   state.erase("norm.weight");
-  const at::Tensor kept = net.norm->weight.detach().clone();
+  const at::Tensor initial_weight = net.norm->weight.detach().clone();
   const acc::IncompatibleKeys keys = acc::load_state(net, state, "f", /*strict=*/false);
   CHECK(keys == acc::IncompatibleKeys{{"norm.weight"}, {"head.weight"}});
   CHECK(net.first->weight.equal(state["first.weight"]));
-  CHECK(net.norm->weight.equal(kept));
+  CHECK(net.norm->weight.equal(initial_weight));
   // Shapes must match also without strict.
   state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
   CHECK_THROWS_AS(acc::load_state(net, state, "f", /*strict=*/false), acc::Error);

@@ -61,8 +61,8 @@ TEST_CASE("parameter names: a state by names gets the numbers of the optimizer's
   CHECK(group.find("lr")->number() == 0.125);
   CHECK(group.find("params")->get_if<PtList>()->size() == 2);
   // One by numbers stays as it is.
-  const PtValue again = acc::detail::with_numbers(training.content(), 0, numbered, "optimizer.bin");
-  CHECK(again.find("state")->get_if<PtDict>()->size() == 2);
+  const PtValue renumbered = acc::detail::with_numbers(training.content(), 0, numbered, "optimizer.bin");
+  CHECK(renumbered.find("state")->get_if<PtDict>()->size() == 2);
 }
 
 TEST_CASE("parameter names: what does not fit is named", "[runtime]") {

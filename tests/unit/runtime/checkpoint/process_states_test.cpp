@@ -69,9 +69,9 @@ TEST_CASE("accumulated_gradients: their mean over the processes stays the same o
   // The files of three processes; each writes its own file into the same folder.
   for (int process = 2; process >= 0; --process) {
     torch::nn::Linear model = model_with(process + 1);
-    const auto own = acc::test::temporary_folder() / "checkpoint";
-    acc::save_checkpoint(own, content_of(model, 3), {.index = process});
-    for (const auto& file : std::filesystem::directory_iterator(own))
+    const auto local = acc::test::temporary_folder() / "checkpoint";
+    acc::save_checkpoint(local, content_of(model, 3), {.index = process});
+    for (const auto& file : std::filesystem::directory_iterator(local))
       std::filesystem::copy_file(file.path(), folder / file.path().filename());
   }
 

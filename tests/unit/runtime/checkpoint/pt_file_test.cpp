@@ -173,9 +173,9 @@ TEST_CASE("pt reader: a damaged file gives an error or other values, never undef
           "[runtime]") {
   const std::string whole = acc::read_file(recorded("tensors"));
   const auto file = acc::test::temporary_folder() / "damaged.pt";
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t offset = 0; offset < whole.size(); ++offset) {
     std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    damaged[offset] = static_cast<char>(damaged[offset] ^ 0x41);
     std::ofstream(file, std::ios::binary) << damaged;
     try {
       const PtValue value = acc::read_pt_file(file);
@@ -248,15 +248,15 @@ TEST_CASE("pt writer: has every type that safetensors files have", "[runtime]") 
       return false;
     }
   };
-  int found = 0;
+  int occurrences = 0;
   for (int i = 0; i < static_cast<int>(at::ScalarType::NumOptions); ++i) {
     const auto type = static_cast<at::ScalarType>(i);
     if (!is_in_safetensors(type)) continue;
     INFO(c10::toString(type));
-    ++found;
+    ++occurrences;
     CHECK(std::ranges::count(acc::detail::kScalarTypes, type) == 1);
   }
-  CHECK(found > 0);
+  CHECK(occurrences > 0);
 }
 
 TEST_CASE("pt writer: an object cannot be written, and the old file is kept", "[runtime]") {

@@ -102,12 +102,12 @@ TEST_CASE("checkpoint shards: what does not fit is named, and nothing is changed
   CHECK(wider.net->linear->weight.equal(before));
 
   Training loaded;
-  const at::Tensor own = loaded.net->linear->weight.detach().clone();
+  const at::Tensor loaded_weight = loaded.net->linear->weight.detach().clone();
   fs::rename(folder / "optimizer_0" / "__0_0.distcp", folder / "elsewhere");
   CHECK(error_of([&] {
           acc::load_checkpoint(folder, loaded.content(), 0);
         }).find("__0_0.distcp: cannot be read") != std::string::npos);
-  CHECK(loaded.net->linear->weight.equal(own));
+  CHECK(loaded.net->linear->weight.equal(loaded_weight));
   acc::replace_file(folder / "optimizer.bin", "");
   CHECK(error_of([&] { acc::load_checkpoint(folder, loaded.content(), 0); }) ==
         folder.string() +

@@ -23,9 +23,9 @@ TEST_CASE("tensor_form: a written form gives a tensor of the same type and shape
   for (const at::Tensor& tensor : {at::ones({2, 3}, at::kHalf), at::ones({}, at::kLong), at::empty({0, 4})}) {
     std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
     acc::detail::write_form(tensor, numbers.data(), "gather");
-    const at::Tensor made = acc::detail::empty_of_form(numbers.data());
-    CHECK(made.sizes() == tensor.sizes());
-    CHECK(made.scalar_type() == tensor.scalar_type());
+    const at::Tensor made_tensor = acc::detail::empty_of_form(numbers.data());
+    CHECK(made_tensor.sizes() == tensor.sizes());
+    CHECK(made_tensor.scalar_type() == tensor.scalar_type());
   }
 }
 

@@ -33,11 +33,11 @@ Progress left_by(Function function) {
   // Its page counts until it is reaped.
   siginfo_t ended = {};
   ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT);
-  Progress left = ProgressPage::read(file).value_or(Progress());
+  Progress page = ProgressPage::read(file).value_or(Progress());
   int status = -1;
   ::waitpid(process, &status, 0);
   CHECK(status == 0);
-  return left;
+  return page;
 }
 
 void report_steps(const OptimizerSteps& optimizer, int steps) {
@@ -51,7 +51,7 @@ void require(bool condition) {
 }  // namespace
 
 TEST_CASE("progress: sections are in one another", "[runtime]") {
-  const Progress left = left_by([](const auto& now) {
+  const Progress page = left_by([](const auto& now) {
     {
       const ProgressSection optimizer(Section::optimizer);
       require(now().section == Section::optimizer);
@@ -62,23 +62,23 @@ TEST_CASE("progress: sections are in one another", "[runtime]") {
       require(now().section == Section::optimizer);
     }
   });
-  CHECK(left.section == Section::other);
+  CHECK(page.section == Section::other);
 }
 
 TEST_CASE("progress: all that happens in an evaluation, or in a save, counts as that", "[runtime]") {
   const Section whole = GENERATE(Section::evaluation, Section::saving);
-  const Progress left = left_by([whole](const auto& now) {
+  const Progress page = left_by([whole](const auto& now) {
     const ProgressSection section(whole);
     const ProgressSection forward(Section::forward);
     const acc::detail::ProgressCollective gather("gather");
     require(now().section == whole);
     require(now().collective == "gather");
   });
-  CHECK(left.collectives == 1);
+  CHECK(page.collectives == 1);
 }
 
 TEST_CASE("progress: a collective has a name while it goes on", "[runtime]") {
-  const Progress left = left_by([](const auto& now) {
+  const Progress page = left_by([](const auto& now) {
     const ProgressSection backward(Section::backward);
     {
       const acc::detail::ProgressCollective reduce("all_reduce");
@@ -88,23 +88,23 @@ TEST_CASE("progress: a collective has a name while it goes on", "[runtime]") {
     require(now().section == Section::backward);
     require(now().collective.empty());
   });
-  CHECK(left.collectives == 1);
+  CHECK(page.collectives == 1);
 }
 
 TEST_CASE("progress: a loop of one's own says what it has done", "[runtime]") {
-  const Progress left = left_by([](const auto&) {
+  const Progress page = left_by([](const auto&) {
     report_step({.samples = 8, .tokens = 1024, .loss = 3.5});
     report_step();
     report_step({.samples = 4});
   });
-  CHECK(left.steps == 3);
-  CHECK(left.samples == 12);
-  CHECK(left.tokens == 1024);
-  CHECK(left.loss == 3.5);
+  CHECK(page.steps == 3);
+  CHECK(page.samples == 12);
+  CHECK(page.tokens == 1024);
+  CHECK(page.loss == 3.5);
 }
 
 TEST_CASE("progress: several optimizers that step once each in a step are one step", "[runtime]") {
-  const Progress left = left_by([](const auto&) {
+  const Progress page = left_by([](const auto&) {
     const OptimizerSteps generator;
     const OptimizerSteps discriminator;
     for (int step = 0; step < 3; ++step) {
@@ -112,56 +112,56 @@ TEST_CASE("progress: several optimizers that step once each in a step are one st
       discriminator.report();
     }
   });
-  CHECK(left.steps == 3);
+  CHECK(page.steps == 3);
 }
 
 TEST_CASE("progress: the steps of a second training are counted after those of the first", "[runtime]") {
   SECTION("its optimizer comes when the first one is gone") {
-    const Progress left = left_by([](const auto&) {
+    const Progress page = left_by([](const auto&) {
       for (int training = 0; training < 2; ++training) report_steps(OptimizerSteps(), 4);
     });
-    CHECK(left.steps == 8);
+    CHECK(page.steps == 8);
   }
   SECTION("the first optimizer lives on: a step shows that it is over, and counts for none") {
-    const Progress left = left_by([](const auto&) {
+    const Progress page = left_by([](const auto&) {
       const OptimizerSteps first;
       const OptimizerSteps second;
       report_steps(first, 4);
       report_steps(second, 4);
     });
-    CHECK(left.steps == 7);
+    CHECK(page.steps == 7);
   }
   SECTION("the first optimizer lives on, and each step has one of its own: after nine steps they count") {
-    const Progress left = left_by([](const auto&) {
+    const Progress page = left_by([](const auto&) {
       const OptimizerSteps first;
       report_steps(first, 4);
       for (int step = 0; step < 20; ++step) report_steps(OptimizerSteps(), 1);
     });
-    CHECK(left.steps == 4 + 20 - 9);
+    CHECK(page.steps == 4 + 20 - 9);
   }
   SECTION("after a Trainer: it is another training, whose steps begin at 0") {
-    const Progress left = left_by([](const auto&) {
+    const Progress page = left_by([](const auto&) {
       {
         const acc::detail::ProgressTraining training(100);
         acc::detail::report_training_steps(101);
       }
       report_steps(OptimizerSteps(), 4);
     });
-    CHECK(left.steps == 4);
-    CHECK(left.step_scope == StepScope::another_training);
+    CHECK(page.steps == 4);
+    CHECK(page.step_scope == StepScope::another_training);
   }
 }
 
 TEST_CASE("progress: whoever counts its steps itself is not counted again", "[runtime]") {
   SECTION("a loop") {
-    const Progress left = left_by([](const auto&) {
+    const Progress page = left_by([](const auto&) {
       report_step();
       report_steps(OptimizerSteps(), 50);
     });
-    CHECK(left.steps == 1);
+    CHECK(page.steps == 1);
   }
   SECTION("a training, which may begin again") {
-    const Progress left = left_by([](const auto& now) {
+    const Progress page = left_by([](const auto& now) {
       {
         const acc::detail::ProgressTraining first(100);
         report_steps(OptimizerSteps(), 1);
@@ -172,7 +172,7 @@ TEST_CASE("progress: whoever counts its steps itself is not counted again", "[ru
       report_steps(OptimizerSteps(), 1);
       acc::detail::report_training_steps(1);
     });
-    CHECK(left.steps == 1);
+    CHECK(page.steps == 1);
   }
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("progress: a program that says which step it is counts over restarts",
 }
 
 TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]") {
-  const Progress left = left_by([](const auto& now) {
+  const Progress page = left_by([](const auto& now) {
     report_steps(OptimizerSteps(), 1);
     std::thread([&] {
       const ProgressSection saving(Section::saving);
@@ -200,12 +200,12 @@ TEST_CASE("progress: the thread that trains counts, others do not", "[runtime]")
       require(now().section == Section::other);
     }).join();
   });
-  CHECK(left.steps == 1);
+  CHECK(page.steps == 1);
 }
 
 TEST_CASE("progress: a thread that trains counts, also after one that only read or evaluated", "[runtime]") {
   const Section first = GENERATE(Section::data, Section::evaluation);
-  const Progress left = left_by([first](const auto& now) {
+  const Progress page = left_by([first](const auto& now) {
     std::promise<void> entered;
     std::promise<void> trained;
     std::thread other([&] {
@@ -227,20 +227,20 @@ TEST_CASE("progress: a thread that trains counts, also after one that only read 
     }
     report_steps(OptimizerSteps(), 1);
   });
-  CHECK(left.steps == 1);
-  CHECK(left.section == Section::other);
+  CHECK(page.steps == 1);
+  CHECK(page.section == Section::other);
 }
 
 TEST_CASE("progress: after a thread that has trained and ended the next one counts", "[runtime]") {
-  const Progress left = left_by([](const auto&) {
+  const Progress page = left_by([](const auto&) {
     std::thread([] { report_steps(OptimizerSteps(), 1); }).join();
     report_steps(OptimizerSteps(), 1);
   });
-  CHECK(left.steps == 2);
+  CHECK(page.steps == 2);
 }
 
 TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
-  const Progress left = left_by([](const auto&) {
+  const Progress page = left_by([](const auto&) {
     report_steps(OptimizerSteps(), 1);
     const pid_t fork = ::fork();
     if (fork == 0) {
@@ -249,11 +249,11 @@ TEST_CASE("progress: a fork of a worker does not write its page", "[runtime]") {
     }
     ::waitpid(fork, nullptr, 0);
   });
-  CHECK(left.steps == 1);
+  CHECK(page.steps == 1);
 }
 
 TEST_CASE("progress: a fork in a section, or in a collective, does not end the worker's", "[runtime]") {
-  const Progress left = left_by([](const auto& now) {
+  const Progress page = left_by([](const auto& now) {
     const ProgressSection data(Section::data);
     pid_t fork = 0;
     {
@@ -267,7 +267,7 @@ TEST_CASE("progress: a fork in a section, or in a collective, does not end the w
     }
     if (fork == 0) ::_exit(0);
   });
-  CHECK(left.collectives == 1);
+  CHECK(page.collectives == 1);
 }
 
 TEST_CASE("progress: without a launcher nothing happens", "[runtime]") {

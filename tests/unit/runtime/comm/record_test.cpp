@@ -42,7 +42,7 @@ json left_by(Function function) {
 TEST_CASE("record: an exception of main is written in torch's format, and rethrown", "[runtime]") {
   const auto before =
       std::chrono::floor<std::chrono::seconds>(system_clock::now()).time_since_epoch().count();
-  const json left = left_by([] {
+  const json failure = left_by([] {
     bool passed = false;
     try {
       acc::record([]() -> int { throw std::runtime_error("no data"); });
@@ -51,9 +51,9 @@ TEST_CASE("record: an exception of main is written in torch's format, and rethro
     }
     if (!passed) std::abort();
   });
-  REQUIRE(left.contains("message"));
-  CHECK(left["message"]["message"] == "std::runtime_error: no data");
-  const json& extra = left["message"]["extraInfo"];
+  REQUIRE(failure.contains("message"));
+  CHECK(failure["message"]["message"] == "std::runtime_error: no data");
+  const json& extra = failure["message"]["extraInfo"];
   CHECK_FALSE(extra.contains("py_callstack"));
   CHECK(std::stoll(extra["timestamp"].get<std::string>()) >= before);
   CHECK(std::stoll(extra["timestamp_us"].get<std::string>()) / 1'000'000 ==
@@ -62,7 +62,7 @@ TEST_CASE("record: an exception of main is written in torch's format, and rethro
 }
 
 TEST_CASE("record: it returns main's result, and ignores exceptions that are caught", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     const int code = acc::record([] {
       try {
         throw acc::Error({.what = "tried"});
@@ -72,42 +72,42 @@ TEST_CASE("record: it returns main's result, and ignores exceptions that are cau
     });
     if (code != 7) std::abort();
   });
-  CHECK(left.is_null());
+  CHECK(failure.is_null());
 }
 
 TEST_CASE("record: failures after the loss of another process are consequences", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     acc::write_error_file("rank 0, backward: ranks 1, 2 ended", acc::FailureRole::consequence, {1, 2});
     acc::write_error_file("training failed");
   });
-  CHECK(left["message"]["message"] == "training failed");
-  CHECK(left["message"]["extraInfo"]["consequence"] == true);
-  CHECK(left["message"]["extraInfo"]["lost_ranks"] == json({1, 2}));
+  CHECK(failure["message"]["message"] == "training failed");
+  CHECK(failure["message"]["extraInfo"]["consequence"] == true);
+  CHECK(failure["message"]["extraInfo"]["lost_ranks"] == json({1, 2}));
 }
 
 TEST_CASE("record: an exception of Gloo about a lost peer is a consequence", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     try {
       acc::record([]() -> int { throw std::runtime_error("[pair.cc:547] Connection closed by peer"); });
     } catch (const std::runtime_error&) {  // NOLINT: the file is what counts
     }
   });
-  CHECK(left["message"]["extraInfo"]["consequence"] == true);
-  CHECK_FALSE(left["message"]["extraInfo"].contains("lost_ranks"));
+  CHECK(failure["message"]["extraInfo"]["consequence"] == true);
+  CHECK_FALSE(failure["message"]["extraInfo"].contains("lost_ranks"));
 }
 
 TEST_CASE("record: an uncaught exception is written, too", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     std::signal(SIGABRT, [](int) { ::_exit(0); });  // the previous terminate handler ends with abort()
     acc::record_uncaught_exceptions();
     const auto fail = [] { throw acc::Error({.what = "is missing", .where = "data"}); };
     [&]() noexcept { fail(); }();
   });
-  CHECK(left["message"]["message"] == "data: is missing");
+  CHECK(failure["message"]["message"] == "data: is missing");
 }
 
 TEST_CASE("record: an uncaught exception that another process has caused is a consequence", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     std::signal(SIGABRT, [](int) { ::_exit(0); });
     acc::record_uncaught_exceptions();
     acc::detail::explain_uncaught_exceptions(
@@ -117,13 +117,13 @@ TEST_CASE("record: an uncaught exception that another process has caused is a co
     const auto fail = [] { throw std::runtime_error("closed"); };
     [&]() noexcept { fail(); }();
   });
-  CHECK(left["message"]["message"] == "rank 1 was lost: closed");
-  CHECK(left["message"]["extraInfo"]["consequence"] == true);
-  CHECK(left["message"]["extraInfo"]["lost_ranks"] == json({1}));
+  CHECK(failure["message"]["message"] == "rank 1 was lost: closed");
+  CHECK(failure["message"]["extraInfo"]["consequence"] == true);
+  CHECK(failure["message"]["extraInfo"]["lost_ranks"] == json({1}));
 }
 
 TEST_CASE("record: SIGTERM does not change how a process with an uncaught exception ends", "[runtime]") {
-  const json left = left_by([] {
+  const json failure = left_by([] {
     std::signal(SIGABRT, [](int) {
       std::raise(SIGTERM);
       ::_exit(0);
@@ -132,7 +132,7 @@ TEST_CASE("record: SIGTERM does not change how a process with an uncaught except
     const auto fail = [] { throw acc::Error({.what = "is missing", .where = "data"}); };
     [&]() noexcept { fail(); }();
   });
-  CHECK(left["message"]["message"] == "data: is missing");
+  CHECK(failure["message"]["message"] == "data: is missing");
 }
 
 }  // namespace record_test

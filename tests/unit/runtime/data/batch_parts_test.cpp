@@ -126,9 +126,9 @@ TEST_CASE("batch_parts: the type determines whether batches can be sent", "[runt
 
 TEST_CASE("batch_parts: batches that differ only in rows are concatenated and sliced", "[runtime]") {
   using Batch = std::tuple<at::Tensor, std::vector<int>, int>;
-  const acc::detail::BatchParts one = parts(Batch{kRows, {1, 2, 3}, 5});
+  const acc::detail::BatchParts single = parts(Batch{kRows, {1, 2, 3}, 5});
   const acc::detail::BatchParts two = parts(Batch{kRows.slice(0, 0, 1), {4}, 5});
-  const acc::detail::BatchParts whole = acc::detail::concatenate({one, two});
+  const acc::detail::BatchParts whole = acc::detail::concatenate({single, two});
   CHECK(acc::detail::count_rows(whole) == 4);
   const auto cut = acc::detail::batch_of<Batch>(acc::detail::slice_rows(whole, 2, 9));
   CHECK(std::get<0>(cut).equal(at::stack({kRows[2], kRows[0]})));
@@ -136,7 +136,7 @@ TEST_CASE("batch_parts: batches that differ only in rows are concatenated and sl
   CHECK(std::get<2>(cut) == 5);
 
   const auto refused = [&](const acc::detail::BatchParts& other) {
-    return acc::test::error_of([&] { acc::detail::concatenate({one, other}); });
+    return acc::test::error_of([&] { acc::detail::concatenate({single, other}); });
   };
   const std::string differ = "dispatch_batches: batches of different shapes, keys or values";
   CHECK(refused(parts(Batch{kRows, {1, 2, 3}, 6})).starts_with(differ));

@@ -143,9 +143,9 @@ struct Meeting {
 };
 
 struct Countdown {
-  void reset() { left = 5; }
-  std::optional<int> next() { return left == 0 ? std::nullopt : std::optional(left--); }
-  int left = 0;
+  void reset() { remaining = 5; }
+  std::optional<int> next() { return remaining == 0 ? std::nullopt : std::optional(remaining--); }
+  int remaining = 0;
 };
 
 }  // namespace

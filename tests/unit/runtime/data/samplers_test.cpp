@@ -72,10 +72,10 @@ class Job {
 
 TEST_CASE("samplers: orders equal every recorded order of torch's and transformers' samplers", "[runtime]") {
   const json recorded = json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
-  std::map<std::string, int> seen;
+  std::map<std::string, int> counts;
   for (const json& one : recorded["samplers"]) {
     INFO(one.dump());
-    ++seen[one["kind"]];
+    ++counts[one["kind"]];
     if (one.contains("order")) {
       const auto sampler = sampler_of(one);
       CHECK(sampler->order({.seed = one["seed"]}) == one["order"].get<Order>());
@@ -85,17 +85,17 @@ TEST_CASE("samplers: orders equal every recorded order of torch's and transforme
       CHECK(distributed_orders(one, expected.size()) == expected);
     }
   }
-  CHECK(seen.size() == 5);
-  CHECK(seen["distributed"] > 100);
+  CHECK(counts.size() == 5);
+  CHECK(counts["distributed"] > 100);
 }
 
 TEST_CASE("samplers: DistributedEvalSampler repeats no sample: 10,000 over three processes are 10,000",
           "[runtime]") {
   Order all;
   for (std::size_t i = 0; i < 3; ++i) {
-    const Order mine = acc::DistributedEvalSampler(10000, /*shuffle=*/true, share(i, 3)).order({});
-    CHECK((mine.size() == 3333 || mine.size() == 3334));
-    all.insert(all.end(), mine.begin(), mine.end());
+    const Order local = acc::DistributedEvalSampler(10000, /*shuffle=*/true, share(i, 3)).order({});
+    CHECK((local.size() == 3333 || local.size() == 3334));
+    all.insert(all.end(), local.begin(), local.end());
   }
   std::sort(all.begin(), all.end());
   CHECK(all == acc::detail::plain_order(10000));

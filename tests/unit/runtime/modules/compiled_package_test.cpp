@@ -95,9 +95,9 @@ TEST_CASE("compiled package: damaged weights, a changed description and missing 
   write_package(file, description(), tensors(), 0, 1);
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is damaged: the description has another checksum"));
-  json without = description();
-  without["libraries"]["training"]["gradients"] = json::array();
-  write_package(file, without, tensors());
+  json incomplete = description();
+  incomplete["libraries"]["training"]["gradients"] = json::array();
+  write_package(file, incomplete, tensors());
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("has not one gradient of each trained parameter"));
 }

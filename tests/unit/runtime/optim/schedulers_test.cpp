@@ -184,10 +184,10 @@ TEST_CASE("schedulers: reduce_on_plateau is restored from before its first step"
   nlohmann::json state = nlohmann::json::parse(scheduler.state());
   state.erase("best");  // as in a checkpoint: Python cannot read a null
   scheduler.step(3);
-  const std::string after = scheduler.state();
+  const std::string last_state = scheduler.state();
   scheduler.load_state(state.dump());
   scheduler.step(3);
-  CHECK(scheduler.state() == after);
+  CHECK(scheduler.state() == last_state);
 }
 
 TEST_CASE("schedulers: a restored one continues like the one that was saved", "[runtime]") {

@@ -135,10 +135,11 @@ TEST_CASE("data_parallel: a module that cannot be copied is named", "[runtime]")
 
 TEST_CASE("data_parallel: a device that does not exist is named", "[runtime]") {
   const auto net = std::make_shared<Net>();
-  const at::Device none(at::kCUDA, 100);
-  const std::string said = error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU, none}}); });
-  CHECK(said.starts_with("DataParallel, cuda:100: does not exist: there are "));
-  CHECK(error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU}, .output_device = none}); }) == said);
+  const at::Device absent(at::kCUDA, 100);
+  const std::string message = error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU, absent}}); });
+  CHECK(message.starts_with("DataParallel, cuda:100: does not exist: there are "));
+  CHECK(error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU}, .output_device = absent}); }) ==
+        message);
 }
 
 }  // namespace data_parallel_test

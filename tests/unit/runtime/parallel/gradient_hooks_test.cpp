@@ -35,15 +35,15 @@ TEST_CASE("gradient_watch: gradients that are not averaged are told once, unless
           "[runtime]") {
   const at::Tensor parameter = at::ones({1}).requires_grad_();
   bool averages = true;
-  std::vector<bool> again;
+  std::vector<bool> second_step;
   acc::detail::GradientWatch watch(
       {parameter}, [&] { return averages; },
-      [&](std::size_t, bool is_second) { again.push_back(is_second); });
+      [&](std::size_t, bool is_second) { second_step.push_back(is_second); });
   const auto backward = [&] { (parameter * 2).sum().backward(); };
   watch.expect_averaged();
   backward();
   backward();
-  CHECK(again == std::vector{false, true});
+  CHECK(second_step == std::vector{false, true});
   CHECK(watch.expected(0));
   averages = false;
   backward();

@@ -52,7 +52,7 @@ TEST_CASE("autocast: the precision applies only while the guard exists, also nes
     CHECK(type() == at::kBFloat16);
   }
   CHECK(type() == at::kFloat);
-  const acc::Autocast none(acc::MixedPrecision::no);
+  const acc::Autocast inactive(acc::MixedPrecision::no);
   CHECK(type() == at::kFloat);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("autocast: fp16 computes in half, and it can be switched off for a par
   const acc::Autocast half(acc::MixedPrecision::fp16);
   CHECK(type() == at::kHalf);
   {
-    const acc::Autocast off(acc::MixedPrecision::fp16, c10::DeviceType::CPU, {.enabled = false});
+    const acc::Autocast disabled(acc::MixedPrecision::fp16, c10::DeviceType::CPU, {.enabled = false});
     CHECK(type() == at::kFloat);
   }
   CHECK(type() == at::kHalf);

@@ -62,9 +62,9 @@ struct Training {
 bool changes_nothing(Training training) {
   const std::vector<at::Tensor> plain = training.gradients();
   training.checkpoints = true;
-  const std::vector<at::Tensor> again = training.gradients();
+  const std::vector<at::Tensor> repeated = training.gradients();
   for (std::size_t i = 0; i < plain.size(); ++i)
-    if (!again[i].equal(plain[i])) return false;
+    if (!repeated[i].equal(plain[i])) return false;
   return true;
 }
 
@@ -188,14 +188,14 @@ TEST_CASE(
     return acc::checkpoint(innermost, y).sin();
   };
   const at::Tensor x = leaf();
-  const at::Tensor again = leaf();
+  const at::Tensor repeated = leaf();
   outer(x).sum().backward();
   calls = 0;
-  const at::Tensor loss = acc::checkpoint(outer, again).sum();
+  const at::Tensor loss = acc::checkpoint(outer, repeated).sum();
   CHECK(calls == 2);
   CHECK(between.expired());
   loss.backward();
-  CHECK(again.grad().equal(x.grad()));
+  CHECK(repeated.grad().equal(x.grad()));
 }
 
 TEST_CASE("checkpoint: a second backward through the same graph computes again", "[runtime]") {

@@ -21,7 +21,7 @@ Piece piece(const std::string& name, std::int64_t numel, bool trains = true) {
   return {.name = name, .shape = {numel}, .numel = numel, .trains = trains};
 }
 
-at::Tensor of(std::vector<double> values) {
+at::Tensor tensor_of(std::vector<double> values) {
   const auto length = static_cast<std::int64_t>(values.size());
   return acc::test::numbers(values, {length}, at::kFloat);
 }
@@ -38,32 +38,32 @@ TEST_CASE("gradient_reduction: it is complete when all that trains has a gradien
   const Unit unit("net", true, {piece("a", 2), piece("frozen", 3, false), piece("b", 1)}, {});
   GradientReduction reduction(unit);
   CHECK(reduction.is_empty());
-  reduction.add(0, of({1, 2}), false);
+  reduction.add(0, tensor_of({1, 2}), false);
   CHECK_FALSE(reduction.is_complete());
-  reduction.add(2, of({5}), false);
+  reduction.add(2, tensor_of({5}), false);
   CHECK(reduction.is_complete());
   CHECK(reduction.pieces() == std::vector<bool>{true, false, true});
   reduction.start(*group, 1);
   CHECK(reduction.is_started());
   CHECK(reduction.is_empty());
   const at::Tensor mean = reduction.finish();
-  CHECK(part(mean, unit, 0).equal(of({1, 2})));
-  CHECK(part(mean, unit, 1).equal(of({0, 0, 0})));
-  CHECK(part(mean, unit, 2).equal(of({5})));
+  CHECK(part(mean, unit, 0).equal(tensor_of({1, 2})));
+  CHECK(part(mean, unit, 1).equal(tensor_of({0, 0, 0})));
+  CHECK(part(mean, unit, 2).equal(tensor_of({5})));
 }
 
 TEST_CASE("gradient_reduction: what was kept is averaged with the next gradients", "[runtime]") {
   const auto group = acc::test::lone_group();
   const Unit unit("net", true, {piece("a", 2), piece("b", 1)}, {});
   GradientReduction reduction(unit);
-  reduction.add(0, of({1, 2}), true);
+  reduction.add(0, tensor_of({1, 2}), true);
   CHECK_FALSE(reduction.is_empty());
-  reduction.add(0, of({10, 20}), false);
-  reduction.add(1, of({5}), false);
+  reduction.add(0, tensor_of({10, 20}), false);
+  reduction.add(1, tensor_of({5}), false);
   reduction.start(*group, 1);
   const at::Tensor mean = reduction.finish();
-  CHECK(part(mean, unit, 0).equal(of({11, 22})));
-  CHECK(part(mean, unit, 1).equal(of({5})));
+  CHECK(part(mean, unit, 0).equal(tensor_of({11, 22})));
+  CHECK(part(mean, unit, 1).equal(tensor_of({5})));
 }
 
 }  // namespace gradient_reduction_test

@@ -42,7 +42,7 @@ TEST_CASE("executable_batch_size: LibTorch's out-of-memory error is recognized",
 
 TEST_CASE("executable_batch_size: tries nine tenths each time until it fits", "[runtime]") {
   std::vector<std::size_t> tried;
-  const std::size_t found = acc::find_executable_batch_size(
+  const std::size_t batch_size = acc::find_executable_batch_size(
       [&](std::size_t size) {
         tried.push_back(size);
         if (size > 90) throw std::bad_alloc();
@@ -50,7 +50,7 @@ TEST_CASE("executable_batch_size: tries nine tenths each time until it fits", "[
       },
       128);
   CHECK(tried == std::vector<std::size_t>{128, 115, 103, 92, 82});
-  CHECK(found == 82);
+  CHECK(batch_size == 82);
 }
 
 TEST_CASE("executable_batch_size: other exceptions pass through, and it fails when even 1 does not fit",

@@ -20,7 +20,7 @@
 namespace meta_device_test {
 
 TEST_CASE("meta device: modules are made without memory", "[runtime]") {
-  const auto made = [] {
+  const auto model = [] {
     const acc::MetaDevice meta;
     // 4 TB of parameters.
     return torch::nn::Sequential(torch::nn::Embedding(1'000'000, 1'000'000), torch::nn::Linear(8, 4),
@@ -28,9 +28,9 @@ TEST_CASE("meta device: modules are made without memory", "[runtime]") {
                                  torch::nn::LayerNorm(torch::nn::LayerNormOptions({8})),
                                  torch::nn::LSTM(4, 4));
   }();
-  for (const at::Tensor& parameter : made->parameters()) CHECK(parameter.is_meta());
-  for (const at::Tensor& buffer : made->buffers()) CHECK(buffer.is_meta());
-  CHECK(made->parameters().front().requires_grad());
+  for (const at::Tensor& parameter : model->parameters()) CHECK(parameter.is_meta());
+  for (const at::Tensor& buffer : model->buffers()) CHECK(buffer.is_meta());
+  CHECK(model->parameters().front().requires_grad());
   CHECK_FALSE(at::zeros({1}).is_meta());
 }
 

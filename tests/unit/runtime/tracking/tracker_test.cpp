@@ -30,26 +30,26 @@ class Told : public acc::Tracker {
 }  // namespace
 
 TEST_CASE("trackers: the program's own tracker gets all calls, in order", "[runtime]") {
-  const auto own = std::make_shared<Told>();
-  acc::detail::Trackers trackers({own}, "", true);
+  const auto tracker = std::make_shared<Told>();
+  acc::detail::Trackers trackers({tracker}, "", true);
   trackers.start("mnist", {{"lr", 0.1}});
   trackers.log({{"loss", 0.5}}, 3);
   trackers.get("told").log({}, {});
   trackers.start("again", {});
   trackers.finish();
-  CHECK(own->said == "start mnist 1; log 1 3; log 0 -1; finish; start again 0; finish; ");
+  CHECK(tracker->said == "start mnist 1; log 1 3; log 0 -1; finish; start again 0; finish; ");
 }
 
 TEST_CASE("trackers: on other processes nothing is done, and no files are created", "[runtime]") {
   const acc::test::TemporaryFolder folder;
-  const auto own = std::make_shared<Told>();
-  acc::detail::Trackers trackers({"all", own}, folder.path(), false);
+  const auto tracker = std::make_shared<Told>();
+  acc::detail::Trackers trackers({"all", tracker}, folder.path(), false);
   trackers.start("mnist", {{"lr", 0.1}});
   trackers.log({{"loss", 0.5}}, 3);
   trackers.get("told").log({}, {});
   trackers.get("jsonl").log({}, {});
   trackers.finish();
-  CHECK(own->said.empty());
+  CHECK(tracker->said.empty());
   CHECK(fs::is_empty(folder.path()));
 }
 
@@ -66,16 +66,16 @@ TEST_CASE("trackers: names choose trackers, each once", "[runtime]") {
 
 TEST_CASE("trackers: invalid choices are refused on every process", "[runtime]") {
   const bool is_main = GENERATE(true, false);
-  const auto made = [&](const std::vector<acc::TrackerChoice>& choices, const fs::path& folder) {
+  const auto trackers_of = [&](const std::vector<acc::TrackerChoice>& choices, const fs::path& folder) {
     return error_of([&] { acc::detail::Trackers(choices, folder, is_main); });
   };
-  CHECK(made({"tensorbord"}, "/x") ==
+  CHECK(trackers_of({"tensorbord"}, "/x") ==
         "log_with: 'tensorbord' is not a tracker (did you mean 'tensorboard'?)");
-  CHECK(made({"wandb"}, "/x") ==
+  CHECK(trackers_of({"wandb"}, "/x") ==
         "log_with: 'wandb' is not a tracker (use tensorboard, jsonl, csv, all or a Tracker of your own)");
-  CHECK(made({"jsonl"}, "") ==
+  CHECK(trackers_of({"jsonl"}, "") ==
         "log_with: 'jsonl' needs a folder (set project_dir, or logging_dir of the project)");
-  CHECK(made({std::make_shared<Told>(), std::make_shared<Told>()}, "") ==
+  CHECK(trackers_of({std::make_shared<Told>(), std::make_shared<Told>()}, "") ==
         "log_with: two trackers have the name 'told'");
   acc::detail::Trackers trackers({std::make_shared<Told>()}, "", is_main);
   CHECK(error_of([&] { trackers.get("jsonl"); }) ==

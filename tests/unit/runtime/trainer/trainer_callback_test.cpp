@@ -66,9 +66,9 @@ TEST_CASE("trainer_callback: early stopping continues to count after a restart",
   TrainerState state;
   stops_after(before, state, 1.0);
   stops_after(before, state, 1.1);
-  EarlyStoppingCallback after(2);
-  after.load_state(before.state());
-  CHECK(stops_after(after, state, 1.2));
+  EarlyStoppingCallback stopping(2);
+  stopping.load_state(before.state());
+  CHECK(stops_after(stopping, state, 1.2));
 }
 
 TEST_CASE("trainer_callback: early stopping needs a metric and evaluations", "[runtime]") {

@@ -176,10 +176,11 @@ TEST_CASE("training_arguments: a file is read, and what is wrong in it is named"
 TEST_CASE("training_arguments: arguments that are objects are read from JSON, a flag or their own file",
           "[runtime]") {
   const acc::test::TemporaryFolder folder;
-  const auto own =
+  const auto own_arguments =
       folder.write("fsdp.json", R"({"fsdp_transformer_layer_cls_to_wrap": "Block", "version": 2})");
-  const auto file = folder.write("arguments.json", R"({"fsdp": true, "fsdp_config": ")" + own.string() +
-                                                       R"(", "accelerator_config": {"even_batches": false,
+  const auto file =
+      folder.write("arguments.json", R"({"fsdp": true, "fsdp_config": ")" + own_arguments.string() +
+                                         R"(", "accelerator_config": {"even_batches": false,
       "gradient_accumulation_kwargs": {"num_steps": 4}}})");
   const TrainingArguments arguments = acc::read_training_arguments(file);
   CHECK(arguments.fsdp == true);

@@ -23,10 +23,10 @@ struct Leaders : c10d::Backend {
 };
 
 JobOperation operation(std::function<void()> outside, std::function<void(std::exception_ptr)> done) {
-  JobOperation made;
-  made.outside = [outside = std::move(outside)](c10d::Backend&) { outside(); };
-  made.back.done = std::move(done);
-  return made;
+  JobOperation posted;
+  posted.outside = [outside = std::move(outside)](c10d::Backend&) { outside(); };
+  posted.back.done = std::move(done);
+  return posted;
 }
 
 }  // namespace

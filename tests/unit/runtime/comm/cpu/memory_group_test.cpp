@@ -122,12 +122,13 @@ TEST_CASE("memory_group: operations are done in the order in which they begin", 
   const int size = GENERATE(2, 3);
   for (const std::string& result : on_ranks(size, [size](MemoryGroup& group, int rank) -> std::string {
          std::vector<float> sum = values_of(rank, 20 * kChunkFloats);
-         std::vector<int> own(50'000, rank);
-         std::vector<std::vector<int>> all(static_cast<std::size_t>(size), std::vector<int>(own.size()));
-         std::vector<int> from_last(own.size(), rank);
+         std::vector<int> collective(50'000, rank);
+         std::vector<std::vector<int>> all(static_cast<std::size_t>(size),
+                                           std::vector<int>(collective.size()));
+         std::vector<int> from_last(collective.size(), rank);
          Collective gather{.kind = Kind::all_gather,
-                           .data = bytes_of(own),
-                           .bytes = own.size() * sizeof(int),
+                           .data = bytes_of(collective),
+                           .bytes = collective.size() * sizeof(int),
                            .timeout = 1min};
          for (auto& values : all) gather.gathered.push_back(bytes_of(values));
          std::string order;
@@ -150,10 +151,10 @@ TEST_CASE("memory_group: operations are done in the order in which they begin", 
          group.hurry();
          last_is_done.get_future().wait();
          for (int other = 0; other < size; ++other) {
-           if (all[static_cast<std::size_t>(other)] != std::vector<int>(own.size(), other))
+           if (all[static_cast<std::size_t>(other)] != std::vector<int>(collective.size(), other))
              return "gathered something else";
          }
-         if (from_last != std::vector<int>(own.size(), size - 1)) return "received something else";
+         if (from_last != std::vector<int>(collective.size(), size - 1)) return "received something else";
          return order;
        }))
     CHECK(result == "sumgatherbroadcast");
@@ -166,17 +167,18 @@ TEST_CASE("memory_group: an all-to-all gives each rank its part of all others", 
   const auto part = [count](int from, int to) { return values_of(10 * from + to, count); };
   for (const std::string& result : on_ranks(size, [&](MemoryGroup& group, int rank) -> std::string {
          std::vector<std::vector<float>> sources;
-         std::vector<std::vector<float>> taken(static_cast<std::size_t>(size), std::vector<float>(count, -1));
+         std::vector<std::vector<float>> received(static_cast<std::size_t>(size),
+                                                  std::vector<float>(count, -1));
          Collective exchange{.kind = Kind::all_to_all, .bytes = count * sizeof(float), .timeout = 1min};
          for (int to = 0; to < size; ++to) sources.push_back(part(rank, to));
          for (std::size_t other = 0; other < sources.size(); ++other) {
            exchange.sources.push_back(bytes_of(sources[other]));
-           exchange.gathered.push_back(bytes_of(taken[other]));
+           exchange.gathered.push_back(bytes_of(received[other]));
          }
          group.wait(group.begin(std::move(exchange)), std::nullopt);
          for (int from = 0; from < size; ++from) {
-           const auto& got = taken[static_cast<std::size_t>(from)];
-           if (from == rank ? got != std::vector<float>(count, -1) : got != part(from, rank))
+           const auto& source = received[static_cast<std::size_t>(from)];
+           if (from == rank ? source != std::vector<float>(count, -1) : source != part(from, rank))
              return "took something else";
          }
          return "right";
@@ -247,9 +249,9 @@ TEST_CASE("memory_group: a rank that does not call in time fails the others", "[
 TEST_CASE("memory_group: ranks that call different operations are told so", "[runtime]") {
   const auto failures = on_ranks(2, [](MemoryGroup& group, int rank) {
     std::vector<float> values(rank == 0 ? 10 : 20);
-    Collective own = sum_of(values);
-    if (rank == 0) own.combination = acc::detail::Combination::max;
-    return failure_of([&] { group.wait(group.begin(std::move(own)), std::nullopt); });
+    Collective collective = sum_of(values);
+    if (rank == 0) collective.combination = acc::detail::Combination::max;
+    return failure_of([&] { group.wait(group.begin(std::move(collective)), std::nullopt); });
   });
   const bool first_knows =
       failures[0] ==

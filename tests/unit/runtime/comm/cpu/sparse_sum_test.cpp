@@ -26,15 +26,15 @@ namespace {
 std::vector<std::string> sum(std::vector<at::Tensor>& tensors) {
   const std::size_t size = tensors.size();
   std::barrier all(static_cast<std::ptrdiff_t>(size));
-  std::vector<at::Tensor> given(size);
+  std::vector<at::Tensor> inputs(size);
   std::vector<std::string> said(size);
   std::vector<std::thread> ranks;
   for (std::size_t rank = 0; rank < size; ++rank) {
     const auto gather = [&, rank](const at::Tensor& contribution) {
-      given[rank] = contribution;
+      inputs[rank] = contribution;
       all.arrive_and_wait();
       std::vector<at::Tensor> gathered;
-      for (const at::Tensor& one : given) gathered.push_back(one.clone());
+      for (const at::Tensor& one : inputs) gathered.push_back(one.clone());
       all.arrive_and_wait();
       return gathered;
     };
