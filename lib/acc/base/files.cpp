@@ -206,8 +206,7 @@ class Replacement {
   void rename() {
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno(target_, "cannot be replaced", errno);
     temporary_.clear();
-    const Descriptor directory(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory) ::fsync(directory.get());
+    sync_folder(folder_);
   }
 
  private:
@@ -218,6 +217,13 @@ class Replacement {
 };
 
 }  // namespace
+
+void sync_folder(const fs::path& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool synced =
+      opened ? ::fsync(opened.get()) == 0 || errno == EINVAL || errno == EBADF : errno == EACCES;
+  if (!synced) throw_errno(folder, "cannot be written", errno);
+}
 
 void replace_file(const fs::path& file, std::string_view text) {
   replace_file(file, std::span(&text, 1));

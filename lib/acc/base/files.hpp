@@ -83,6 +83,11 @@ void replace_file(const std::filesystem::path& file, std::string_view text);
 /// The same for the concatenation of `parts`, without a second copy in memory.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
+/// Waits until the names in `folder` are on the disk: what was created or renamed there is found after a
+/// crash of the machine. Does nothing where the file system has no such call (EINVAL, EBADF) or this process
+/// may not read the folder (EACCES), as PostgreSQL's fsync_fname(). Throws Error{system}.
+void sync_folder(const std::filesystem::path& folder);
+
 /// Throws what replace_file() would throw now, before there is something to write; creates missing parent
 /// folders.
 void require_replaceable(const std::filesystem::path& file);

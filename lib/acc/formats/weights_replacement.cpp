@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/formats/weights_replacement.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <cstdio>
 #include <regex>
 #include <set>
 #include <string>
@@ -27,13 +25,6 @@ std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
   return names;
-}
-
-// EINVAL: the file system does not know how.
-void sync_folder(const fs::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened && ::fsync(opened.get()) != 0 && errno != EINVAL)
-    throw_errno(folder, "cannot be written", errno);
 }
 
 void remove_file(const fs::path& file) {

@@ -58,11 +58,6 @@ std::string without_folder(const std::string& text, const fs::path& folder) {
   return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
 }
 
-void sync_folder(const fs::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) throw_errno(folder, "cannot be written", errno);
-}
-
 /// Copies a snapshot to the folder that it becomes, whole or not at all.
 class FolderCopy {
  public:

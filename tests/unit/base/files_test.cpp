@@ -143,6 +143,14 @@ TEST_CASE("files: what could not be replaced is known before, and nothing is lef
         file.string() + ": cannot be created: Not a directory");
 }
 
+TEST_CASE("files: a folder is synced where the file system can, and what is none is named", "[base]") {
+  const TemporaryFolder folder;
+  acc::sync_folder(folder.path());
+  acc::sync_folder("/proc/self");  // fsync: EINVAL
+  CHECK(error_of([&] { acc::sync_folder(folder.path() / "missing"); }) ==
+        (folder.path() / "missing").string() + ": cannot be written: No such file or directory");
+}
+
 TEST_CASE("files: a failed read says why", "[base]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { acc::read_file(folder.path() / "missing"); }) ==

@@ -35,11 +35,6 @@ bool is_mount_point(const fs::path& folder) {
   return known && (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-void sync(const fs::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) throw_errno(folder, "cannot be written", errno);
-}
-
 void rename_to(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw_errno(to, "cannot be replaced", errno);
 }
@@ -108,13 +103,13 @@ void FolderReplacement::publish() {
   std::error_code error;
   if (fs::exists(target_)) {
     keep_others();
-    sync(temporary_);
+    sync_folder(temporary_);
     exchange();
   } else {
-    sync(temporary_);
+    sync_folder(temporary_);
     rename_to(temporary_, target_);
   }
-  sync(target_.parent_path());
+  sync_folder(target_.parent_path());
   fs::remove_all(temporary_, error);
   fs::remove_all(old_, error);
 }
