@@ -7,12 +7,14 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import urllib.parse
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port
 
 ACC, DASHBOARD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "scripts/package"
@@ -34,12 +36,6 @@ def need(program):
         print(f"skipped: {program} is missing (Debian: prometheus)")
         sys.exit(77)
     return path
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def fetch(url, **headers):
