@@ -31,8 +31,16 @@ def case(function):
     return function
 
 
+def end_in_order():
+    """Whoever is asked to end removes its nodes first, as after Ctrl-C."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # by nohup
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
+
+
 def run_cases():
     """The main program of a file of cases. Usage: FILE ACC [CASE ...]; `--list` names them all."""
+    end_in_order()
     acc, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
     if names == ["--list"]:
         print("\n".join(CASES))
@@ -55,11 +63,15 @@ class Cluster:
         self.port = 29400
 
     def __enter__(self):
-        made = self.script("netns_up.sh", str(self.count), self.tag, check=False)
-        if made.returncode == SKIPPED:
-            skip(made.stderr.strip())
-        if made.returncode != 0:
-            raise RuntimeError(made.stderr)
+        try:
+            made = self.script("netns_up.sh", str(self.count), self.tag, check=False)
+            if made.returncode == SKIPPED:
+                skip(made.stderr.strip())
+            if made.returncode != 0:
+                raise RuntimeError(made.stderr)
+        except BaseException:  # an interruption, too
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):

@@ -65,6 +65,10 @@ class Counts(unittest.TestCase):
         before = {soak.Thing("descriptors", "agent on node 1", 1): 3}
         self.assertEqual(soak.growth(before, {soak.Thing("descriptors", "agent on node 1", 2): 300}), [])
 
+    def test_a_process_that_replaces_another_is_as_old_as_it_is(self):
+        ages = soak.older(soak.older(soak.older({}, {0, 1}), {0, 1}), {0, 2})
+        self.assertEqual(ages, {0: 3, 2: 1})
+
     def test_a_process_that_another_has_replaced_has_ended(self):
         agent, file = soak.Thing("descriptors", "agent on node 1", 1), soak.Thing("files", "node 1")
         self.assertEqual(soak.ended({agent: 3, file: 1}, {agent: 3}), [])
