@@ -158,7 +158,10 @@ void NodeConnection::check_silence() {
   const auto now = Clock::now();
   if (now - last_bytes_ > timeout_) {
     if (closing_) return end();
-    return fail({"silent for " + seconds_text(timeout_), false});
+    fail({"silent for " + seconds_text(timeout_), false});
+    // A process that is stopped does not close its side.
+    if (open_) wait();
+    return;
   }
   if (now >= report_due_) report_silence(now);
   if (!closing_) send(Heartbeat{});
@@ -189,6 +192,7 @@ void NodeConnection::fail(const ConnectionLoss& loss) {
   if (!open_) return;
   const auto on_lost = std::exchange(on_lost_, nullptr);
   lingers_ = !loss.peer_has_ended;
+  count_silence_from(Clock::now());
   if (loss.peer_has_ended) end();
   if (on_lost) on_lost(loss);
   close();
@@ -211,7 +215,6 @@ void NodeConnection::all_is_sent() {
   if (!lingers_) return end();
   error_code ignored;
   socket_.shutdown(net::tcp::socket::shutdown_send, ignored);
-  count_silence_from(Clock::now());
 }
 
 void NodeConnection::end() {

@@ -198,6 +198,17 @@ TEST_CASE("node_connection: who gives up a silent side says so, whatever comes f
   CHECK(pair.run_until([&] { return closing.expired(); }));
 }
 
+TEST_CASE("node_connection: a silent side that never closes keeps the connection for one more timeout",
+          "[rendezvous]") {
+  Pair pair;
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 100ms);
+  near->set_handlers([](const NodeMessage&) {}, [](const ConnectionLoss&) {});
+  near->start();
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  CHECK(pair.run_until([&] { return closing.expired(); }));
+  CHECK(pair.far.is_open());
+}
+
 TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
   Pair pair;
   Side near;
