@@ -234,6 +234,7 @@ void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
 // The others have gone on: this node is a new one to them.
 void ClusterNode::on_dropped(const std::string& reason) {
   node_.last_round.forget();
+  redirect_pending_members(node_);
   end_round(reason + ", and the others went on without it");
   begin_looking(false, reason);
 }
@@ -252,11 +253,11 @@ void ClusterNode::on_redirected(const StoreAddress& coordinator) {
   if (node_.is_over) return;
   const std::string reason = "the coordinator yields to this node, which does not lead the job yet";
   end_round(reason);
-  if (!state_->candidates())
-    node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), false);
+  const std::optional<Candidates> candidates = state_->candidates();
+  if (!candidates) node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), false);
   // It counts this node no more. Others that it has sent here come while this one waits.
   node_.last_round.ask({});
-  look_for_job(CoordinatorLost::FirstStep::pause, {}, reason);
+  look_for_job(CoordinatorLost::FirstStep::pause, candidates.value_or(Candidates{}), reason);
 }
 
 // Another node leads the job.

@@ -13,6 +13,18 @@ namespace acc::launcher {
 
 using boost::system::error_code;
 
+namespace {
+
+// Where the endpoint names no host, the job is hosted there; by a process that `node` knows, if it has its
+// port.
+bool is_new_host(const NodeContext& node, const std::string& text, const StoreAddress& address) {
+  const auto coordinator = parse_address(node.coordinator_address, "").value_or(StoreAddress{});
+  return text.find(':') == std::string::npos && address.port != coordinator.port &&
+         address.port != node.last_round.lost_address().port;
+}
+
+}  // namespace
+
 CoordinatorLost::CoordinatorLost(NodeContext& node, FirstStep first_step, Candidates candidates,
                                  Events events)
     : NodeState(node),
@@ -127,6 +139,11 @@ void CoordinatorLost::ask_store() {
 void CoordinatorLost::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
   if (!address || *address == node_.ports.store_address()) return ask_later();
+  if (is_new_host(node_, text, *address) && !may_begin_anew(node_)) {
+    node_.last_try = to_string(*address) + " does not know the job, which others may go on with";
+    log::debug("rendezvous: {}", node_.last_try);
+    return ask_later();
+  }
   ask(*address, [this] {
     if (!connecting_->was_refused() || !events_.on_outdated()) ask_later();
   });

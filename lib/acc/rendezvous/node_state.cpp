@@ -15,6 +15,21 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 
+// Whoever is sent away so has asked nobody any more.
+void redirect(const NodeContext& node, const Member& member) {
+  if (const auto coordinator = parse_address(node.coordinator_address, ""))
+    member.connection->send(Moved{coordinator->host, coordinator->port});
+  member.connection->close();
+}
+
+std::vector<NodeHistory> pending_histories(const NodeContext& node) {
+  std::vector<NodeHistory> histories;
+  for (const auto& member : node.pending_members) {
+    if (member->connection->is_open()) histories.push_back(member->hello.history);
+  }
+  return histories;
+}
+
 }  // namespace
 
 NodeContext::NodeContext(net::io_context& the_loop, const LaunchPlan& the_plan, Events the_events)
@@ -96,32 +111,29 @@ bool comes_from(const NodeContext& node, const NodeConnection& connection,
 
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member) {
   std::erase_if(node.pending_members, [](const auto& pending) { return !pending->connection->is_open(); });
-  const bool has_reason =
-      node.last_round.has_successors() && node.last_round.has_successor(node.introduction()) &&
-      node.pending_members.size() < static_cast<std::size_t>(node.last_round.nodes()) + kMaxSurplus &&
-      is_of_last_round(node, *member);
-  if (!has_reason) {
-    member->connection->close();
-    return false;
+  const LastRound& round = node.last_round;
+  const bool is_expected =
+      round.has_successors() && round.has_successor(node.introduction()) && is_of_last_round(node, *member);
+  const bool has_room = node.pending_members.size() < static_cast<std::size_t>(round.nodes()) + kMaxSurplus;
+  if (is_expected && has_room && round.number() > 0) {
+    node.pending_members.push_back(member);
+    return true;
   }
-  node.pending_members.push_back(member);
-  return true;
+  is_expected ? redirect(node, *member) : member->connection->close();
+  return false;
 }
 
 void redirect_pending_members(NodeContext& node) {
-  const auto coordinator = parse_address(node.coordinator_address, "");
-  for (const auto& member : std::exchange(node.pending_members, {})) {
-    if (coordinator) member->connection->send(Moved{coordinator->host, coordinator->port});
-    member->connection->close();
-  }
+  for (const auto& member : std::exchange(node.pending_members, {})) redirect(node, *member);
 }
 
 bool may_lead(const NodeContext& node) {
-  std::vector<NodeHistory> histories;
-  for (const auto& member : node.pending_members) {
-    if (member->connection->is_open()) histories.push_back(member->hello.history);
-  }
-  return node.last_round.may_lead(node.introduction(), histories);
+  return node.last_round.may_lead(node.introduction(), pending_histories(node));
+}
+
+bool may_begin_anew(const NodeContext& node) {
+  const auto members = static_cast<int>(pending_histories(node).size());
+  return node.last_round.may_begin_anew(node.settings.min_nodes, members);
 }
 
 }  // namespace acc::launcher

@@ -157,11 +157,13 @@ bool is_of_last_round(const NodeContext& node, const Member& member);
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
                 const std::function<bool(const std::string&)>& is_known);
 /// Keeps a member that has connected to this node as the next coordinator. If it has no reason to, closes its
-/// connection and returns false.
+/// connection and returns false; a node without which the others went on sends it to them.
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member);
 /// Sends the pending members to the coordinator, if it is known, and closes their connections.
 void redirect_pending_members(NodeContext& node);
 /// Whether this node and its pending members may go on with the job.
 bool may_lead(const NodeContext& node);
+/// Whether this node may go on with the job at a host that was started anew.
+bool may_begin_anew(const NodeContext& node);
 
 }  // namespace acc::launcher

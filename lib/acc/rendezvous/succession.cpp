@@ -57,7 +57,7 @@ void LastRound::begin(const RoundBegins& round) {
 void LastRound::lose_coordinator(const std::optional<StoreAddress>& address, bool was_closed) {
   lost_address_ = address.value_or(StoreAddress{});
   was_closed_ = was_closed;
-  was_silent_ = address && !was_closed;
+  was_silent_ = !was_closed;
   dead_nodes_.clear();
 }
 
@@ -124,6 +124,15 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
   const auto reached = static_cast<int>(std::ranges::count_if(pending_members, counts));
   const auto dead = was_silent_ ? 0 : static_cast<int>(dead_nodes_.size());
   return counts(history_) && may_succeed(reached + 1, nodes_, dead);
+}
+
+// Who leads that round may go on with half of it, and without its coordinator only more than half can. A node
+// that they have dropped belongs to no part.
+bool LastRound::may_begin_anew(int min_nodes, int pending_members) const {
+  const int others = nodes_ - 1 - pending_members - static_cast<int>(dead_nodes_.size());
+  if (!has_successors_ || others < min_nodes) return true;
+  const int part = history_.round > 0 ? 1 + pending_members : 0;
+  return coordinator_is_dead() ? others <= part : others < part;
 }
 
 Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {

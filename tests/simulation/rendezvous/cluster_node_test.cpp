@@ -58,6 +58,14 @@ TEST_CASE("simulation: a part that was cut off does not take the silent coordina
   for (const std::uint64_t seed : {27343, 36969}) check_seeds(seed, 1);
 }
 
+TEST_CASE("simulation: a node does not leave its job for a host that was started anew", "[simulation]") {
+  check_seeds(37549, 1);
+}
+
+TEST_CASE("simulation: nobody waits for a successor that was dropped", "[simulation]") {
+  check_seeds(25819, 1);
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
 }

@@ -302,7 +302,8 @@ struct RoundOfThree : Cluster {
     boost::asio::ip::tcp::socket socket(loop);
     socket.connect({boost::asio::ip::address_v4::loopback(), node_port});
     third = std::make_shared<NodeConnection>(std::move(socket), 60s);
-    third->set_handlers([](const NodeMessage&) {}, [](const ConnectionLoss&) {});
+    third->set_handlers([this](const NodeMessage& message) { to_third.push_back(message); },
+                        [](const ConnectionLoss&) {});
     third->start();
     third->send(
         Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .node_port = 9}, .history = {.round = 1}});
@@ -319,6 +320,7 @@ struct RoundOfThree : Cluster {
   std::uint16_t node_port = 0;
   std::shared_ptr<NodeConnection> to_node = {};
   std::shared_ptr<NodeConnection> third = {};
+  std::vector<NodeMessage> to_third = {};
 };
 
 }  // namespace
@@ -329,6 +331,22 @@ TEST_CASE("cluster_node: a node to which the coordinator yields leads the job, a
   job.connect_third();
   job.send(Moved{"127.0.0.1", job.node_port});
   job.until([&] { return job.is_led_on(); });
+}
+
+TEST_CASE("cluster_node: a node without which the others went on sends them those that wait for it to lead",
+          "[rendezvous]") {
+  RoundOfThree job;
+  const NodeMessage answer = Moved{"127.0.0.1", job.listener.port()};
+  SECTION("before it was dropped") {
+    job.connect_third();
+    job.send(Dropped{"it was silent"});
+  }
+  SECTION("or after it") {
+    job.send(Dropped{"it was silent"});
+    job.connect_third();
+  }
+  job.until([&] { return !job.to_third.empty(); });
+  CHECK(job.to_third == std::vector{answer});
 }
 
 TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {

@@ -132,6 +132,41 @@ TEST_CASE("succession: a part that was cut off from the coordinator needs the la
   CHECK(round.may_lead(kFirst, {{.round = 4}}));
 }
 
+TEST_CASE("succession: a coordinator that has yielded may not go on alone when the others have ended",
+          "[rendezvous]") {
+  LastRound round(true);
+  round.begin({.number = 4, .successors = {kFirst}, .coordinator = kOld, .nodes = 2});
+  round.forget_coordinator();
+  round.note_failed(address_of(kFirst), true);
+  CHECK_FALSE(round.may_lead(kOld, {}));
+}
+
+TEST_CASE("succession: a node joins a host that was started anew unless others may go on without it",
+          "[rendezvous]") {
+  LastRound round = round_of_three();
+  round.lose_coordinator(address_of(kOld), false);
+  CHECK_FALSE(round.may_begin_anew(1, 0));
+  CHECK_FALSE(round.may_begin_anew(2, 0));
+  CHECK(round.may_begin_anew(3, 0));  // the other two are too few for the job
+  CHECK(round.may_begin_anew(1, 1));  // the larger part is here
+  SECTION("without the coordinator one of two others cannot") {
+    round.note_failed(address_of(kOld), true);
+    CHECK(round.may_begin_anew(1, 0));
+  }
+  SECTION("those who have dropped it did, until they have ended") {
+    round.forget();
+    round.note_failed(address_of(kOld), true);
+    CHECK_FALSE(round.may_begin_anew(1, 0));
+    round.note_failed(address_of(kSecond), true);
+    CHECK(round.may_begin_anew(1, 0));
+  }
+  SECTION("nobody does in a static job") {
+    LastRound fixed(false);
+    fixed.begin({.number = 1, .coordinator = kOld, .nodes = 3});
+    CHECK(fixed.may_begin_anew(1, 0));
+  }
+}
+
 TEST_CASE("succession: a node that asked a coordinator which has ended counts again", "[rendezvous]") {
   LastRound round = round_of_three();
   round.lose_coordinator(address_of(kOld), true);
