@@ -361,15 +361,12 @@ bool Job::is_over() const {
 }
 
 // Nobody ends it, nothing is lost for good, and there are restarts for all that happens. Each fault may cost
-// two: a node that is lost, and one that comes back. A static node that comes back may find the job gone, and
-// one that comes back before it is missed is one too many where spares are limited.
+// two: a node that is lost, and one that comes back. A static node that comes back may find the job gone.
 bool Job::must_succeed() const {
-  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_,
-                         has_limit = schedule_.spares >= 0](const Fault& fault) {
+  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_](const Fault& fault) {
     const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
     return fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
-           fault.kind == Kind::stop_job ||
-           (ends_process && (is_static || has_limit || fault.duration == 0ms));
+           fault.kind == Kind::stop_job || (ends_process && (is_static || fault.duration == 0ms));
   };
   const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
   const int nodes_per_machine = (schedule_.nodes + schedule_.machines - 1) / schedule_.machines;

@@ -83,7 +83,7 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
   come_back(id, history);
-  remember_success(nodes_.at(id));
+  remember_success(nodes_.at(id), history);
   if (options_.plan.backend != RendezvousKind::static_) return;
   const auto [holder, is_free] = by_rank_.try_emplace(info.node_rank, id);
   if (is_free) return;
@@ -93,15 +93,22 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
                        .exit_code = exit_code(ErrorKind::usage)}});
 }
 
-// Unlike a silent one, which drop_earlier_connection() takes for lost.
-std::optional<Coordinator::NodeId> Coordinator::unproven_holder(const NodeInfo& info) const {
-  if (options_.plan.backend != RendezvousKind::static_) return std::nullopt;
-  const auto holder = by_rank_.find(info.node_rank);
-  if (holder == by_rank_.end() || holder->second == 0) return std::nullopt;
-  const Node& node = nodes_.at(holder->second);
-  const bool is_unproven =
-      !node.silent && is_same_machine(node.info, info) && !is_same_process(node.info, info);
-  return is_unproven ? std::optional(holder->second) : std::nullopt;
+std::optional<Coordinator::NodeId> Coordinator::unproven_holder(const NodeInfo& info, NodeId proven) const {
+  const auto is_here = [&](const auto& entry) { return is_same_process(entry.second.info, info); };
+  const auto may_have_ended = [&](NodeId id) {
+    const NodeInfo& holder = nodes_.at(id).info;
+    return id > proven && is_same_machine(holder, info) && !is_same_process(holder, info);
+  };
+  if (options_.plan.backend == RendezvousKind::static_) {
+    const auto holder = by_rank_.find(info.node_rank);
+    if (holder == by_rank_.end() || !may_have_ended(holder->second)) return std::nullopt;
+    // drop_earlier_connection() takes a silent one for lost.
+    return nodes_.at(holder->second).silent ? std::nullopt : std::optional(holder->second);
+  }
+  if (!is_crowded() || std::ranges::any_of(nodes_, is_here)) return std::nullopt;
+  const auto holder =
+      std::ranges::find_if(nodes_, [&](const auto& entry) { return may_have_ended(entry.first); });
+  return holder == nodes_.end() ? std::nullopt : std::optional(holder->first);
 }
 
 // A node connects anew when it has lost its connection before this coordinator noticed, or was started again:
@@ -153,7 +160,8 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
 }
 
 // It was cut off when its workers had succeeded, and waits for those of the others as it would have done.
-void Coordinator::remember_success(Node& node) {
+void Coordinator::remember_success(Node& node, const NodeHistory& history) {
+  if (succeeded_) node.done = history.round == rounds_;
   const auto is_it = [&](const NodeInfo& info) { return is_same_process(info, node.info); };
   if (std::erase_if(succeeded_nodes_, is_it) > 0 && phase_ == Phase::running) node.done = node.member;
 }
@@ -175,11 +183,11 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
 }
 
 void Coordinator::on_join(NodeId id, const Join& request) {
-  if (phase_ == Phase::over) {
-    send_(id, RoundEnds{job_over("the job is over")});
-    return;
-  }
   Node& node = nodes_.at(id);
+  if (phase_ == Phase::over) {
+    if (node.done) return send_(id, JobEnds{});
+    return send_(id, RoundEnds{job_over("the job is over")});
+  }
   node.in_round = false;
   node.info.store_port = request.store_port;
   node.ready = true;
@@ -213,6 +221,12 @@ bool Coordinator::is_address_of_node(const std::string& address) const {
 std::optional<RoundOver> Coordinator::surplus() const {
   if (!options_.plan.spares || count(&Node::ready) < *options_.plan.spares) return std::nullopt;
   return no_room();
+}
+
+// A node that comes now must end.
+bool Coordinator::is_crowded() const {
+  return phase_ == Phase::running && options_.plan.spares &&
+         count(&Node::member) >= options_.plan.max_nodes && count(&Node::ready) >= *options_.plan.spares;
 }
 
 // The node that asks counts as ready already.
@@ -355,10 +369,13 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   const Node node = nodes_.at(id);
   forget(id);
   if (phase_ == Phase::over) return;
-  if (node.in_backend) backend_.remove(in_backend(node.info, id));
   const bool has_succeeded = node.done && phase_ == Phase::running;
+  // The others need it no more, and a round that loses a node is over.
+  if (node.in_backend && has_succeeded) departed_.push_back(in_backend(node.info, id));
+  if (node.in_backend && !has_succeeded) backend_.remove(in_backend(node.info, id));
   if (node.member && !has_succeeded) full_ = false;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
+  if (has_succeeded) succeeded_nodes_.push_back(node.info);
   if (finishing_) return;
   // One whose workers have succeeded may be in another round, too, if there can be one without this node.
   const bool can_be_led_elsewhere = options_.plan.backend != RendezvousKind::static_ && survives_loss();
@@ -366,10 +383,7 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   if (!has_ended && may_go_on) absent_nodes_.push_back(node.info);
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
-  if (has_succeeded) {
-    succeeded_nodes_.push_back(node.info);
-    return finish_when_all_done();
-  }
+  if (has_succeeded) return finish_when_all_done();
   group_changed(text, code);
 }
 
@@ -472,6 +486,7 @@ void Coordinator::on_missing(const std::string& text, bool spare) {
 
 void Coordinator::end_round(const RoundOver& verdict) {
   phase_ = Phase::ending;
+  for (const OwnNode& node : std::exchange(departed_, {})) backend_.remove(node);
   // What they have done counts no more, and they come from anywhere.
   if (!succeeded_nodes_.empty()) full_ = false;
   for (const auto& [id, node] : nodes_) {
@@ -514,6 +529,7 @@ void Coordinator::finish_when_all_done() {
   backend_.finish([this] {
     if (phase_ == Phase::over) return;
     phase_ = Phase::over;
+    succeeded_ = true;
     backend_.close();
     send_to_all(JobEnds{});
   });

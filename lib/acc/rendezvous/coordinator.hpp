@@ -90,9 +90,10 @@ class Coordinator {
   bool is_full() const { return full_; }
   /// Whether a node of the job is connected from `address`, or was until its workers had succeeded.
   bool is_address_of_node(const std::string& address) const;
-  /// The node that holds the rank of `info` in a static job, if it may be an earlier process of the same
-  /// machine that has ended: whoever asks waits until that one is heard or lost.
-  std::optional<NodeId> unproven_holder(const NodeInfo& info) const;
+  /// The node that holds the rank of `info` in a static job, or the next after `proven` that holds a place
+  /// where none is left for `info`, if it may be an earlier process of the same machine that has ended:
+  /// whoever asks waits until that one is heard or lost.
+  std::optional<NodeId> unproven_holder(const NodeInfo& info, NodeId proven = 0) const;
   /// Why a node that comes to a full job must end; absent if it may wait for a place.
   std::optional<RoundOver> surplus() const;
   /// Addresses that connections of the round's nodes can come from; empty if they are not known of all nodes:
@@ -136,7 +137,7 @@ class Coordinator {
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);
   void come_back(NodeId id, const NodeHistory& history);
-  void remember_success(Node& node);
+  void remember_success(Node& node, const NodeHistory& history);
   void drop_earlier_connection(const NodeInfo& info);
   void forget(NodeId id);
   void end_round(const RoundOver& verdict);
@@ -145,6 +146,7 @@ class Coordinator {
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool has_ended, int code = exit_code(ErrorKind::rendezvous));
   int count(bool Node::* mark) const;
+  bool is_crowded() const;
   bool may_stay_spare() const;
   std::vector<NodeInfo> find_successors(const Rounds& rounds) const;
   void wait_as_spare(NodeId id, const std::string& text);
@@ -169,12 +171,16 @@ class Coordinator {
   int restarts_ = 0;
   StallCount stall_;
   bool finishing_ = false;
+  /// All workers of the last round have succeeded, and all nodes that are here were told.
+  bool succeeded_ = false;
   bool full_ = false;
   std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> absent_nodes_ = {};
   /// Nodes that were lost after their workers had succeeded in the round that runs.
   std::vector<NodeInfo> succeeded_nodes_ = {};
+  /// Likewise, as the backend has them until that round is over.
+  std::vector<OwnNode> departed_ = {};
   /// Nodes that outlived the last coordinator and have yet to come.
   int survivors_ = 0;
   /// This coordinator has led the last round, not one that it replaces.

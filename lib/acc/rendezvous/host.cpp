@@ -18,6 +18,8 @@ namespace {
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 // How often a node is heard until it is known to live.
 constexpr int kProofs = 2;
+// How many nodes wait for the place of one that may have ended.
+constexpr std::size_t kMaxClaimants = 16;
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
 // All nodes notice the loss of a coordinator at about the same time, and ask again after a second.
 constexpr auto kSurvivorsTimeout = std::chrono::seconds(2);
@@ -141,22 +143,44 @@ void Host::adopt(const std::shared_ptr<Member>& member) {
 // When a machine has lost its power and is back, its earlier connection looks as if it were alive, until it
 // carries something: the next heartbeat is refused. A holder that lives is heard before.
 void Host::wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant) {
-  const auto earlier = std::exchange(claimants_[holder], claimant);
-  if (earlier) return earlier->connection->close();
-  wait_for_bytes(holder, kProofs);
+  auto& claimants = claimants_[holder];
+  claimants.push_back(claimant);
+  if (claimants.size() == 1) return wait_for_bytes(holder, kProofs);
+  // Only one can have a rank: the latest.
+  const bool is_static = plan_.rendezvous.backend == RendezvousKind::static_;
+  if (!is_static && claimants.size() <= kMaxClaimants) return;
+  claimants.front()->connection->close();
+  claimants.erase(claimants.begin());
 }
 
 // What it sent before it ended comes first, with its end.
 void Host::wait_for_bytes(Coordinator::NodeId holder, int times) {
   const auto connection = connections_.find(holder);
-  if (connection == connections_.end()) return settle_claim(holder);
+  if (connection == connections_.end()) return on_holder_heard(holder);
   connection->second->on_next_bytes(guard_(
-      [this, holder, times] { times > 1 ? wait_for_bytes(holder, times - 1) : settle_claim(holder); }));
+      [this, holder, times] { times > 1 ? wait_for_bytes(holder, times - 1) : on_holder_heard(holder); }));
 }
 
-void Host::settle_claim(Coordinator::NodeId holder) {
-  const auto claimant = claimants_.extract(holder);
-  if (claimant && claimant.mapped()->connection->is_open()) take(*claimant.mapped());
+// Another of the machine may be the one that has ended.
+void Host::on_holder_heard(Coordinator::NodeId holder) {
+  const auto claimants = claimants_.extract(holder);
+  if (!claimants) return;
+  for (const auto& claimant : claimants.mapped()) {
+    const auto next = coordinator_->unproven_holder(claimant->hello.node, holder);
+    if (!claimant->connection->is_open()) continue;
+    if (next) {
+      wait_for_holder(*next, claimant);
+    } else {
+      take(*claimant);
+    }
+  }
+}
+
+void Host::on_holder_lost(Coordinator::NodeId holder) {
+  const auto claimants = claimants_.extract(holder);
+  if (!claimants) return;
+  for (const auto& claimant : claimants.mapped())
+    if (claimant->connection->is_open()) adopt(claimant);
 }
 
 void Host::take(const Member& member) {
@@ -176,7 +200,7 @@ void Host::take(const Member& member) {
       });
   member.connection->on_silence([this, id](const Silence& silence) {
     coordinator_->on_silence(id, silence);
-    settle_claim(id);
+    on_holder_lost(id);
   });
   member.connection->set_timeout(coordinator_->node_timeout());
   coordinator_->on_hello(id, node, member.hello.history);
@@ -194,7 +218,7 @@ void Host::remove(Coordinator::NodeId node, const ConnectionLoss& loss) {
   connections_.erase(node);
   serve_all();
   coordinator_->on_lost(node, loss.reason, loss.peer_has_ended);
-  settle_claim(node);
+  on_holder_lost(node);
   check_alone();
 }
 
@@ -304,7 +328,8 @@ void Host::check_alone_later() {
 
 void Host::drop() {
   for (const auto& [id, connection] : std::exchange(connections_, {})) connection->close();
-  for (const auto& [holder, claimant] : std::exchange(claimants_, {})) claimant->connection->close();
+  for (const auto& [holder, claimants] : std::exchange(claimants_, {}))
+    for (const auto& claimant : claimants) claimant->connection->close();
 }
 
 }  // namespace acc::launcher

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "acc/base/event_loop.hpp"
 #include "acc/base/running_clock.hpp"
@@ -64,7 +65,8 @@ class Host {
   void take(const Member& member);
   void wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant);
   void wait_for_bytes(Coordinator::NodeId holder, int times);
-  void settle_claim(Coordinator::NodeId holder);
+  void on_holder_heard(Coordinator::NodeId holder);
+  void on_holder_lost(Coordinator::NodeId holder);
   void drop();
   void send(Coordinator::NodeId node, const NodeMessage& message);
   void connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss);
@@ -85,8 +87,8 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
-  /// Nodes that wait for the rank of another one, by that one.
-  std::map<Coordinator::NodeId, std::shared_ptr<Member>> claimants_ = {};
+  /// Nodes that wait for the rank or place of another one, by that one.
+  std::map<Coordinator::NodeId, std::vector<std::shared_ptr<Member>>> claimants_ = {};
   RunningTimer survivors_;
   RunningTimer timeout_;
   net::steady_timer poll_;

@@ -31,11 +31,11 @@ void Hosting::on_member(const std::shared_ptr<Member>& member) {
   member->connection->close();
 }
 
-// Until all nodes have joined, a node may come from anywhere.
+// Until all nodes have joined, a node may come from anywhere, and once the job is over.
 bool Hosting::has_room_for(const Member& member) const {
   const Coordinator& coordinator = host_->coordinator();
   if (coordinator.nodes() >= static_cast<std::size_t>(node_.settings.max_nodes) + kMaxSurplus) return false;
-  if (!coordinator.is_full() || member.is_proven) return true;
+  if (!coordinator.is_full() || coordinator.is_over() || member.is_proven) return true;
   return comes_from(node_, *member.connection,
                     [&](const std::string& address) { return coordinator.is_address_of_node(address); });
 }

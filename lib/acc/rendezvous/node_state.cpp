@@ -119,7 +119,11 @@ bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& membe
     node.pending_members.push_back(member);
     return true;
   }
-  is_expected ? redirect(node, *member) : member->connection->close();
+  if (is_expected) {
+    redirect(node, *member);
+  } else {
+    member->connection->close();
+  }
   return false;
 }
 

@@ -66,6 +66,10 @@ TEST_CASE("simulation: nobody waits for a successor that was dropped", "[simulat
   check_seeds(25819, 1);
 }
 
+TEST_CASE("simulation: nodes that come back to a job that is over hear how it ended", "[simulation]") {
+  check_seeds(32627, 1);
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
 }

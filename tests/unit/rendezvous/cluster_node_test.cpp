@@ -363,6 +363,21 @@ TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]")
   cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
 }
 
+TEST_CASE("cluster_node: a node that ends when its workers have succeeded disturbs nobody", "[rendezvous]") {
+  Cluster cluster(GENERATE(RendezvousKind::static_, RendezvousKind::c10d), 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster[2].rendezvous->finish();
+  cluster.loop.run_for(100ms);
+  cluster[2].stop();
+  cluster.loop.run_for(500ms);
+  for (const std::size_t i : {0U, 1U}) {
+    CHECK_FALSE(cluster[i].over());
+    cluster[i].rendezvous->finish();
+  }
+  for (const std::size_t i : {0U, 1U}) cluster.until([&] { return cluster[i].events.has<JobDone>(); });
+}
+
 TEST_CASE("cluster_node: all nodes notice a lost one, and a range goes on without it", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 3);
   for (int i = 0; i < 3; ++i) cluster.add();

@@ -228,8 +228,15 @@ TEST_CASE("coordinator: a node that succeeded may leave", "[rendezvous]") {
   job.coordinator->on_message(1, WorkersDone{1});
   job.coordinator->on_lost(1, "eof", true);
   CHECK(job.sent_to<RoundEnds>(0).empty());
-  job.coordinator->on_message(0, WorkersDone{1});
-  CHECK(job.backend.finished);
+  CHECK(job.backend.nodes.size() == 2);  // without it the round would be over
+  SECTION("and the job succeeds") {
+    job.coordinator->on_message(0, WorkersDone{1});
+    CHECK(job.backend.finished);
+  }
+  SECTION("but it is no part of the next round") {
+    job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "f"}});
+    CHECK(job.backend.nodes.size() == 1);
+  }
 }
 
 TEST_CASE("coordinator: a lost node of a fixed group without restarts ends the job", "[rendezvous]") {
@@ -365,6 +372,26 @@ TEST_CASE("coordinator: a node that was cut off when it had succeeded waits for 
     job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "f"}});
     CHECK_FALSE(job.coordinator->is_full());
   }
+}
+
+TEST_CASE("coordinator: a node that comes back when the job has succeeded is told so", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  const NodeInfo info = {
+      .host = "node1", .addr = "10.0.0.1", .pid = 101, .node_port = 5001, .seen_at = "10.0.0.9"};
+  job.coordinator->on_hello(1, info);
+  job.join(1);
+  job.coordinator->on_message(1, WorkersDone{1});
+  job.coordinator->on_message(0, WorkersDone{1});
+  job.coordinator->on_message(1, Leave{.reason = "the coordinator was silent", .superseded = true});
+  CHECK(job.coordinator->is_address_of_node("10.0.0.9"));
+  job.backend.finished();
+  job.coordinator->on_hello(2, info, {.round = 1});
+  job.join(2);
+  CHECK(job.sent_to<JobEnds>(2).size() == 1);
+  CHECK(job.sent_to<RoundEnds>(2).empty());
+  job.arrive(3);  // a stranger
+  CHECK(job.last_end(3).exit_code == 75);
 }
 
 TEST_CASE(
@@ -730,6 +757,27 @@ TEST_CASE("coordinator: a rank may be that of an ended process of the machine th
     next.node_rank = 0;
   }
   CHECK_FALSE(job.coordinator->unproven_holder(next));
+}
+
+TEST_CASE("coordinator: where spares are limited, a node may come for the place of an ended process",
+          "[rendezvous]") {
+  Job job(3);
+  job.options.plan.spares = 0;
+  job.restart_coordinator();
+  const NodeInfo next = {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_port = 500};
+  for (int id = 0; id < 2; ++id) job.arrive(id);
+  CHECK_FALSE(job.coordinator->unproven_holder(next));  // there is room
+  const NodeInfo neighbour = {.host = "node1", .addr = "10.0.0.1", .pid = 102, .node_port = 102};
+  job.coordinator->on_hello(2, neighbour);
+  job.join(2);
+  CHECK(job.coordinator->unproven_holder(next) == 1);
+  CHECK(job.coordinator->unproven_holder(next, 1) == 2);
+  CHECK_FALSE(job.coordinator->unproven_holder(next, 2));
+  CHECK_FALSE(job.coordinator->unproven_holder(neighbour));  // it connects anew
+  CHECK_FALSE(job.coordinator->unproven_holder({.host = "node7", .addr = "10.0.0.1", .pid = 500}));
+  // Another on its machine may have come, so it is not given up for being silent.
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  CHECK(job.coordinator->unproven_holder(next) == 1);
 }
 
 TEST_CASE("coordinator: a change in the backend ends the round", "[rendezvous]") {
