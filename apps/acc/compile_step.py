@@ -477,9 +477,11 @@ class Results:
         }
 
     def require_finite(self, where):
+        """Buffers may be infinite, as masks of attention are."""
         for kind, named in self.kinds.items():
+            is_number = torch.isfinite if kind != "buffer" else lambda one: ~one.isnan()
             for name, tensor in named.items():
-                if tensor is not None and tensor.is_floating_point() and not tensor.isfinite().all():
+                if tensor is not None and tensor.is_floating_point() and not is_number(tensor).all():
                     raise Refusal(where, f"the {kind} {name}".strip() + " is not finite on the example inputs, or on their values in another order", "give others")
 
 
@@ -787,6 +789,11 @@ def rms(tensor):
     return tensor.double().square().mean().sqrt().item() if tensor.numel() else 0.0
 
 
+def difference(ours, theirs):
+    """0 where both are the same infinity."""
+    return (ours.double() - theirs.double()).masked_fill(ours == theirs, 0.0)
+
+
 def varied(example, seed=1):
     """The same values at other positions: what a model takes may have a range."""
     generator = torch.Generator().manual_seed(seed)
@@ -811,12 +818,13 @@ class Distances:
         self.relative = {}
         self.unequal = []
         for kind, named in reference.kinds.items():
-            largest = max((rms(one) for one in named.values() if one.is_floating_point()), default=0.0)
+            sizes = {name: rms(one[one.isfinite()]) for name, one in named.items() if one.is_floating_point()}
+            largest = max(sizes.values(), default=0.0)
             for name, theirs in named.items():
                 ours = results.kinds[kind][name]
                 if theirs.is_floating_point():
-                    size = max(rms(theirs), 1e-3 * largest, sys.float_info.min)
-                    self.relative[kind, name] = rms(ours.double() - theirs.double()) / size
+                    size = max(sizes[name], 1e-3 * largest, sys.float_info.min)
+                    self.relative[kind, name] = rms(difference(ours, theirs)) / size
                 elif not torch.equal(ours, theirs):
                     self.unequal.append((kind, name))
 

@@ -2,6 +2,7 @@
 """refusals.py COMPILER: what `acc compile` cannot compile rightly it refuses in one line, and writes nothing."""
 import contextlib
 import importlib.util
+import math
 import os
 import random
 import sys
@@ -286,6 +287,34 @@ class Refusals(unittest.TestCase):
 
     def test_a_name_that_ends_otherwise(self):
         self.assertIn("the name of a package ends in .pt2", self.refusal(models.mlp, path="net.zip"))
+
+
+class Masks(unittest.TestCase):
+    """A buffer of -inf is a number like others."""
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.register_buffer("mask", torch.full((5, 5), -math.inf).triu(1))
+
+        def forward(self, inputs):
+            values = self.layer(inputs)
+            return ((values @ values.transpose(1, 2) + self.mask).softmax(-1) @ values).square().mean()
+
+    def test_are_compared(self):
+        model = compiler.Model("masked", {"model": self.Attention(), "inputs": (torch.randn(3, 5, 4),)})
+        checks = compiler.Checks(model, "no", training=True)
+        checks.check_graph(compiler.Exported(checks.wide[0], model.example, True, any_batch=True))
+
+    def test_other_masks_are_told_apart(self):
+        def distance(ours, theirs):
+            kinds = [compiler.Results(torch.ones(()), [], {}, {"mask": torch.tensor([0.0, one])}) for one in (ours, theirs)]
+            return compiler.Distances(*kinds).relative["buffer", "mask"]
+
+        self.assertEqual(distance(-math.inf, -math.inf), 0)
+        for pair in ((1.0, -math.inf), (-math.inf, 1.0), (math.inf, -math.inf), (math.nan, -math.inf)):
+            self.assertFalse(distance(*pair) <= 1, pair)
 
 
 class Losses(unittest.TestCase):
