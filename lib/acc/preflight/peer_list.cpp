@@ -17,7 +17,7 @@ bool is_pair(std::pair<int, int> ranks, int num_nodes) {
   return 0 <= ranks.first && ranks.first < ranks.second && ranks.second < num_nodes;
 }
 
-Json to_json(const PeerAddress& peer) {
+Json peer_to_json(const PeerAddress& peer) {
   return {{"rank", peer.rank}, {"address", peer.address}, {"port", peer.port}, {"token", peer.token}};
 }
 
@@ -45,7 +45,7 @@ RankPairs blocked_pairs(const std::vector<ConnectionCheck>& connections, int num
 
 std::string encode(const std::vector<PeerAddress>& peers) {
   Json list = Json::array();
-  for (const PeerAddress& peer : peers) list.push_back(to_json(peer));
+  for (const PeerAddress& peer : peers) list.push_back(peer_to_json(peer));
   return to_text(list);
 }
 

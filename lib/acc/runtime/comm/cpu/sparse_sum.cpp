@@ -25,7 +25,7 @@ constexpr std::string_view kWhere = "all_reduce";
 
 // What a rank tells of its summand: the number of values, that of the sparse dimensions, and the form.
 constexpr std::int64_t kForm = 2;
-constexpr std::int64_t kNumbers = kForm + kFormSize;
+constexpr std::int64_t kSummandSize = kForm + kFormSize;
 
 struct Summand {
   std::int64_t count = 0;
@@ -41,13 +41,13 @@ struct Summand {
   }
 };
 
-at::Tensor numbers_of(const at::Tensor& summand) {
+at::Tensor summand_numbers(const at::Tensor& summand) {
   if (summand.dim() > kMaxDimensions) {
     throw Error(
         {.what = fmt::format("a sparse tensor with more than {} dimensions cannot be sent", kMaxDimensions),
          .where = std::string(kWhere)});
   }
-  at::Tensor numbers = at::zeros({kNumbers}, at::kLong);
+  at::Tensor numbers = at::zeros({kSummandSize}, at::kLong);
   auto* const values = numbers.mutable_data_ptr<std::int64_t>();
   values[0] = summand._nnz();
   values[1] = summand.sparse_dim();
@@ -60,7 +60,7 @@ at::Tensor numbers_of(const at::Tensor& summand) {
 // The number of values of each rank. Throws where summands differ in what would mix up their bytes.
 Counts gather_counts(const at::Tensor& summand, const GatherFromAll& gather) {
   std::vector<Summand> summands;
-  for (const at::Tensor& gathered : gather(numbers_of(summand))) {
+  for (const at::Tensor& gathered : gather(summand_numbers(summand))) {
     const auto* const numbers = gathered.const_data_ptr<std::int64_t>();
     summands.push_back(
         {.count = numbers[0], .sparse_dimensions = numbers[1], .form = form_text(numbers + kForm)});
