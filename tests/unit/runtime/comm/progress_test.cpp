@@ -10,7 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/torch_tensor.hpp"
 
 namespace progress_test {
 
