@@ -17,7 +17,7 @@ TEST_CASE("job_outcome: the caller gets the failure with its kind and all proble
   const auto read = read_outcome(text_of_outcome(failure));
   REQUIRE(read);
   CHECK(read->kind() == ErrorKind::rendezvous);
-  CHECK(read->problems() == failure.problems());
+  CHECK((read->problems() == failure.problems()));
   CHECK_FALSE(read_outcome(text_of_outcome(std::nullopt)));
 }
 
