@@ -90,8 +90,8 @@ class Coordinator {
   bool is_full() const { return full_; }
   /// Whether a node of the job is connected from `address`, or was until its workers had succeeded.
   bool is_address_of_node(const std::string& address) const;
-  /// The node that holds the rank of `info` in a static job, or the next after `proven` that holds a place
-  /// where none is left for `info`, if it may be an earlier process of the same machine that has ended:
+  /// The node that holds the rank of `info` in a static job, or the next after `proven` in a job that has no
+  /// room for `info`, if it may be an earlier process of the same machine that has ended:
   /// whoever asks waits until that one is heard or lost.
   std::optional<NodeId> unproven_holder(const NodeInfo& info, NodeId proven = 0) const;
   /// Why a node that comes to a full job must end; absent if it may wait for a place.

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 // How often a node is heard until it is known to live.
 constexpr int kProofs = 2;
-// How many nodes wait for the place of one that may have ended.
+// How many nodes wait until it is known whether one has ended.
 constexpr std::size_t kMaxClaimants = 16;
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
 // All nodes notice the loss of a coordinator at about the same time, and ask again after a second.

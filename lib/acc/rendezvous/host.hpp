@@ -87,7 +87,7 @@ class Host {
   std::optional<Coordinator> coordinator_ = {};
   std::map<Coordinator::NodeId, std::shared_ptr<NodeConnection>> connections_ = {};
   Coordinator::NodeId next_id_ = 1;
-  /// Nodes that wait for the rank or place of another one, by that one.
+  /// Nodes that are taken in when another one has ended, by that one.
   std::map<Coordinator::NodeId, std::vector<std::shared_ptr<Member>>> claimants_ = {};
   RunningTimer survivors_;
   RunningTimer timeout_;

@@ -759,8 +759,7 @@ TEST_CASE("coordinator: a rank may be that of an ended process of the machine th
   CHECK_FALSE(job.coordinator->unproven_holder(next));
 }
 
-TEST_CASE("coordinator: where spares are limited, a node may come for the place of an ended process",
-          "[rendezvous]") {
+TEST_CASE("coordinator: where spares are limited, a node may replace an ended process", "[rendezvous]") {
   Job job(3);
   job.options.plan.spares = 0;
   job.restart_coordinator();
