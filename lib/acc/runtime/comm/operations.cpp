@@ -65,6 +65,10 @@ void require_sendable(const at::Tensor& tensor, const std::string& where) {
 
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where) {
   require_sendable(tensor, where);
+  write_form(tensor, numbers);
+}
+
+void write_form(const at::Tensor& tensor, std::int64_t* numbers) {
   numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
   numbers[1] = tensor.dim();
   std::ranges::copy(tensor.sizes(), numbers + kFormSizes);

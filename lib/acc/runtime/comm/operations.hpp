@@ -45,6 +45,9 @@ void require_sendable(const at::Tensor& tensor, const std::string& where);
 /// Writes kFormSize numbers. Throws what require_sendable() throws.
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where);
 
+/// The same without that check: the tensor has at most kMaxDimensions dimensions, and may be sparse.
+void write_form(const at::Tensor& tensor, std::int64_t* numbers);
+
 /// An uninitialized tensor of this form on the CPU.
 at::Tensor empty_of_form(const std::int64_t* numbers);
 

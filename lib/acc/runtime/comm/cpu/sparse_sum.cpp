@@ -51,9 +51,7 @@ at::Tensor summand_numbers(const at::Tensor& summand) {
   auto* const values = numbers.mutable_data_ptr<std::int64_t>();
   values[0] = summand._nnz();
   values[1] = summand.sparse_dim();
-  values[kForm] = static_cast<std::int64_t>(summand.scalar_type());
-  values[kForm + 1] = summand.dim();
-  std::ranges::copy(summand.sizes(), values + kForm + kFormSizes);
+  write_form(summand, values + kForm);
   return numbers;
 }
 
