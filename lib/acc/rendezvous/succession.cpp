@@ -126,13 +126,16 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
   return counts(history_) && may_succeed(reached + 1, nodes_, dead);
 }
 
-// Who leads that round may go on with half of it, and without its coordinator only more than half can. A node
-// that they have dropped belongs to no part.
+// Who leads that round may go on with half of it, and without its coordinator only more than half can. Those
+// that were with a silent coordinator may have gone on with it before it ended. A node that they have dropped
+// belongs to no part.
 bool LastRound::may_begin_anew(int min_nodes, int pending_members) const {
-  const int others = nodes_ - 1 - pending_members - static_cast<int>(dead_nodes_.size());
-  if (!has_successors_ || others < min_nodes) return true;
+  const int others = nodes_ - 1 - pending_members;
+  const int living = others - static_cast<int>(dead_nodes_.size());
+  if (!has_successors_ || living < min_nodes) return true;
   const int part = history_.round > 0 ? 1 + pending_members : 0;
-  return coordinator_is_dead() ? others <= part : others < part;
+  if (was_silent_) return others < part;
+  return coordinator_is_dead() ? living <= part : living < part;
 }
 
 Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {

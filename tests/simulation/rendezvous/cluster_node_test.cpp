@@ -10,6 +10,8 @@
 namespace {
 
 using namespace simulation;
+using namespace std::chrono_literals;
+using Kind = Fault::Kind;
 
 std::uint64_t number_of(const char* variable, std::uint64_t default_value) {
   const char* text = std::getenv(variable);
@@ -60,6 +62,27 @@ TEST_CASE("simulation: a part that was cut off does not take the silent coordina
 
 TEST_CASE("simulation: a node does not leave its job for a host that was started anew", "[simulation]") {
   check_seeds(37549, 1);
+}
+
+TEST_CASE("simulation: what a silent host may have gone on with is a part of the job when the host is back",
+          "[simulation]") {
+  const int neighbour = GENERATE(1, 2, 3);
+  const Schedule schedule = {
+      .seed = 1,
+      .nodes = 4,
+      .machines = 4,
+      .min_nodes = 1,
+      .max_nodes = 4,
+      .node_timeout = 3s,
+      .join_timeout = 60s,
+      .last_call = 1s,
+      .work = 60s,
+      .starts = {0ms, 100ms, 200ms, 300ms},
+      .faults = {{.kind = Kind::split, .at = 5s, .duration = 15s, .other = 1 | 1 << neighbour},
+                 {.kind = Kind::kill, .at = 17s, .duration = 4s, .node = 0},
+                 {.kind = Kind::isolation, .at = 19s, .duration = 30s, .node = neighbour}}};
+  INFO(to_text(schedule));
+  CHECK(simulate(schedule).violation.empty());
 }
 
 TEST_CASE("simulation: nobody waits for a successor that was dropped", "[simulation]") {

@@ -150,7 +150,14 @@ TEST_CASE("succession: a node joins a host that was started anew unless others m
   CHECK(round.may_begin_anew(3, 0));  // the other two are too few for the job
   CHECK(round.may_begin_anew(1, 1));  // the larger part is here
   SECTION("without the coordinator one of two others cannot") {
+    round.lose_coordinator(address_of(kOld), true);
     round.note_failed(address_of(kOld), true);
+    CHECK(round.may_begin_anew(1, 0));
+  }
+  SECTION("that one may have gone on with a silent coordinator before it ended") {
+    round.note_failed(address_of(kOld), true);
+    CHECK_FALSE(round.may_begin_anew(1, 0));
+    round.note_failed(address_of(kSecond), true);
     CHECK(round.may_begin_anew(1, 0));
   }
   SECTION("those who have dropped it did, until they have ended") {
