@@ -95,12 +95,12 @@ void ProcessTable::add(ProcessStat process) {
   processes_[process.pid] = std::move(process);
 }
 
-const ProcessStat* ProcessTable::find(pid_t pid) const {
+const ProcessStat* ProcessTable::find(pid_t pid) const& {
   const auto process = processes_.find(pid);
   return process == processes_.end() ? nullptr : &process->second;
 }
 
-std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const {
+std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const& {
   std::vector<const ProcessStat*> processes;
   if (const ProcessStat* first = find(root)) processes.push_back(first);
   for (std::size_t i = 0; i < processes.size(); ++i) {

@@ -43,10 +43,12 @@ class ProcessTable {
   static ProcessTable read(const std::filesystem::path& proc = "/proc");
 
   void add(ProcessStat process);
-  /// Null when it is not there.
-  const ProcessStat* find(pid_t pid) const;
+  /// Null when it is not there. What is returned lives as long as the table.
+  const ProcessStat* find(pid_t pid) const&;
+  const ProcessStat* find(pid_t pid) const&& = delete;
   /// `root` and everything below it, parents before their children; empty when `root` is not there.
-  std::vector<const ProcessStat*> tree(pid_t root) const;
+  std::vector<const ProcessStat*> tree(pid_t root) const&;
+  std::vector<const ProcessStat*> tree(pid_t root) const&& = delete;
 
  private:
   std::map<pid_t, ProcessStat> processes_ = {};

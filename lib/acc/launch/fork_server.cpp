@@ -255,7 +255,8 @@ void ForkServer::watch_import() {
   timer_.async_wait([this](error_code error) {
     if (error || ready_ || !process_) return;
     RankActivity activity = {.written = messages_};
-    for (const ProcessStat* process : ProcessTable::read().tree(process_->id()))
+    const ProcessTable table = ProcessTable::read();
+    for (const ProcessStat* process : table.tree(process_->id()))
       activity.cpu_time += exact_cpu_time(*process);
     const auto now = RunningClock::now();
     if (clock_.observe({activity}, now)) return refuse(fmt::format("importing {} hangs", module_));

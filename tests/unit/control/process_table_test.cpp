@@ -23,6 +23,11 @@ std::string stat_line(const std::string& begin) {
   return begin + " 1 1 0 -1 4194304 0 0 0 0 5 6 7 8 20 0 3 0 200 4096 16 18446744073709551615 0 0\n";
 }
 
+template <class Table>
+concept HasTree = requires(Table table) { std::forward<Table>(table).tree(1); };
+// What is found is the table's, and a loop over ProcessTable::read().tree(pid) would see it freed.
+static_assert(HasTree<const ProcessTable&> && !HasTree<ProcessTable>);
+
 }  // namespace
 
 TEST_CASE("process_table: a stat line is parsed with any process name", "[control]") {
