@@ -128,8 +128,10 @@ struct Log {
   std::shared_ptr<spdlog::logger> logger = make_logger({console}, Level::info);
 };
 
+// Never destroyed: a thread that waits for a driver which does not answer is left behind, and may write while
+// the process ends.
 Log& process_log() {
-  static Log log;
+  static Log& log = *new Log;
   return log;
 }
 

@@ -8,6 +8,7 @@
 #include "acc/base/machine.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace log_test {
@@ -93,6 +94,20 @@ TEST_CASE("log: a console may log while it writes", "[base]") {
   log::write(log::Level::error, "first");
   log::open({.level = Level::off});
   CHECK(shown == "(acc: the reader is gone\nacc: first\n");
+}
+
+TEST_CASE("log: what is written while the process ends is kept", "[base]") {
+  struct LastWords {
+    ~LastWords() { log::write(Level::error, "from a thread that was left behind"); }
+  };
+  const test::TemporaryFolder folder;
+  const auto end = [&]() -> int {
+    static const LastWords words;
+    log::open({.level = Level::error, .file = folder.path() / "acc.log"});
+    std::exit(0);
+  };
+  CHECK(test::in_child(end) == 0);
+  CHECK(folder.read("acc.log").find("from a thread that was left behind") != std::string::npos);
 }
 
 TEST_CASE("log: levels have spdlog's names and those of Python's logging", "[base]") {
