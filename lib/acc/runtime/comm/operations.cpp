@@ -75,6 +75,27 @@ void write_form(const at::Tensor& tensor, std::int64_t* numbers) {
   std::fill(numbers + kFormSizes + tensor.dim(), numbers + kFormSize, 0);
 }
 
+void refuse_numbers(const std::string& where) {
+  throw Error({.kind = ErrorKind::system,
+               .what = "what another rank sent is something else than what is expected here",
+               .where = where,
+               .hint = "all ranks must run the same version of the program, and make the same calls in the "
+                       "same order"});
+}
+
+void require_form(const std::int64_t* numbers, const std::string& where) {
+  const std::int64_t type = numbers[0];
+  const std::int64_t dimensions = numbers[1];
+  const bool is_form = type >= 0 && type < static_cast<std::int64_t>(at::ScalarType::Undefined) &&
+                       dimensions >= 0 && dimensions <= kMaxDimensions;
+  if (!is_form) refuse_numbers(where);
+  const std::int64_t* const sizes = numbers + kFormSizes;
+  const bool has_sizes = std::all_of(sizes, sizes + dimensions, [](std::int64_t size) { return size >= 0; });
+  const bool ends =
+      std::all_of(sizes + dimensions, sizes + kMaxDimensions, [](std::int64_t rest) { return rest == 0; });
+  if (!has_sizes || !ends) refuse_numbers(where);
+}
+
 at::Tensor empty_of_form(const std::int64_t* numbers) {
   return at::empty(sizes_of(numbers), at::TensorOptions(type_of(numbers)));
 }
@@ -125,9 +146,12 @@ constexpr std::int64_t kNumbers = kCallSize + kFormSize;
 std::string call_text(const std::int64_t* numbers) {
   constexpr std::array<const char*, 4> kReductions = {"sum", "mean", "max", "sum"};
   const auto operation = static_cast<Call::Operation>(numbers[0]);
+  if (numbers[0] < 0 || numbers[0] >= static_cast<std::int64_t>(kOperationNames.size()))
+    return "what this version does not have";
   const std::string name = kOperationNames.at(static_cast<std::size_t>(numbers[0]));
   switch (operation) {
     case Call::Operation::reduce:
+      if (numbers[1] < 0 || numbers[1] >= static_cast<std::int64_t>(kReductions.size())) return name;
       return fmt::format("{} ({})", name, kReductions.at(static_cast<std::size_t>(numbers[1])));
     case Call::Operation::broadcast:
     case Call::Operation::broadcast_object:
@@ -209,7 +233,10 @@ at::Tensor exchange_forms(const Call& call, const at::Tensor& tensor, std::int64
   const at::Tensor gathered = exchange(call, numbers, group);
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::int64_t* const form = numbers_of(gathered, rank) + kCallSize;
-    if (form[0] != kUnsendable) continue;
+    if (form[0] != kUnsendable) {
+      require_form(form, name_of(call));
+      continue;
+    }
     throw Error({.what = fmt::format("rank {} gives {}, which cannot be sent", rank,
                                      obstacle_text(static_cast<Obstacle>(form[1]))),
                  .where = name_of(call)});
@@ -236,7 +263,9 @@ at::Tensor exchange_counts(const Call& call, std::size_t count, ProcessGroup& gr
   const at::Tensor counts = exchange(call, numbers, group).select(1, kCallSize);
   if (failure) std::rethrow_exception(failure);
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (counts[rank].item<std::int64_t>() != kUnsendable) continue;
+    const std::int64_t given = counts[rank].item<std::int64_t>();
+    if (given >= 0) continue;
+    if (given != kUnsendable) refuse_numbers(name_of(call));
     throw Error(
         {.kind = ErrorKind::system,
          .what = fmt::format("rank {} could not send its object; its own error names the cause", rank),

@@ -48,6 +48,12 @@ void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::stri
 /// The same without that check: the tensor has at most kMaxDimensions dimensions, and may be sparse.
 void write_form(const at::Tensor& tensor, std::int64_t* numbers);
 
+/// What a rank says that gets numbers which none of this version sends at this point. Error{system}.
+[[noreturn]] void refuse_numbers(const std::string& where);
+
+/// Throws it when numbers from another rank are no form of a tensor. The two below expect that they are one.
+void require_form(const std::int64_t* numbers, const std::string& where);
+
 /// An uninitialized tensor of this form on the CPU.
 at::Tensor empty_of_form(const std::int64_t* numbers);
 

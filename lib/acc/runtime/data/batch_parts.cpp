@@ -14,10 +14,8 @@
 namespace acc::detail {
 namespace {
 
-constexpr const char* kWhere = "dispatch_batches";
-
 std::string text_of(const at::Tensor& tensor) {
-  if (tensor.defined()) require_sendable(tensor, kWhere);
+  if (tensor.defined()) require_sendable(tensor, kDispatchBatches);
   return text_of_tensor(tensor);
 }
 
@@ -36,7 +34,7 @@ void require_tensor_count(std::size_t expected, std::size_t actual) {
       {.what = fmt::format("a batch's type with its own for_each_tensor holds {} tensors, but {} when it "
                            "is default-constructed",
                            actual, expected),
-       .where = kWhere,
+       .where = kDispatchBatches,
        .hint = "let batches be tuples, vectors or maps, or set dispatch_batches to false"});
 }
 
@@ -55,7 +53,7 @@ std::string to_text(const BatchParts& parts) {
 
 BatchParts parts_of_text(std::string_view text) {
   constexpr std::size_t kLength = sizeof(std::uint64_t);
-  ByteReader reader(text, kWhere);
+  ByteReader reader(text, kDispatchBatches);
   BatchParts parts{.common = std::string(reader.text())};
   parts.lists.resize(reader.count(kLength));
   for (auto& list : parts.lists) {
@@ -63,7 +61,7 @@ BatchParts parts_of_text(std::string_view text) {
     for (std::string& element : list) element = reader.text();
   }
   parts.tensors.resize(reader.count(kLength));
-  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of_text(reader.text(), kWhere);
+  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of_text(reader.text(), kDispatchBatches);
   return parts;
 }
 
@@ -71,16 +69,16 @@ std::size_t count_rows(const BatchParts& parts) {
   std::vector<std::size_t> rows;
   for (const at::Tensor& tensor : parts.tensors) {
     if (!tensor.defined() || tensor.dim() == 0)
-      throw Error(
-          {.what = "a tensor of a batch is undefined or 0-dimensional: it has no rows", .where = kWhere});
+      throw Error({.what = "a tensor of a batch is undefined or 0-dimensional: it has no rows",
+                   .where = kDispatchBatches});
     rows.push_back(static_cast<std::size_t>(tensor.size(0)));
   }
   for (const auto& list : parts.lists) rows.push_back(list.size());
   if (rows.empty())
-    throw Error({.what = "a batch needs a tensor or a vector, to have rows", .where = kWhere});
+    throw Error({.what = "a batch needs a tensor or a vector, to have rows", .where = kDispatchBatches});
   if (!std::ranges::all_of(rows, [&](std::size_t one) { return one == rows.front(); })) {
-    throw Error(
-        {.what = "every tensor and vector of a batch needs the same number of rows", .where = kWhere});
+    throw Error({.what = "every tensor and vector of a batch needs the same number of rows",
+                 .where = kDispatchBatches});
   }
   return rows.front();
 }
@@ -106,7 +104,7 @@ BatchParts concatenate(const std::vector<BatchParts>& batches) {
   for (std::size_t i = 1; i < batches.size(); ++i) {
     if (!fit(whole, batches[i])) {
       throw Error({.what = "batches of different shapes, keys or values cannot be concatenated",
-                   .where = kWhere,
+                   .where = kDispatchBatches,
                    .hint = "set dispatch_batches to false, or split_batches to true"});
     }
     for (std::size_t list = 0; list < whole.lists.size(); ++list)

@@ -22,6 +22,9 @@ namespace acc {
 
 namespace detail {
 
+/// Where errors of batches that are sent were met.
+inline constexpr const char* kDispatchBatches = "dispatch_batches";
+
 /// A batch in the form in which it is sliced and sent.
 struct BatchParts {
   /// Each tensor has a row for each sample.

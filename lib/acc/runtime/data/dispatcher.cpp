@@ -26,7 +26,7 @@ void require_sendable(const BatchParts& parts) {
   if (static_cast<std::int64_t>(parts.tensors.size()) <= kMaxTensors) return;
   throw Error(
       {.what = fmt::format("a batch may have at most {} tensors, not {}", kMaxTensors, parts.tensors.size()),
-       .where = "dispatch_batches",
+       .where = kDispatchBatches,
        .hint = "set dispatch_batches to false"});
 }
 
@@ -52,7 +52,7 @@ at::Tensor header_of(const std::vector<at::Tensor>& tensors, std::size_t rows) {
   *number++ = static_cast<std::int64_t>(tensors.size());
   *number++ = static_cast<std::int64_t>(rows);
   for (const at::Tensor& tensor : tensors) {
-    write_form(tensor, number, "dispatch_batches");
+    write_form(tensor, number, kDispatchBatches);
     number += kFormSize;
   }
   return header;
@@ -60,9 +60,11 @@ at::Tensor header_of(const std::vector<at::Tensor>& tensors, std::size_t rows) {
 
 std::vector<at::Tensor> allocate_tensors(const at::Tensor& header) {
   const auto* number = header.const_data_ptr<std::int64_t>();
+  if (number[0] < 1 || number[0] > kMaxTensors + 1 || number[1] < 0) refuse_numbers(kDispatchBatches);
   std::vector<at::Tensor> tensors(static_cast<std::size_t>(number[0]));
   number += 2;
   for (at::Tensor& tensor : tensors) {
+    require_form(number, kDispatchBatches);
     tensor = empty_of_form(number);
     number += kFormSize;
   }
@@ -74,7 +76,7 @@ std::vector<at::Tensor> allocate_tensors(const at::Tensor& header) {
 void refuse_batch() {
   throw Error(
       {.what = "rank 0 cannot send batches of this type: only structures of tensors, numbers and texts",
-       .where = "dispatch_batches",
+       .where = kDispatchBatches,
        .hint = "include acc/objects.hpp if JSON can represent the rest, or set "
                "dispatch_batches to false"});
 }
@@ -131,7 +133,7 @@ std::optional<Dispatcher::Step> Dispatcher::receive() {
   if (numbers[0] == kFailed) {
     throw Error({.kind = ErrorKind::system,
                  .what = "rank 0 could not read the next batch; its own error names the cause",
-                 .where = "dispatch_batches"});
+                 .where = kDispatchBatches});
   }
   std::vector<at::Tensor> sent = allocate_tensors(header);
   for (at::Tensor& tensor : sent) broadcast_(tensor);

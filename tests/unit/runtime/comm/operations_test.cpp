@@ -51,6 +51,31 @@ TEST_CASE("tensor_form: tensors that cannot be sent are refused", "[runtime]") {
         "gather: a tensor with more than 16 dimensions cannot be sent");
 }
 
+TEST_CASE("tensor_form: numbers of another rank that are no form are refused", "[runtime]") {
+  using Form = std::array<std::int64_t, acc::detail::kFormSize>;
+  const auto said = [](const Form& numbers) {
+    return acc::test::error_of([&] { acc::detail::require_form(numbers.data(), "gather"); });
+  };
+  Form form = {};
+  acc::detail::write_form(at::ones({2, 3}), form.data(), "gather");
+  CHECK(said(form) == "no error");
+  const auto but = [&](std::size_t index, std::int64_t number) {
+    Form changed = form;
+    changed.at(index) = number;
+    return said(changed);
+  };
+  const std::string refused =
+      "gather: what another rank sent is something else than what is expected here (all ranks must run the "
+      "same "
+      "version of the program, and make the same calls in the same order)";
+  for (const std::int64_t type : {-1, 1000}) CHECK(but(0, type) == refused);
+  for (const std::int64_t dimensions : {-1, 1, 17})
+    CHECK(but(1, dimensions) == refused);  // 1: a size is left over
+  CHECK(but(acc::detail::kFormSizes, -2) == refused);
+  CHECK(but(acc::detail::kFormSizes, 0) == "no error");
+  CHECK(but(acc::detail::kFormSize - 1, 1) == refused);
+}
+
 TEST_CASE("operations: on one process all return their argument", "[runtime]") {
   const at::Tensor x = at::arange(3);
   CHECK(acc::detail::gather_tensor(x, nullptr).equal(x));

@@ -15,6 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace dispatcher_test {
 
@@ -183,6 +184,26 @@ TEST_CASE("dispatcher: a tensor that cannot be sent is an error on all ranks", "
   CHECK(results[0].error == "dispatch_batches: a tensor of the meta device cannot be sent");
   CHECK(results[1].error ==
         "dispatch_batches: rank 0 could not read the next batch; its own error names the cause");
+}
+
+TEST_CASE("dispatcher: a header that rank 0 cannot have written is an error", "[runtime]") {
+  // The number of tensors, the rows, and the type, the dimensions and the first size of the first tensor.
+  for (const Numbers& header : std::vector<Numbers>{{0, 4, 4, 1, 4},
+                                                    {34, 4, 4, 1, 4},
+                                                    {-3, 4, 4, 1, 4},
+                                                    {1, -1, 4, 1, 4},
+                                                    {1, 4, 99, 1, 4},
+                                                    {1, 4, 4, 17, 4},
+                                                    {1, 4, 4, 1, -4},
+                                                    {2, 4, 4, 1, 4, 5}}) {
+    const auto broadcast = [&](at::Tensor& tensor) {
+      std::ranges::copy(header, tensor.mutable_data_ptr<std::int64_t>());
+    };
+    acc::detail::Dispatcher dispatcher(broadcast, {.index = 1, .count = 2}, false, {}, {});
+    CHECK(acc::test::error_of([&] { dispatcher.next(); })
+              .starts_with(
+                  "dispatch_batches: what another rank sent is something else than what is expected here"));
+  }
 }
 
 TEST_CASE("dispatcher: a batch with uneven rows is an error, even if the next one evens them out",

@@ -60,6 +60,8 @@ Counts gather_counts(const at::Tensor& summand, const GatherFromAll& gather) {
   std::vector<Summand> summands;
   for (const at::Tensor& gathered : gather(summand_numbers(summand))) {
     const auto* const numbers = gathered.const_data_ptr<std::int64_t>();
+    require_form(numbers + kForm, std::string(kWhere));
+    if (numbers[0] < 0) refuse_numbers(std::string(kWhere));
     summands.push_back(
         {.count = numbers[0], .sparse_dimensions = numbers[1], .form = form_text(numbers + kForm)});
   }

@@ -2,6 +2,7 @@
 #include "acc/runtime/comm/cpu/sparse_sum.hpp"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sparse_coo_tensor.h>
 #include <ATen/ops/tensor.h>
@@ -105,6 +106,18 @@ TEST_CASE("sparse_sum: tensors of different shapes, types or sparse dimensions a
           "all_reduce: every process must give a sparse tensor of the same shape and type, but rank 0 gives "
           "Float [5, 2] with 1 sparse dimension and rank 2 gives " +
               text);
+  }
+}
+
+TEST_CASE("sparse_sum: numbers that are no sparse tensor's are an error") {
+  for (const std::int64_t number : {-1, 99}) {
+    const auto gather = [&](const at::Tensor& contribution) {
+      return std::vector{contribution, at::full_like(contribution, number)};
+    };
+    at::Tensor tensor = rows({1}, 1);
+    CHECK(acc::test::error_of([&] {
+            acc::detail::sum_sparse(tensor, gather);
+          }).starts_with("all_reduce: what another rank sent is something else than what is expected here"));
   }
 }
 
