@@ -7,6 +7,7 @@
 LIBRARY is workers/blocked_names.cpp.
 """
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -26,12 +27,17 @@ for job in JOBS:
                "HOME": folder, "XDG_RUNTIME_DIR": folder}
         acc = subprocess.Popen([ACC, "run", "--rdzv-id=names", *job, "--no-python", "/bin/true"], env=env,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-        with open(pipe, "rb"):  # returns when the name is being looked up
-            acc.send_signal(signal.SIGTERM)
-            try:
-                output, _ = acc.communicate(timeout=60)
-            except subprocess.TimeoutExpired:
-                # It does not end by itself, and nor does its agent.
-                os.killpg(acc.pid, signal.SIGKILL)
-                sys.exit(f"{job}: the lookup holds up the end of acc")
+        lookup = os.open(pipe, os.O_RDWR)
+        ended = os.pidfd_open(acc.pid)
+        if lookup not in select.select([lookup, ended], [], [])[0]:
+            sys.exit(f"{job}: acc ends without a lookup: {acc.communicate()[0]}")
+        acc.send_signal(signal.SIGTERM)
+        try:
+            output, _ = acc.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            # It does not end by itself, and nor does its agent.
+            os.killpg(acc.pid, signal.SIGKILL)
+            sys.exit(f"{job}: the lookup holds up the end of acc")
+        os.close(lookup)
+        os.close(ended)
         assert acc.returncode == 128 + signal.SIGTERM, (job, acc.returncode, output)

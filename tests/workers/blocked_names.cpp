@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library for LD_PRELOAD in which the lookup of the name BLOCKED_NAME never ends, as with a DNS server that
-// does not answer. It opens the pipe BLOCKED_NAME_PIPE first.
+// does not answer. It writes a byte to the pipe BLOCKED_NAME_PIPE first.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -12,7 +12,8 @@
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
   const char* blocked = std::getenv("BLOCKED_NAME");
   if (blocked != nullptr && name != nullptr && std::string_view(name) == blocked) {
-    ::open(std::getenv("BLOCKED_NAME_PIPE"), O_WRONLY | O_CLOEXEC);
+    const int pipe = ::open(std::getenv("BLOCKED_NAME_PIPE"), O_WRONLY | O_CLOEXEC);
+    if (::write(pipe, "x", 1) != 1) ::abort();
     while (true) ::pause();
   }
   static const auto next = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));

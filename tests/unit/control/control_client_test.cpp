@@ -156,9 +156,7 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
   const auto answer = [&](int attempt, const Descriptor& connection) {
     const std::string view = to_json(JobView{.id = "d-4", .pid = 4, .attempt = attempt}).dump() + "\n";
     std::array<char, 100> request = {};
-    CHECK(::recv(connection.get(), request.data(), request.size(), 0) > 0);
-    CHECK(::send(connection.get(), view.data(), view.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(view.size()));
+    if (::recv(connection.get(), request.data(), request.size(), 0) > 0) write_all(connection.get(), view);
   };
   const auto listen_once = [&] { return Descriptor(::accept(listening.get(), nullptr, nullptr)); };
   std::thread answers([&] {
@@ -208,9 +206,7 @@ TEST_CASE("control_client: an answer that is none of acc's is a warning, and oth
     REQUIRE(::listen(sockets[i].get(), 1) == 0);
     jobs[i] = std::thread([&answer = answers[i], &socket = sockets[i]] {
       const Descriptor connection(::accept(socket.get(), nullptr, nullptr));
-      const std::string line = answer + "\n";
-      CHECK(::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(line.size()));
+      write_all(connection.get(), answer + "\n");
     });
   }
   const FoundJobs result = find_jobs({folder});

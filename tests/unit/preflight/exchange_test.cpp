@@ -71,7 +71,7 @@ class Node {
     const auto done = [&, port](const std::exception_ptr&, NodeCheckResult found) {
       result_ = std::move(found);
       // Answered when all requests before it were carried out.
-      store.check({}, [&](StoreOutcome, bool) {
+      store.check({}, [&, port](StoreOutcome, bool) {
         test::StoreClient other = test::StoreClient::greeted(port);
         other.send({.op = Op::get_num_keys});
         keys_left_ = other.receive_number();

@@ -221,7 +221,8 @@ TEST_CASE("top_state: those that others wait for in a collective are marked", "[
   usage.ranks.resize(4);
   const auto awaited = [&] {
     std::vector<int> ranks;
-    for (const TopRank& rank : reading_of({usage}, {}, RateWindow(), {}).jobs.at(0).ranks) {
+    const TopReading reading = reading_of({usage}, {}, RateWindow(), {});
+    for (const TopRank& rank : reading.jobs.at(0).ranks) {
       if (rank.is_awaited) ranks.push_back(rank.view.rank);
     }
     return ranks;
