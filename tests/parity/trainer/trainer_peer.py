@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trainer_worker.cpp's training by transformers' Trainer, and the data that both train on.
-
-trainer_peer.py MODEL DATA WEIGHTS ARGUMENTS.json
-"""
+"""trainer_worker.cpp's training by transformers' Trainer, and the data that both train on."""
 import json
 import math
 import os
@@ -198,7 +195,3 @@ def train(name, data, weights, arguments):
     sys.stdout.flush()
     # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
     os._exit(0)
-
-
-if __name__ == "__main__":
-    train(*sys.argv[1:])

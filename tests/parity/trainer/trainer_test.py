@@ -14,7 +14,8 @@ import tempfile
 os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
-import trainer_peer  # noqa: E402  after the variables that torch reads
+import torch.distributed  # noqa: E402  after the variables that torch reads
+import trainer_peer  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from scenarios import SCENARIOS, Forked, run_scenarios  # noqa: E402
 
@@ -100,16 +101,32 @@ def recorded_defaults():
     assert left == right, {key: (left.get(key), right.get(key)) for key in left | right if left.get(key) != right.get(key)}
 
 
+def train_as_rank(rank, processes, store, *arguments):
+    """By the peer, as one of its ranks that were forked."""
+    os.environ.update({"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)})
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=processes)
+    trainer_peer.train(*arguments)
+
+
+def codes_of_peer(output, processes, arguments):
+    """Exit codes of the peer's ranks."""
+    if processes == 1:
+        return [Forked(output, trainer_peer.train, *arguments).wait()]
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [Forked(output, train_as_rank, rank, processes, f"{folder}/store", *arguments) for rank in range(processes)]
+        return [rank.wait() for rank in ranks]
+
+
+def codes_of_ours(output, processes, arguments):
+    launch = [ACC, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes)] if processes > 1 else []
+    return [subprocess.run([*launch, WORKER, *arguments], stdout=output, stderr=output).returncode]
+
+
 def train(who, processes, *arguments):
     with tempfile.TemporaryFile("w+") as output:
-        if who == "peer" and processes == 1:
-            code = Forked(output, trainer_peer.train, *arguments).wait()
-        else:
-            program = [sys.executable, trainer_peer.__file__] if who == "peer" else [WORKER]
-            launch = [ACC, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes)] if processes > 1 else []
-            code = subprocess.run([*launch, *program, *arguments], stdout=output, stderr=output).returncode
+        codes = (codes_of_peer if who == "peer" else codes_of_ours)(output, processes, arguments)
         output.seek(0)
-        assert code == 0, f"{who} ended with {code}:\n{output.read()}"
+        assert not any(codes), f"{who} ended with {codes}:\n{output.read()}"
 
 
 def history(folder):
