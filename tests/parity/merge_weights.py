@@ -72,7 +72,8 @@ def main():
     parser.add_argument("seed", type=int, nargs="?", default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
-        torch.multiprocessing.spawn(write_checkpoints, (root, args.count, args.seed), PROCESSES)
+        # Forked: each would import torch and accelerate anew.
+        torch.multiprocessing.start_processes(write_checkpoints, (root, args.count, args.seed), PROCESSES, start_method="fork")
         for folder in (args.recorded, *(os.path.join(root, f"checkpoint{number}") for number in range(args.count))):
             compare(args.acc, folder, root)
     print(f"{args.count} random checkpoints and the recorded one, seed {args.seed}: the same")

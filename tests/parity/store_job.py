@@ -5,19 +5,22 @@ The store is emptied and used again, as a launcher does between the attempts of 
 """
 
 import os
-import subprocess
 import sys
 from datetime import timedelta
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import torch  # noqa: E402  after the variable that it reads
+import torch.distributed as dist  # noqa: E402
+from scenarios import Forked  # noqa: E402
+from store_process import StoreProcess  # noqa: E402
 
 RANKS = 2
 ATTEMPTS = 2
 
 
-def worker():
-    import torch
-    import torch.distributed as dist
-
-    rank = int(os.environ["RANK"])
+def work(rank, variables):
+    os.environ.update(variables)
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     tensor = torch.full((4,), float(rank + 1))
     dist.all_reduce(tensor)
@@ -41,8 +44,7 @@ def worker():
 def run_attempt(number, port):
     workers = []
     for rank in range(RANKS):
-        environment = {
-            **os.environ,
+        variables = {
             "RANK": str(rank),
             "WORLD_SIZE": str(RANKS),
             "LOCAL_RANK": str(rank),
@@ -51,17 +53,14 @@ def run_attempt(number, port):
             "TORCHELASTIC_USE_AGENT_STORE": "True",
             "TORCHELASTIC_RESTART_COUNT": str(number),
             "GLOO_SOCKET_IFNAME": "lo",
-            "OMP_NUM_THREADS": "1",
         }
-        workers.append(subprocess.Popen([sys.executable, __file__], env=environment))
+        workers.append(Forked(sys.stdout, work, rank, variables))
     codes = [process.wait(120) for process in workers]
     assert codes == [0] * RANKS, codes
     print(f"attempt {number}: ok", flush=True)
 
 
 def main():
-    from store_process import StoreProcess
-
     with StoreProcess(sys.argv[1]) as server:
         for number in range(ATTEMPTS):
             run_attempt(number, server.port)
@@ -69,4 +68,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main() if len(sys.argv) > 1 else worker()
+    main()
