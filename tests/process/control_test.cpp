@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -64,22 +63,17 @@ std::string logs_of(RunningJob job) {
 // is restarted once.
 struct Restarting {
   explicit Restarting(const fs::path& folder)
-      : go((folder / "go").string()),
-        launched(stub({"redirects=3", "restarts=1", "log_dir=" + (folder / "logs").string()},
-                      {"env", "TORCHELASTIC_RESTART_COUNT", "tell", reports.path(), "up", "await", made(go),
-                       "exit", "5"})) {
+      : launched(stub({"redirects=3", "restarts=1", "log_dir=" + (folder / "logs").string()},
+                      {"env", "TORCHELASTIC_RESTART_COUNT", "tell", reports.path(), "up", "await",
+                       gate.path(), "exit", "5"})) {
     reports.next_processes(1);
   }
 
-  void go_on() const { std::ofstream(go) << "x"; }
-
-  static const std::string& made(const std::string& fifo) {
-    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-    return fifo;
-  }
+  void go_on() const { std::ofstream(gate.path()) << "x"; }
 
   ReportFifo reports = {};
-  std::string go;
+  // Open here, too: the next attempt would read the end of a pipe that go_on() closes late.
+  ReportFifo gate = {};
   Launched launched;
 };
 
