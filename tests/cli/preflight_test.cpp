@@ -99,6 +99,7 @@ TEST_CASE("cli: acc launch --preflight starts the workers of healthy nodes, afte
   const TemporaryFolder folder;
   const auto runs = run_nodes(folder, {"launch", "--preflight", "--no-python"}, {{}, {}},
                               {"/bin/sh", "-c", "echo rank $RANK"});
+  INFO(runs[0].err << runs[1].err);
   for (const Run& run : runs) CHECK(run.code == 0);
   CHECK(runs[0].err.find("acc: preflight of 2 nodes, ") != std::string::npos);
   CHECK(runs[0].out.find("rank 0\n") != std::string::npos);
