@@ -5,6 +5,7 @@
 
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/compiled_description.hpp"
 #include "support/errors.hpp"
 
 namespace compiled_description_test {
@@ -12,24 +13,12 @@ namespace compiled_description_test {
 using acc::CompiledDescription;
 using acc::parse_compiled_description;
 using acc::TensorInfo;
+using acc::test::compiled_description;
 using acc::test::error_of;
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
 namespace {
-
-// What acc compile writes of a layer of two inputs and one output, which is trained with integer targets.
-json description() {
-  return json::parse(R"({
-    "format": 1, "checksum": 0, "torch": "2.11.0", "model": "Net", "precision": "bf16", "machine": "x86_64",
-    "processor": ["avx2", "fma"], "smallest_batch": 2,
-    "inputs": [{"dtype": "float32", "shape": [null, 2]}, {"dtype": "int64", "shape": [null]}],
-    "parameters": [["layer.weight", true], ["scale", false]], "buffers": ["count"],
-    "layers": {"layer": "Linear"}, "groups": {"slow": ["layer.weight"]},
-    "libraries": {"training": {"constants": {"p0": "layer.weight", "p1": "scale", "b2": "count"},
-                               "gradients": ["layer.weight"], "checks": ["a label is out of range"]},
-                  "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": [], "checks": []}}})");
-}
 
 // The error for this description.
 std::string refusal(const json& changed) {
@@ -48,7 +37,7 @@ std::string refusal(const json& changed, const std::vector<TensorInfo>& of_file)
 }  // namespace
 
 TEST_CASE("compiled_description: says what the step takes and returns", "[formats]") {
-  const CompiledDescription read = parse_compiled_description(description().dump());
+  const CompiledDescription read = parse_compiled_description(compiled_description().dump());
   CHECK(read.model == "Net");
   CHECK(read.is_bf16);
   CHECK(read.smallest_batch == 2);
@@ -64,10 +53,10 @@ TEST_CASE("compiled_description: says what the step takes and returns", "[format
 }
 
 TEST_CASE("compiled_description: one of another format, or damaged, is refused", "[formats]") {
-  json other = description();
+  json other = compiled_description();
   other["format"] = 2;
   CHECK_THAT(refusal(other), Contains("is of format 2, and this acc reads 1"));
-  const json whole = description();
+  const json whole = compiled_description();
   for (const auto& item : whole.items()) {
     json lacking = whole;
     lacking.erase(item.key());
@@ -84,17 +73,17 @@ TEST_CASE("compiled_description: one of another format, or damaged, is refused",
 TEST_CASE("compiled_description: numbers, types and a precision that are none are refused", "[formats]") {
   for (const json& size : {json(-1), json(0.5), json(1e300), json("2")}) {
     INFO(size);
-    json other = description();
+    json other = compiled_description();
     other["inputs"][0]["shape"][1] = size;
     CHECK_THAT(refusal(other), Contains("is a damaged package"));
   }
-  json other = description();
+  json other = compiled_description();
   other["checksum"] = 4'294'967'296;
   CHECK_THAT(refusal(other), Contains("is a damaged package"));
-  other = description();
+  other = compiled_description();
   other["inputs"][0]["dtype"] = "float33";
   CHECK_THAT(refusal(other), Contains("has inputs of the unknown type 'float33'"));
-  other = description();
+  other = compiled_description();
   other["precision"] = "fp16";
   CHECK_THAT(refusal(other), Contains("was compiled for the unknown precision 'fp16'"));
 }
@@ -104,36 +93,36 @@ TEST_CASE("compiled_description: names that no module can have are refused", "[f
   for (int layer = 0; layer < 100'000; ++layer) deep.insert(0, "a.");
   for (const std::string& name :
        {std::string(), std::string("layer."), std::string(".weight"), std::string("layer..weight"), deep}) {
-    json other = description();
+    json other = compiled_description();
     other["parameters"][0][0] = name;
     other["groups"] = json::object();
     CHECK_THAT(refusal(other), Contains("has a tensor of the impossible name '"));
     CHECK(refusal(other).size() < 300);
   }
-  json twice = description();
+  json twice = compiled_description();
   twice["buffers"] = {"count", "scale"};
   CHECK_THAT(refusal(twice), Contains("has the tensor 'scale' twice"));
-  json group = description();
+  json group = compiled_description();
   group["groups"]["slow"] = {"count"};
   CHECK_THAT(refusal(group), Contains("has 'count' in a group, which is not a parameter"));
 }
 
 TEST_CASE("compiled_description: the tensors of its file are all there, with gradients", "[formats]") {
-  CHECK(refusal(description(), tensors()) == "no error");
+  CHECK(refusal(compiled_description(), tensors()) == "no error");
   std::vector<TensorInfo> lacking = tensors();
   lacking.erase(lacking.begin());
-  CHECK_THAT(refusal(description(), lacking), Contains("lacks the tensor 'count'"));
+  CHECK_THAT(refusal(compiled_description(), lacking), Contains("lacks the tensor 'count'"));
   std::vector<TensorInfo> whole_numbers = tensors();
   whole_numbers[2].dtype = "BOOL";
-  CHECK_THAT(refusal(description(), whole_numbers),
+  CHECK_THAT(refusal(compiled_description(), whole_numbers),
              Contains("trains 'layer.weight', whose numbers are whole"));
   whole_numbers = tensors();
   whole_numbers[1].dtype = "I32";
-  CHECK(refusal(description(), whole_numbers) == "no error");
-  json without = description();
+  CHECK(refusal(compiled_description(), whole_numbers) == "no error");
+  json without = compiled_description();
   without["libraries"]["training"]["gradients"] = json::array();
   CHECK_THAT(refusal(without, tensors()), Contains("has not one gradient of each trained parameter"));
-  json unknown = description();
+  json unknown = compiled_description();
   unknown["libraries"]["evaluation"]["constants"]["p9"] = "bias";
   CHECK_THAT(refusal(unknown, tensors()), Contains("lacks the tensor 'bias'"));
 }

@@ -12,32 +12,21 @@
 #include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/checkpoint/zip_writer.hpp"
 #include "support/catch.hpp"
+#include "support/compiled_description.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace compiled_package_test {
 
 using acc::detail::CompiledHost;
+using acc::test::compiled_description;
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
 using Catch::Matchers::Contains;
 using nlohmann::json;
 
-// What acc compile writes of a layer of two inputs and one output, which is trained with integer targets.
-json description() {
-  return json::parse(R"({
-    "format": 1, "checksum": 0, "torch": "2.11.0", "model": "Net", "precision": "bf16", "machine": "x86_64",
-    "processor": ["avx2", "fma"], "smallest_batch": 2,
-    "inputs": [{"dtype": "float32", "shape": [null, 2]}, {"dtype": "int64", "shape": [null]}],
-    "parameters": [["layer.weight", true], ["scale", false]], "buffers": ["count"],
-    "layers": {"layer": "Linear"}, "groups": {"slow": ["layer.weight"]},
-    "libraries": {"training": {"constants": {"p0": "layer.weight", "p1": "scale", "b2": "count"},
-                               "gradients": ["layer.weight"], "checks": ["a label is out of range"]},
-                  "evaluation": {"constants": {"p0": "layer.weight"}, "gradients": [], "checks": []}}})");
-}
-
 acc::CompiledDescription package() {
-  return acc::parse_compiled_description(description().dump());
+  return acc::parse_compiled_description(compiled_description().dump());
 }
 
 std::uint32_t checksum_of(const std::string& text) {
@@ -69,7 +58,7 @@ const acc::NamedTensors& tensors() {
 TEST_CASE("compiled package: its weights are read from the file", "[runtime]") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "net.pt2";
-  write_package(file, description(), tensors());
+  write_package(file, compiled_description(), tensors());
   CHECK(acc::detail::read_compiled_package(file).tensors.at("layer.weight").equal(at::ones({1, 2})));
 }
 
@@ -80,7 +69,7 @@ TEST_CASE("compiled package: what is none, or lacks a tensor, is refused with th
   folder.write("net.pt2", "no archive");
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is not a zip archive"));
-  write_package(file, description(), {{"layer.weight", at::ones({1, 2})}});
+  write_package(file, compiled_description(), {{"layer.weight", at::ones({1, 2})}});
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: lacks the tensor 'scale'"));
 }
@@ -89,13 +78,13 @@ TEST_CASE("compiled package: damaged weights, a changed description and missing 
           "[runtime]") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "net.pt2";
-  write_package(file, description(), tensors(), 1);
+  write_package(file, compiled_description(), tensors(), 1);
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is damaged: the weights have another checksum"));
-  write_package(file, description(), tensors(), 0, 1);
+  write_package(file, compiled_description(), tensors(), 0, 1);
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
              Contains("net.pt2: is damaged: the description has another checksum"));
-  json incomplete = description();
+  json incomplete = compiled_description();
   incomplete["libraries"]["training"]["gradients"] = json::array();
   write_package(file, incomplete, tensors());
   CHECK_THAT(error_of([&] { acc::detail::read_compiled_package(file); }),
