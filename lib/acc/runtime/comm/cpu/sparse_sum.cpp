@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
@@ -21,7 +20,7 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-constexpr std::string_view kWhere = "all_reduce";
+constexpr const char* kWhere = "all_reduce";
 
 // What a rank tells of its summand: the number of values, that of the sparse dimensions, and the form.
 constexpr std::int64_t kForm = 2;
@@ -45,7 +44,7 @@ at::Tensor summand_numbers(const at::Tensor& summand) {
   if (summand.dim() > kMaxDimensions) {
     throw Error(
         {.what = fmt::format("a sparse tensor with more than {} dimensions cannot be sent", kMaxDimensions),
-         .where = std::string(kWhere)});
+         .where = kWhere});
   }
   at::Tensor numbers = at::zeros({kSummandSize}, at::kLong);
   auto* const values = numbers.mutable_data_ptr<std::int64_t>();
@@ -60,8 +59,8 @@ Counts gather_counts(const at::Tensor& summand, const GatherFromAll& gather) {
   std::vector<Summand> summands;
   for (const at::Tensor& gathered : gather(summand_numbers(summand))) {
     const auto* const numbers = gathered.const_data_ptr<std::int64_t>();
-    require_form(numbers + kForm, std::string(kWhere));
-    if (numbers[0] < 0) refuse_numbers(std::string(kWhere));
+    require_form(numbers + kForm, kWhere);
+    if (numbers[0] < 0) refuse_numbers(kWhere);
     summands.push_back(
         {.count = numbers[0], .sparse_dimensions = numbers[1], .form = form_text(numbers + kForm)});
   }
@@ -71,7 +70,7 @@ Counts gather_counts(const at::Tensor& summand, const GatherFromAll& gather) {
       throw Error({.what = fmt::format("every process must give a sparse tensor of the same shape and type, "
                                        "but rank 0 gives {} and rank {} gives {}",
                                        summands[0].text(), rank, summands[rank].text()),
-                   .where = std::string(kWhere)});
+                   .where = kWhere});
     }
     counts.push_back(summands[rank].count);
   }
