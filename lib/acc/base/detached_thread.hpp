@@ -9,12 +9,16 @@
 
 namespace acc {
 
-/// Does work that may block for ever in a thread that nobody waits for, not even the end of the process. The
-/// work owns what it uses. Signals are left to the program's other threads.
-/// Throws std::system_error if there is no thread.
-inline void start_detached(std::function<void()> work) {
+/// Starts a thread that leaves signals to the others of the program. Throws std::system_error if it cannot.
+inline std::thread start_thread(std::function<void()> work) {
   const BlockedSignals blocked;
-  std::thread(std::move(work)).detach();
+  return std::thread(std::move(work));
+}
+
+/// Does work that may block for ever in a thread that nobody waits for, not even the end of the process. The
+/// work owns what it uses. Throws std::system_error if there is no thread.
+inline void start_detached(std::function<void()> work) {
+  start_thread(std::move(work)).detach();
 }
 
 }  // namespace acc

@@ -9,12 +9,11 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <string_view>
 #include <utility>
 
-#include "acc/base/detached_thread.hpp"
+#include "acc/base/blocking_call.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 
@@ -119,11 +118,9 @@ template <typename Answer>
 std::optional<Answer> ask_in_time(Answer (*ask)(Library)) {
   Library library = load_library();
   if (library == nullptr) return Answer{};
-  const auto task = std::make_shared<std::packaged_task<Answer(Library)>>(ask);
-  std::future<Answer> received = task->get_future();
-  start_detached([task, held = std::make_shared<Library>(std::move(library))] { (*task)(std::move(*held)); });
-  if (received.wait_for(kLimit) != std::future_status::ready) return std::nullopt;
-  return received.get();
+  const auto held = std::make_shared<Library>(std::move(library));
+  BlockingCall<Answer> call([ask, held] { return ask(std::move(*held)); });
+  return call.result(std::chrono::steady_clock::now() + kLimit);
 }
 
 // The GPUs that the kernel has devices for, /dev/nvidia0 and so on.

@@ -10,11 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <future>
-#include <memory>
 #include <utility>
 
-#include "acc/base/detached_thread.hpp"
+#include "acc/base/blocking_call.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
@@ -22,26 +20,23 @@
 namespace acc::launcher {
 namespace {
 
-/// A question that may never be answered, asked by a thread of its own.
+/// A question that may never be answered.
 template <typename Answer>
 class Question {
  public:
-  Question(std::string source, std::function<Answer()> ask) : source_(std::move(source)) {
-    auto task = std::make_shared<std::packaged_task<Answer()>>(std::move(ask));
-    answer_ = task->get_future();
-    start_detached([task] { (*task)(); });
-  }
+  Question(std::string source, std::function<Answer()> ask)
+      : source_(std::move(source)), call_(std::move(ask)) {}
 
   /// Adds what it asks to `unanswered` and returns an empty answer when there is none before the deadline.
   Answer answer(std::chrono::steady_clock::time_point deadline, std::vector<std::string>& unanswered) {
-    if (answer_.wait_until(deadline) == std::future_status::ready) return answer_.get();
+    if (auto answer = call_.result(deadline)) return *std::move(answer);
     unanswered.push_back(source_);
     return {};
   }
 
  private:
   std::string source_;
-  std::future<Answer> answer_;
+  BlockingCall<Answer> call_;
 };
 
 struct Disk {

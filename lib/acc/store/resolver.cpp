@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,9 +21,11 @@ struct Resolver::Waiter {
   // Keeps the loop running.
   std::optional<net::executor_work_guard<net::io_context::executor_type>> work = {};
 
-  // Reached in the loop's thread.
-  static void finish(const std::shared_ptr<Waiter>& self, HostLookup lookup) {
-    net::post(*self->loop, [self, lookup = std::move(lookup)] {
+  // `done` is called in the loop's thread, once `thread` has ended: the process may fork then.
+  static void finish(const std::shared_ptr<Waiter>& self, HostLookup lookup,
+                     std::shared_ptr<std::thread> thread = {}) {
+    net::post(*self->loop, [self, lookup = std::move(lookup), thread = std::move(thread)] {
+      if (thread) thread->join();
       if (self->loop == nullptr) return;
       self->work.reset();
       std::exchange(self->done, {})(lookup);
@@ -32,11 +35,24 @@ struct Resolver::Waiter {
 
 namespace {
 
-// Those who wait for a name, and the lock of all of them. Generic, since Waiter is private.
+/// A thread that is left behind when nobody waits for its end.
+std::shared_ptr<std::thread> shared_thread(std::thread thread) {
+  const auto leave = [](std::thread* owned) {
+    if (owned->joinable()) owned->detach();
+    delete owned;
+  };
+  return {new std::thread(std::move(thread)), leave};
+}
+
+// The lookups of this process, by name. Generic, since Waiter is private.
 template <typename Waiter>
 struct Lookups {
+  struct Lookup {
+    std::vector<std::shared_ptr<Waiter>> waiters = {};
+    std::shared_ptr<std::thread> thread = {};
+  };
   std::mutex mutex = {};
-  std::map<std::string, std::vector<std::shared_ptr<Waiter>>> waiting = {};
+  std::map<std::string, Lookup> running = {};
 
   // Is never destroyed: threads that stay behind use it while the process ends.
   static Lookups& of_process() {
@@ -44,11 +60,12 @@ struct Lookups {
     return lookups;
   }
 
-  void finish(const std::string& host, const HostLookup& lookup) {
+  // Called by the lookup's thread, which the first waiter joins.
+  void finish(const std::string& host, const HostLookup& result) {
     const std::lock_guard lock(mutex);
-    const auto waiters = waiting.extract(host);
-    for (const auto& waiter : waiters.mapped())
-      if (waiter->loop != nullptr) Waiter::finish(waiter, lookup);
+    auto lookup = running.extract(host);
+    for (const auto& waiter : lookup.mapped().waiters)
+      if (waiter->loop != nullptr) Waiter::finish(waiter, result, std::move(lookup.mapped().thread));
   }
 };
 
@@ -69,20 +86,19 @@ void Resolver::resolve(const std::string& host, Done done) {
   if (!is_name) return Waiter::finish(waiter_, {.addresses = {host}});
 
   auto& lookups = Lookups<Waiter>::of_process();
-  {
-    const std::lock_guard lock(lookups.mutex);
-    const auto [lookup, is_new] = lookups.waiting.try_emplace(host);
-    std::erase_if(lookup->second, [](const auto& waiter) { return waiter->loop == nullptr; });
-    lookup->second.push_back(waiter_);
-    if (!is_new) return;
-  }
+  const std::lock_guard lock(lookups.mutex);
+  auto& lookup = lookups.running[host];
+  std::erase_if(lookup.waiters, [](const auto& waiter) { return waiter->loop == nullptr; });
+  lookup.waiters.push_back(waiter_);
+  if (lookup.thread) return;
   try {
-    start_detached([host, look_up = look_up_] {
-      const HostLookup found = look_up(host);
-      Lookups<Waiter>::of_process().finish(host, found);
-    });
+    lookup.thread = shared_thread(start_thread([host, look_up = look_up_] {
+      const HostLookup result = look_up(host);
+      Lookups<Waiter>::of_process().finish(host, result);
+    }));
   } catch (const std::system_error& error) {
-    lookups.finish(host, {.error = error.code().message()});
+    lookups.running.erase(host);
+    Waiter::finish(waiter_, {.error = error.code().message()});
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "support/catch.hpp"
 #include "support/drive.hpp"
+#include "support/slow_end.hpp"
 
 namespace resolver_test {
 
@@ -69,6 +70,19 @@ TEST_CASE("resolver: a name that is being looked up is not looked up again", "[s
   loop.run();
   CHECK(cancelled == 0);
   CHECK(slow.lookups == 1);
+}
+
+TEST_CASE("resolver: who has a result may fork, for the thread of the lookup has ended", "[store]") {
+  boost::asio::io_context loop;
+  std::atomic<bool> ended = false;
+  Resolver resolver(loop, [&](const std::string&) {
+    acc::test::end_slowly(ended);
+    return HostLookup{};
+  });
+  bool done = false;
+  resolver.resolve("ended.test", [&](const HostLookup&) { done = true; });
+  acc::test::drive(loop, [&] { return done; });
+  CHECK(ended);
 }
 
 TEST_CASE("resolver: the loop waits for no lookup that was cancelled", "[store]") {
