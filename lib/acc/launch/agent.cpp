@@ -70,6 +70,11 @@ struct Worker {
   bool killed = false;
 };
 
+// Ends the job without a restart: another attempt would find the same.
+RoundOver refused_by(const NodeCheckResult& check) {
+  return {.text = check.summary, .exit_code = exit_code(ErrorKind::system)};
+}
+
 class Agent {
  public:
   Agent(const LaunchPlan& plan, JobParts parts) : plan_(plan), parts_(std::move(parts)) {}
@@ -259,13 +264,18 @@ bool Agent::goes_on() {
                               .exit_code = kHungCode,
                               .reached = tell_progress(restart)});
     } else if (checked_ && !checked_->passed) {
-      parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
+      parts_.rendezvous.fail(refused_by(*checked_));
     } else {
       parts_.rendezvous.finish();
     }
   }
   while (!round_over_ && !job_done_ && !asked_to_end()) next_event(std::nullopt);
   if (!round_over_ || asked_to_end()) return false;
+  // Nodes that meet in a file, or at another launcher's store, hear that another one has ended the job, not
+  // why.
+  const bool is_refused = checked_ && !checked_->passed && !round_over_->restart;
+  if (is_refused && round_over_->exit_code == exit_code(ErrorKind::rendezvous))
+    round_over_ = refused_by(*checked_);
   if (!round_over_->failure.empty()) report_.first_failure = parse_failure(round_over_->failure);
   report_.group_code = round_over_->exit_code;
   if (!round_over_->reason.empty()) parts_.reporter.report(Warning{round_over_->reason});

@@ -1153,6 +1153,19 @@ TEST_CASE("agent: the result of the checks is shown although another node ends t
   CHECK(job.rendezvous.failures.empty());
 }
 
+TEST_CASE("agent: why the checks failed is told although another node ends the job before, without a reason",
+          "[launch]") {
+  Job job;
+  const auto result = checks_find(job, {.passed = false, .summary = "the preflight failed: node1: broken"});
+  job.check_nodes = [&](const Round& round, int attempt) {
+    job.processes.post(NodeEvent(RoundOver{.text = "another node has closed the job", .exit_code = 75}));
+    result(round, attempt);
+  };
+  CHECK(job.run(plan_of(1)).exit_code == 1);
+  REQUIRE(job.reporter.all<GroupChanged>().size() == 1);
+  CHECK(job.reporter.all<GroupChanged>()[0].text == "the preflight failed: node1: broken");
+}
+
 TEST_CASE("agent: a job that ends during the checks does not wait for them", "[launch]") {
   Job job;
   job.check_nodes = [](const Round&, int) {};
