@@ -2,7 +2,8 @@
 // A libnvidia-ml.so.1 for machines without a GPU: as many GPUs as FAKE_NVML_GPUS says, of the kind
 // FAKE_NVML_NAME (otherwise H100s), under the driver FAKE_NVML_DRIVER. Of one GPU the health can be set, as
 // INDEX:NUMBER: FAKE_NVML_ECC (errors), FAKE_NVML_SLOWDOWN (bits of the reasons), FAKE_NVML_USED (GiB),
-// FAKE_NVML_REMAPPED (1: waits for a reset, 2: failed), FAKE_NVML_LOST (1).
+// FAKE_NVML_REMAPPED (1: waits for a reset, 2: failed), FAKE_NVML_LOST (1). It starts after FAKE_NVML_DELAY
+// seconds.
 #include <unistd.h>
 
 #include <cstdio>
@@ -47,6 +48,7 @@ struct FakeUtilization {
 
 int nvmlInit_v2() {
   if (std::getenv("FAKE_NVML_HANGS") != nullptr) ::pause();
+  ::sleep(static_cast<unsigned>(std::atoi(variable("FAKE_NVML_DELAY", "0"))));
   return std::getenv("FAKE_NVML_FAILS") == nullptr ? 0 : 9;
 }
 int nvmlShutdown() {

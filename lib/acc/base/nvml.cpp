@@ -140,9 +140,8 @@ GpuInventory count_devices() {
   return inventory;
 }
 
-GpuInventory ask_inventory(Library library) {
+GpuInventory inventory_of(const Nvml& nvml) {
   GpuInventory inventory;
-  const Nvml nvml(std::move(library));
   if (!nvml) return inventory;
   auto* name_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
   auto* uuid_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetUUID");
@@ -166,6 +165,10 @@ GpuInventory ask_inventory(Library library) {
     inventory.gpus.push_back(std::move(gpu));
   }
   return inventory;
+}
+
+GpuInventory ask_inventory(Library library) {
+  return inventory_of(Nvml(std::move(library)));
 }
 
 }  // namespace
@@ -230,10 +233,9 @@ GpuHealth query_health(const Nvml& nvml, const Gpu& gpu) {
 }  // namespace
 
 GpuHealthReport query_gpu_health() {
-  const GpuInventory inventory = query_nvml();
-  GpuHealthReport report{.driver_version = inventory.driver_version};
   const Nvml nvml(load_library());
-  if (!nvml) return report;
+  const GpuInventory inventory = inventory_of(nvml);
+  GpuHealthReport report{.driver_version = inventory.driver_version};
   for (const Gpu& gpu : inventory.gpus) report.gpus.push_back(query_health(nvml, gpu));
   return report;
 }

@@ -51,7 +51,8 @@ struct GpuHealth {
   bool operator==(const GpuHealth&) const = default;
 };
 
-/// As query_nvml(), with the health of each GPU, which can take seconds.
+/// What query_nvml() reports, with the health of each GPU. A driver that was not loaded takes seconds for
+/// each, and one that is broken may block for ever.
 struct GpuHealthReport {
   std::vector<GpuHealth> gpus = {};
   std::string driver_version = {};

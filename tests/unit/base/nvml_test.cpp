@@ -95,6 +95,16 @@ TEST_CASE("nvml: reports what is wrong with a GPU", "[base]") {
   CHECK(report.gpus[2].free_bytes == std::nullopt);
 }
 
+TEST_CASE("nvml: a driver that takes its time to start is asked for the health of its GPUs", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "1", 1);
+  ::setenv("FAKE_NVML_DELAY", "3", 1);  // longer than query_nvml() waits
+  const acc::GpuHealthReport report = acc::query_gpu_health();
+  ::unsetenv("FAKE_NVML_DELAY");
+  CHECK(report.driver_version == "999.1");
+  REQUIRE(report.gpus.size() == 1);
+  CHECK(report.gpus[0].gpu.name == "NVIDIA H100 80GB HBM3");
+}
+
 TEST_CASE("nvml: one reason of a slowdown is told, the general one if there is no other", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "1", 1);
   const auto reasons = [](const char* bits) {

@@ -50,7 +50,6 @@ TEST_CASE("self_probe: says what is wrong with a folder and a name", "[preflight
 
 TEST_CASE("self_probe: a driver that does not answer is named", "[preflight]") {
   ::setenv("FAKE_NVML_HANGS", "1", 1);
-  // Longer than NVML's own limit, after which its thread stands in the driver again when this process ends.
   const NodeHealth node = probe_self({.log_folder = "/tmp", .meeting_host = "127.0.0.1"}, 4s);
   CHECK(node.unanswered == std::vector<std::string>{"the NVIDIA driver"});
   ::unsetenv("FAKE_NVML_HANGS");
