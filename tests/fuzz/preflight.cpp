@@ -92,6 +92,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require(has_errors(findings), "a node that is silent is an error");
   const RankPairs blocked = blocked_pairs(seen.connections, seen.num_nodes);
   fuzz::require(decode_pairs(encode(blocked), seen.num_nodes) == blocked, "rank 0 publishes what is read");
+  const RankPairs slow = slow_pairs(seen);
+  fuzz::require(decode_pairs(encode(slow), seen.num_nodes) == slow, "rank 0 publishes what is read");
   fuzz::require(decode_findings(encode(findings)) == findings, "findings are the same when they are sent on");
   check_shown(findings, preflight_text(seen, findings), seen.num_nodes);
   check_shown(told, findings_text(told), seen.num_nodes);

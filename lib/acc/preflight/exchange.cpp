@@ -34,7 +34,6 @@ using std::chrono::milliseconds;
 constexpr int kParallel = 64;
 // With more nodes, what they report of each other would grow with the square of their number.
 constexpr int kAllReported = 64;
-constexpr auto kConnect = std::chrono::seconds(3);
 
 /// The keys of the round.
 class KeyNames {
@@ -45,10 +44,12 @@ class KeyNames {
   std::string health(int rank) const { return of("health", rank); }
   std::string connections(int rank) const { return of("connections", rank); }
   std::string transfers(int rank) const { return of("transfers", rank); }
+  std::string repeats(int rank) const { return of("repeats", rank); }
   std::string read(int rank) const { return of("read", rank); }
   // From rank 0.
   std::string peers() const { return prefix_ + "peers"; }
   std::string blocked() const { return prefix_ + "blocked"; }
+  std::string slow() const { return prefix_ + "slow"; }
   std::string findings() const { return prefix_ + "findings"; }
 
  private:
@@ -147,8 +148,15 @@ class Exchange {
     if (rank() == 0) co_await collect_connections();
     const auto pairs = co_await of_first(names_.blocked(), connect_time());
     if (!pairs) co_return lost("who can connect to whom");
-    if (takes_part) co_await measure_all(decode_pairs(*pairs, num_nodes()));
+    const Schedule schedule = make_schedule(num_nodes(), decode_pairs(*pairs, num_nodes()));
+    if (takes_part) {
+      const std::vector<Transfer> transfers = co_await measure(schedule, 0);
+      store_.set(names_.transfers(rank()), launcher::encode(transfers));
+    }
     if (rank() == 0) co_await collect_transfers();
+    const auto slow = co_await of_first(names_.slow(), limits_.measuring);
+    if (!slow) co_return lost("which transfers were slow");
+    co_await repeat(schedule, decode_pairs(*slow, num_nodes()));
     const auto verdict = co_await of_first(names_.findings(), limits_.measuring);
     if (!verdict) co_return lost("what was found");
     store_.set(names_.read(rank()), "");
@@ -159,7 +167,10 @@ class Exchange {
 
   int rank() const { return job_.round.machine_rank; }
   int num_nodes() const { return job_.round.num_machines; }
-  milliseconds connect_time() const { return kConnect * (1 + num_nodes() / kParallel); }
+  milliseconds connect_time() const {
+    const ProbeLimits limits;
+    return limits.answer + limits.connect * (1 + num_nodes() / kParallel);
+  }
   // Waits for what rank 0 publishes after it has waited itself.
   asio::awaitable<std::optional<std::string>> of_first(std::string key, milliseconds work) {
     const Keys keys(1, key);
@@ -275,23 +286,46 @@ class Exchange {
     store_.set(names_.blocked(), launcher::encode(blocked_pairs(observations_.connections, num_nodes())));
   }
 
-  asio::awaitable<void> measure_all(const RankPairs& blocked) {
-    const Schedule schedule = make_schedule(num_nodes(), blocked);
+  /// Measures with the partner of each turn. Turns have numbers of their own, from `first` on.
+  asio::awaitable<std::vector<Transfer>> measure(Schedule schedule, std::size_t first) {
     std::vector<Transfer> transfers;
     for (std::size_t turn = 0; turn < schedule.turns.size(); ++turn) {
       const auto partner = schedule.turns[turn].at(static_cast<std::size_t>(rank()));
       if (!partner) continue;
       const auto peer = std::ranges::find(peers_, *partner, &PeerAddress::rank);
       if (peer == peers_.end()) continue;
-      transfers.push_back(co_await probe_.measure(reachable(*peer), static_cast<int>(turn), schedule.time));
+      const auto number = static_cast<int>(first + turn);
+      transfers.push_back(co_await probe_.measure(reachable(*peer), number, schedule.time));
     }
     probe_.end_turns();
-    store_.set(names_.transfers(rank()), launcher::encode(transfers));
+    co_return transfers;
   }
 
   asio::awaitable<void> collect_transfers() {
     add_reports(co_await of_nodes(nodes_that_take_part(), &KeyNames::transfers, limits_.measuring),
                 decode_transfers, observations_.transfers);
+    store_.set(names_.slow(), launcher::encode(slow_pairs(observations_)));
+  }
+
+  // A node that stands still for a moment, for lack of a processor, makes a transfer slow, too: what was slow
+  // is measured again, and the better of both counts.
+  asio::awaitable<void> repeat(Schedule schedule, RankPairs slow) {
+    const std::size_t first = schedule.turns.size();
+    keep_pairs(schedule, slow);
+    const std::vector<int> ranks = ranks_of(slow);
+    if (std::ranges::count(ranks, rank()) > 0) {
+      const std::vector<Transfer> repeats = co_await measure(std::move(schedule), first);
+      store_.set(names_.repeats(rank()), launcher::encode(repeats));
+    }
+    if (rank() == 0) co_await collect_repeats(ranks);
+  }
+
+  asio::awaitable<void> collect_repeats(std::vector<int> ranks) {
+    std::vector<std::optional<std::string>> values;
+    if (!ranks.empty()) values = co_await of_nodes(ranks, &KeyNames::repeats, limits_.measuring);
+    for (const auto& value : values)
+      if (const auto repeats = readable(value, decode_transfers))
+        keep_better(observations_.transfers, *repeats);
     observations_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     store_.set(names_.findings(), launcher::encode(judge(observations_)));
   }
@@ -303,10 +337,12 @@ class Exchange {
       co_await removed(store_, names_.health(node_rank));
       co_await removed(store_, names_.connections(node_rank));
       co_await removed(store_, names_.transfers(node_rank));
+      co_await removed(store_, names_.repeats(node_rank));
       co_await removed(store_, names_.read(node_rank));
     }
     co_await removed(store_, names_.peers());
     co_await removed(store_, names_.blocked());
+    co_await removed(store_, names_.slow());
     co_await removed(store_, names_.findings());
   }
 

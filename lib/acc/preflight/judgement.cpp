@@ -354,6 +354,31 @@ std::vector<Finding> judge(const Observations& observations) {
   return Judge(observations).run();
 }
 
+std::set<std::pair<int, int>> slow_pairs(const Observations& observations) {
+  std::vector<double> rates;
+  for (const Transfer& one : observations.transfers)
+    if (one.bytes_per_second) rates.push_back(*one.bytes_per_second);
+  const double limit = kSlow * upper_median(rates).value_or(0);
+  const auto has_reported = [&](int rank) {
+    return rank >= 0 && rank < observations.num_nodes && std::ranges::count(observations.silent, rank) == 0;
+  };
+  std::set<std::pair<int, int>> pairs;
+  for (const Transfer& one : observations.transfers) {
+    const bool is_slow = one.bytes_per_second && *one.bytes_per_second < limit;
+    if (is_slow && one.from != one.to && has_reported(one.from) && has_reported(one.to))
+      pairs.insert(std::minmax(one.from, one.to));
+  }
+  return pairs;
+}
+
+void keep_better(std::vector<Transfer>& transfers, const std::vector<Transfer>& repeats) {
+  for (const Transfer& repeat : repeats) {
+    for (Transfer& one : transfers)
+      if (one.from == repeat.from && one.to == repeat.to && one.bytes_per_second < repeat.bytes_per_second)
+        one.bytes_per_second = repeat.bytes_per_second;
+  }
+}
+
 bool has_errors(const std::vector<Finding>& findings) {
   return std::ranges::any_of(findings, [](const Finding& one) { return one.severity == Severity::error; });
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acc/preflight/node_health.hpp"
@@ -48,6 +50,13 @@ struct Finding {
 
 /// Pure: what the observations mean; errors first.
 std::vector<Finding> judge(const Observations& observations);
+
+/// Pure: who measured a transfer that judge() will name, the lower rank first. With a node that did not
+/// report nothing can be measured again.
+std::set<std::pair<int, int>> slow_pairs(const Observations& observations);
+
+/// Of each of the transfers the better of both measurements.
+void keep_better(std::vector<Transfer>& transfers, const std::vector<Transfer>& repeats);
 
 bool has_errors(const std::vector<Finding>& findings);
 

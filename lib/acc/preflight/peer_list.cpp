@@ -43,6 +43,12 @@ RankPairs blocked_pairs(const std::vector<ConnectionCheck>& connections, int num
   return blocked;
 }
 
+std::vector<int> ranks_of(const RankPairs& pairs) {
+  std::set<int> ranks;
+  for (const auto& [one, other] : pairs) ranks.insert({one, other});
+  return {ranks.begin(), ranks.end()};
+}
+
 std::string encode(const std::vector<PeerAddress>& peers) {
   Json list = Json::array();
   for (const PeerAddress& peer : peers) list.push_back(peer_to_json(peer));

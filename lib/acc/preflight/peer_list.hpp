@@ -36,9 +36,12 @@ using RankPairs = std::set<std::pair<int, int>>;
 /// have is left out.
 RankPairs blocked_pairs(const std::vector<ConnectionCheck>& connections, int num_nodes);
 
-/// What rank 0 publishes in the store of the job: who takes part, in the order of ranks, and which of them
-/// need not try to measure with each other. The readers throw std::exception unless it is a list of nodes of
-/// a round of `num_nodes`, or of pairs of them.
+/// The ranks in them, in their order, each once.
+std::vector<int> ranks_of(const RankPairs& pairs);
+
+/// What rank 0 publishes in the store of the job: who takes part, in the order of ranks, which of them need
+/// not try to measure with each other, and which measure once more. The readers throw std::exception unless
+/// it is a list of nodes of a round of `num_nodes`, or of pairs of them.
 std::string encode(const std::vector<PeerAddress>& peers);
 std::string encode(const RankPairs& pairs);
 std::vector<PeerAddress> decode_peers(std::string_view text, int num_nodes);

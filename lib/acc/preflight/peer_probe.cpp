@@ -27,9 +27,6 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr auto kConnectLimit = std::chrono::seconds(3);
-// A partner that could not measure with the one before comes this much later.
-constexpr auto kPartnerLimit = std::chrono::seconds(10);
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 constexpr char kTime = 't';
 constexpr char kData = 'd';
@@ -78,13 +75,20 @@ class TimeLimit {
   asio::steady_timer timer_;
 };
 
-std::string reason(const error_code& error, const TimeLimit& limit) {
-  return limit.expired() ? "no answer within 3 s" : error.message();
+std::string reason(const error_code& error, const TimeLimit& limit, const char* expired,
+                   std::chrono::milliseconds time) {
+  return limit.expired() ? fmt::format("{} within {:.3g} s", expired, Seconds(time).count())
+                         : error.message();
 }
 
-asio::awaitable<void> open(asio::ip::tcp::socket& socket, const PeerAddress& peer, error_code& error) {
+/// Returns why there is no connection; empty: there is one.
+asio::awaitable<std::string> open(asio::ip::tcp::socket& socket, PeerAddress peer,
+                                  std::chrono::milliseconds time) {
+  const TimeLimit limit(socket, time);
+  error_code error;
   const auto address = asio::ip::make_address(peer.address, error);
   if (!error) co_await socket.async_connect({address, peer.port}, with(error));
+  co_return error ? reason(error, limit, "no answer", time) : "";
 }
 
 // For IPv6 and IPv4, where there is IPv6.
@@ -112,9 +116,10 @@ double TransferSpeed::bytes_per_second(TimePoint now) const {
   return seconds > 0 ? static_cast<double>(has_late_part ? late_bytes_ : all_bytes_) / seconds : 0;
 }
 
-PeerProbe::PeerProbe(asio::io_context& loop, int rank)
+PeerProbe::PeerProbe(asio::io_context& loop, int rank, ProbeLimits limits)
     : loop_(loop),
       rank_(rank),
+      limits_(limits),
       token_(random_token()),
       listener_(listen(loop)),
       changed_(loop, Clock::time_point::max()) {
@@ -130,7 +135,7 @@ asio::awaitable<void> PeerProbe::serve(Socket socket) {
   std::string request(kRequestSize, '\0');
   error_code error;
   {
-    const TimeLimit limit(socket, kConnectLimit);
+    const TimeLimit limit(socket, limits_.answer);
     co_await asio::async_read(socket, asio::buffer(request), with(error));
     if (error || !request.starts_with(token_)) co_return;
     if (request[kTokenSize] == kTime) {
@@ -145,13 +150,13 @@ asio::awaitable<void> PeerProbe::serve(Socket socket) {
 }
 
 asio::awaitable<void> PeerProbe::serve_data(Socket& socket, int turn) {
-  const TimeLimit limit(socket, 2 * kPartnerLimit);
+  const TimeLimit limit(socket, 2 * limits_.partner);
   error_code error;
   while (turn_ < turn && !limit.expired()) co_await changed_.async_wait(with(error));
   const std::vector<char> bytes(kBuffer);
   error.clear();
-  // Until the receiver has enough and closes the connection.
-  while (!error) co_await asio::async_write(socket, asio::buffer(bytes), with(error));
+  // Until the receiver has enough and closes the connection. As much at once as the kernel takes.
+  while (!error) co_await socket.async_write_some(asio::buffer(bytes), with(error));
   served_ = std::max(served_, turn);
   changed_.cancel();
 }
@@ -159,16 +164,17 @@ asio::awaitable<void> PeerProbe::serve_data(Socket& socket, int turn) {
 asio::awaitable<ConnectionCheck> PeerProbe::connect(PeerAddress peer) {
   ConnectionCheck result{.from = rank_, .to = peer.rank};
   Socket socket(loop_);
-  const TimeLimit limit(socket, kConnectLimit);
+  result.error = co_await open(socket, peer, limits_.connect);
+  if (!result.error.empty()) co_return result;
+  const TimeLimit limit(socket, limits_.answer);
   error_code error;
-  co_await open(socket, peer, error);
-  if (!error) co_await asio::async_write(socket, asio::buffer(request_of(peer, kTime, 0)), with(error));
+  co_await asio::async_write(socket, asio::buffer(request_of(peer, kTime, 0)), with(error));
   const double request_time = wall_clock();
   const auto began = Clock::now();
   std::array<double, 1> peer_clock = {};
   if (!error) co_await asio::async_read(socket, asio::buffer(peer_clock), with(error));
   if (error) {
-    result.error = reason(error, limit);
+    result.error = reason(error, limit, "connected, but no answer", limits_.answer);
   } else {
     result.round_trip = Seconds(Clock::now() - began).count();
     result.clock_offset = peer_clock[0] - (request_time + result.round_trip / 2);
@@ -181,10 +187,11 @@ asio::awaitable<Transfer> PeerProbe::receive(PeerAddress peer, int turn, std::ch
   Socket socket(loop_);
   std::vector<char> buffer(kBuffer);
   error_code error;
+  result.error = co_await open(socket, peer, limits_.connect);
+  if (!result.error.empty()) co_return result;
   {
-    const TimeLimit limit(socket, kPartnerLimit);
-    co_await open(socket, peer, error);
-    if (!error) co_await asio::async_write(socket, asio::buffer(request_of(peer, kData, turn)), with(error));
+    const TimeLimit limit(socket, limits_.partner);
+    co_await asio::async_write(socket, asio::buffer(request_of(peer, kData, turn)), with(error));
     if (!error) co_await asio::async_read(socket, asio::buffer(buffer.data(), 1), with(error));
     if (error) {
       result.error = limit.expired() ? "did not come to the measurement" : error.message();
@@ -205,7 +212,7 @@ asio::awaitable<Transfer> PeerProbe::receive(PeerAddress peer, int turn, std::ch
 }
 
 asio::awaitable<void> PeerProbe::wait_until_served(int turn) {
-  const auto deadline = Clock::now() + kPartnerLimit;
+  const auto deadline = Clock::now() + limits_.partner;
   asio::steady_timer timeout(loop_, deadline);
   timeout.async_wait([this](error_code error) {
     if (!error) changed_.cancel();

@@ -39,12 +39,21 @@ class TransferSpeed {
   std::uint64_t late_bytes_ = 0;
 };
 
+/// How long a probe waits for a peer.
+struct ProbeLimits {
+  std::chrono::milliseconds connect = std::chrono::seconds(3);
+  /// A connection is made by the peer's kernel; to answer, its acc must be let run.
+  std::chrono::milliseconds answer = std::chrono::seconds(10);
+  /// A partner that could not measure with the one before comes this much later.
+  std::chrono::milliseconds partner = std::chrono::seconds(10);
+};
+
 /// Opens connections to other nodes, on a port that the kernel chooses, as those of Gloo and NCCL, and
 /// answers theirs. Who does not send the token is not answered.
 class PeerProbe {
  public:
   /// Listens. `loop` outlives it, and its coroutines end with the loop. Throws Error{system}.
-  PeerProbe(boost::asio::io_context& loop, int rank);
+  PeerProbe(boost::asio::io_context& loop, int rank, ProbeLimits limits = {});
   ~PeerProbe();
   PeerProbe(const PeerProbe&) = delete;
   PeerProbe& operator=(const PeerProbe&) = delete;
@@ -52,7 +61,7 @@ class PeerProbe {
   std::uint16_t port() const { return listener_->port(); }
   const std::string& token() const { return token_; }
 
-  /// Connects to the peer and compares clocks; gives up after 3 s.
+  /// Connects to the peer and compares clocks.
   boost::asio::awaitable<ConnectionCheck> connect(PeerAddress peer);
 
   /// Measures both directions with `peer`, each for `time`, when the peer has come to the same turn. Gives up
@@ -73,6 +82,7 @@ class PeerProbe {
 
   boost::asio::io_context& loop_;
   int rank_;
+  ProbeLimits limits_;
   std::string token_;
   std::shared_ptr<Listener> listener_;
   /// The turn that this node is in, and the last one in which its partner was served.

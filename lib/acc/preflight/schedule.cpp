@@ -32,4 +32,15 @@ Schedule make_schedule(int num_nodes, const std::set<std::pair<int, int>>& exclu
   return schedule;
 }
 
+void keep_pairs(Schedule& schedule, const std::set<std::pair<int, int>>& pairs) {
+  const auto is_pause = [](const std::optional<int>& partner) { return !partner; };
+  for (auto& turn : schedule.turns) {
+    for (int rank = 0; rank < static_cast<int>(turn.size()); ++rank) {
+      auto& partner = turn[static_cast<std::size_t>(rank)];
+      if (partner && !pairs.contains(std::minmax(rank, int{*partner}))) partner.reset();
+    }
+  }
+  std::erase_if(schedule.turns, [&](const auto& turn) { return std::ranges::all_of(turn, is_pause); });
+}
+
 }  // namespace acc::launcher

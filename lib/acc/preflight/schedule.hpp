@@ -21,4 +21,7 @@ struct Schedule {
 /// time for: the transfers of a node take 3 s together at most. `excluded` pairs do not meet.
 Schedule make_schedule(int num_nodes, const std::set<std::pair<int, int>>& excluded);
 
+/// Only these pairs meet, in the same order; turns in which nobody does are left out.
+void keep_pairs(Schedule& schedule, const std::set<std::pair<int, int>>& pairs);
+
 }  // namespace acc::launcher

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/preflight/exchange.hpp"
 
+#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
@@ -101,6 +102,59 @@ NodeHealth node_here(int rank) {
   node.address = "127.0.0.1";
   node.meeting.lookup.addresses = {"127.0.0.1"};
   return node;
+}
+
+/// A node played by the test: its probe answers when and as the test says.
+class PlayedNode {
+ public:
+  using Socket = asio::ip::tcp::socket;
+
+  PlayedNode(std::uint16_t store, int rank) : store_(acc::test::StoreClient::greeted(store)), rank_(rank) {
+    NodeHealth own = node_here(rank);
+    own.port = acceptor_.local_endpoint().port();
+    publish("health", std::string(kTokenSize, 't') + encode(own));
+  }
+
+  void publish(const std::string& what, const std::string& value) {
+    store_.set("/acc/preflight/0/" + what + "/" + std::to_string(rank_), value);
+  }
+  PeerAddress address() const {
+    return {rank_, "127.0.0.1", acceptor_.local_endpoint().port(), std::string(kTokenSize, 't')};
+  }
+  /// What rank 0 publishes.
+  std::string told(const std::string& what) {
+    store_.send({.op = Op::wait, .keys = {"/acc/preflight/0/" + what}});
+    store_.receive(1);
+    return store_.get("/acc/preflight/0/" + what);
+  }
+  /// The next connection of a peer that asks for this.
+  Socket accept(const std::string& request) {
+    Socket socket = acceptor_.accept();
+    std::string received(kTokenSize + request.size(), '\0');
+    asio::read(socket, asio::buffer(received));
+    CHECK(received == std::string(kTokenSize, 't') + request);
+    return socket;
+  }
+  /// Takes a little of what the peer sends in the turn.
+  void receive_from(const PeerAddress& peer, const std::string& turn) {
+    Socket socket(loop_);
+    socket.connect({asio::ip::make_address(peer.address), peer.port});
+    asio::write(socket, asio::buffer(peer.token + "d" + turn));
+    char byte = 0;
+    asio::read(socket, asio::buffer(&byte, 1));
+  }
+
+ private:
+  acc::test::StoreClient store_;
+  int rank_;
+  asio::io_context loop_{1};
+  asio::ip::tcp::acceptor acceptor_{loop_, {asio::ip::make_address("127.0.0.1"), 0}};
+};
+
+void send_until_closed(asio::ip::tcp::socket& socket) {
+  const std::string bytes(std::size_t{1} << 20U, ' ');
+  boost::system::error_code error;
+  while (!error) asio::write(socket, asio::buffer(bytes), error);
 }
 
 json row(const json& list, const char* name, int from, int to) {
@@ -222,6 +276,67 @@ TEST_CASE("exchange: a pair that cannot connect is named and not measured", "[pr
         "the preflight failed: node1: no other node can connect to it; the table is on node 0");
   CHECK(row(report, "transfers", 0, 1) == nullptr);
   CHECK(row(report, "transfers", 0, 2)["bytes_per_second"].get<double>() > 0);
+}
+
+TEST_CASE("exchange: a transfer that was slow is measured again, and the better speed counts",
+          "[preflight]") {
+  const StoreOfJob store;
+  Node first(store.port(), node_here(0), 2);
+  PlayedNode second(store.port(), 1);
+  const PeerAddress peer = decode_peers(second.told("peers"), 2).front();
+  PlayedNode::Socket clock = second.accept("t00000000");
+  asio::write(clock, asio::buffer(std::array<double, 1>()));
+  second.publish("connections", encode(std::vector<ConnectionCheck>()));
+  {
+    // Nothing comes after the first byte.
+    PlayedNode::Socket slow = second.accept("d00000000");
+    asio::write(slow, asio::buffer("b", 1));
+    char byte = 0;
+    boost::system::error_code error;
+    asio::read(slow, asio::buffer(&byte, 1), error);
+  }
+  second.receive_from(peer, "00000000");
+  const std::vector<Transfer> own = {{.from = 0, .to = 1, .bytes_per_second = 1e6}};
+  second.publish("transfers", encode(own));
+  CHECK(second.told("slow") == "[[0,1]]");
+  PlayedNode::Socket fast = second.accept("d00000001");
+  send_until_closed(fast);
+  second.receive_from(peer, "00000001");
+  second.publish("repeats", encode(own));
+  second.publish("read", "");
+  const json report = json::parse(first.result().json);
+  CHECK(row(report, "transfers", 1, 0)["bytes_per_second"].get<double>() > 1e6);
+  CHECK(row(report, "transfers", 0, 1)["bytes_per_second"] == 1e6);
+}
+
+TEST_CASE("peer_probe: a node that answers late can be reached", "[preflight]") {
+  const StoreOfJob store;
+  PlayedNode late(store.port(), 1);
+  asio::io_context loop(1);
+  PeerProbe probe(loop, 0, {.connect = 50ms, .answer = 1h});
+  std::optional<ConnectionCheck> check;
+  asio::co_spawn(loop, probe.connect(late.address()),
+                 [&](const std::exception_ptr&, ConnectionCheck result) { check = std::move(result); });
+  // Its kernel makes the connection, and it does not run before the time for that is over.
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < begin + 100ms) loop.run_one_for(10ms);
+  PlayedNode::Socket socket = late.accept("t00000000");
+  asio::write(socket, asio::buffer(std::array<double, 1>()));
+  while (!check) loop.run_one();
+  CHECK(check->error.empty());
+}
+
+TEST_CASE("peer_probe: a node that is connected and does not answer is told from one that is not",
+          "[preflight]") {
+  const StoreOfJob store;
+  const PlayedNode silent(store.port(), 1);
+  asio::io_context loop(1);
+  PeerProbe probe(loop, 0, {.connect = 1h, .answer = 50ms});
+  std::optional<ConnectionCheck> check;
+  asio::co_spawn(loop, probe.connect(silent.address()),
+                 [&](const std::exception_ptr&, ConnectionCheck result) { check = std::move(result); });
+  while (!check) loop.run_one();
+  CHECK(check->error == "connected, but no answer within 0.05 s");
 }
 
 TEST_CASE("peer_probe: the speed of a transfer does not depend on when its receiver may run", "[preflight]") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "support/catch.hpp"
 #include "support/observations.hpp"
@@ -390,6 +391,32 @@ TEST_CASE("judgement: rates and sizes are written with their units", "[preflight
   CHECK(byte_size(3 * kGiB / 2) == "1.5 GiB");
   CHECK(byte_size(2048 * kGiB) == "2 TiB");
   CHECK(byte_size(20000 * 1024 * kGiB) == "19.53 PiB");  // a cluster's file system
+}
+
+TEST_CASE("judgement: pairs with a slow transfer are measured again, and the better speed counts",
+          "[preflight]") {
+  Observations seen = healthy_nodes(4);
+  CHECK(slow_pairs(seen).empty());
+  set_rate(seen, [](const Transfer& one) { return one.from == 3 && one.to == 1; }, 1e6);
+  set_rate(seen, [](const Transfer& one) { return one.from == 0 && one.to == 2; }, 4e8);
+  CHECK(slow_pairs(seen) == std::set<std::pair<int, int>>{{0, 2}, {1, 3}});
+  keep_better(seen.transfers, {{.from = 3, .to = 1, .bytes_per_second = 9e8},
+                               {.from = 1, .to = 3, .bytes_per_second = 2},
+                               {.from = 0, .to = 2, .error = "did not come to the measurement"}});
+  CHECK(slow_pairs(seen) == std::set<std::pair<int, int>>{{0, 2}});
+  REQUIRE(judge(seen).size() == 1);
+  CHECK(judge(seen)[0].severity == Severity::warning);
+}
+
+TEST_CASE("judgement: what a node reports that stopped reporting is not measured again", "[preflight]") {
+  Observations seen = healthy_nodes(3);
+  set_rate(seen, [](const Transfer& one) { return one.from == 1; }, 1e6);
+  seen.silent = {1};
+  CHECK(slow_pairs(seen).empty());
+  // From another node of the job, which may say anything.
+  seen.transfers.push_back({.from = -1, .to = 7, .bytes_per_second = 1});
+  seen.transfers.push_back({.from = 2, .to = 2, .bytes_per_second = 1});
+  CHECK(slow_pairs(seen).empty());
 }
 
 }  // namespace judgement_test

@@ -63,6 +63,7 @@ TEST_CASE("peer_list: pairs of the round that cannot connect are left out of mea
                        {.from = 1, .to = 2, .error = "refused"},
                        {.from = 0, .to = 2}},
                       3) == pairs);
+  CHECK(ranks_of(pairs) == std::vector<int>{0, 1, 2});
   CHECK(decode_pairs(encode(pairs), 3) == pairs);
   CHECK_THROWS(decode_pairs(encode(pairs), 2));
   for (const char* text : {"", "7", "[7]", "[[0]]", "[[0, 1, 2]]", "[[1, 0]]", "[[1, 1]]", "[[-1, 1]]"}) {

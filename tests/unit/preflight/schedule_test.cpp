@@ -52,4 +52,15 @@ TEST_CASE("schedule: pairs that cannot connect do not meet", "[preflight]") {
   CHECK_FALSE(met.contains({0, 2}));
 }
 
+TEST_CASE("schedule: pairs that are kept meet in as few turns as they need", "[preflight]") {
+  Schedule schedule = make_schedule(6, {});
+  const std::set<std::pair<int, int>> kept = {{0, 3}, {1, 2}, {2, 5}};
+  keep_pairs(schedule, kept);
+  CHECK(meetings(schedule) == std::map<std::pair<int, int>, int>{{{0, 3}, 1}, {{1, 2}, 1}, {{2, 5}, 1}});
+  CHECK(schedule.turns.size() <= 3);
+  CHECK(schedule.time == make_schedule(6, {}).time);
+  keep_pairs(schedule, {});
+  CHECK(schedule.turns.empty());
+}
+
 }  // namespace schedule_test
