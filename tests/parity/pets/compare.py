@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py WORKER ARCHITECTURE: the network of the pets example beside timm's, from the same weights: outputs to 1e-4,
+"""compare.py WORKER ARCHITECTURE...: the network of the pets example beside timm's, from the same weights: outputs to 1e-4,
 gradients to 1e-3, each of the largest value; and files of weights in both directions."""
 import json
 import pathlib
@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from timm.models import save_for_hf
 
-WORKER, ARCHITECTURE = sys.argv[1:]
+WORKER, *ARCHITECTURES = sys.argv[1:]
 CLASSES = 7
 
 
@@ -22,10 +22,10 @@ def worker(*arguments):
     return done.stdout.strip()
 
 
-def make_model(**options):
+def make_model(architecture, **options):
     """With norms that do something: new ones let blocks through unchanged."""
     torch.manual_seed(0)
-    model = timm.create_model(ARCHITECTURE, pretrained_cfg_overlay={"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.25, 0.5)},
+    model = timm.create_model(architecture, pretrained_cfg_overlay={"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.25, 0.5)},
                               zero_init_last=False, **options)
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
@@ -43,12 +43,12 @@ def require_close(what, ours, theirs, tolerance):
     return worst
 
 
-def compare_computation(folder):
-    model = make_model(num_classes=CLASSES)
+def compare_computation(architecture, folder):
+    model = make_model(architecture, num_classes=CLASSES)
     save_for_hf(model, folder / "hub", safe_serialization="both")
     config = json.loads((folder / "hub" / "config.json").read_text())
-    assert config["architecture"] == ARCHITECTURE
-    assert worker("config", folder / "hub") == f"{ARCHITECTURE} 0.5 0.4 0.3 0.2 0.25 0.5"
+    assert config["architecture"] == architecture
+    assert worker("config", folder / "hub") == f"{architecture} 0.5 0.4 0.3 0.2 0.25 0.5"
 
     images, labels = torch.randn(4, 3, 97, 128), torch.randint(CLASSES, (4,))
     save_file({"images": images, "labels": labels}, folder / "data.safetensors")
@@ -62,16 +62,16 @@ def compare_computation(folder):
     theirs = {f"gradient.{name}": parameter.grad for name, parameter in model.named_parameters()}
     assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
     worst = max(require_close(name, ours[name], gradient, 1e-3) for name, gradient in theirs.items())
-    print(f"differences: eval {evaluated:.1e}, train {trained:.1e}, gradients {worst:.1e}")
+    print(f"{architecture}: differences: eval {evaluated:.1e}, train {trained:.1e}, gradients {worst:.1e}")
 
 
-def compare_files(folder):
+def compare_files(architecture, folder):
     """timm loads what the example saves: its own weights, and those under a new classifier."""
     for classes, loaded in ((CLASSES, "all"), (3, "without the classifier")):
         for source in ("hub", "hub/model.safetensors", "hub/pytorch_model.bin"):
             saved = folder / "saved.safetensors"
             assert worker("save", folder / source, classes, saved) == loaded
-            model = timm.create_model(ARCHITECTURE, num_classes=classes, checkpoint_path=str(saved))
+            model = timm.create_model(architecture, num_classes=classes, checkpoint_path=str(saved))
             theirs, ours = load_file(folder / "hub" / "model.safetensors"), model.state_dict()
             assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
             for name, value in theirs.items():
@@ -79,6 +79,7 @@ def compare_files(folder):
                 assert same or (loaded != "all" and name.startswith("fc.")), f"{name} differs"
 
 
-with tempfile.TemporaryDirectory(prefix="acc-pets-") as name:
-    compare_computation(pathlib.Path(name))
-    compare_files(pathlib.Path(name))
+for architecture in ARCHITECTURES:
+    with tempfile.TemporaryDirectory(prefix="acc-pets-") as name:
+        compare_computation(architecture, pathlib.Path(name))
+        compare_files(architecture, pathlib.Path(name))
