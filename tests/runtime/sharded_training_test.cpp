@@ -207,6 +207,17 @@ TEST_CASE("sharded: processes that use the blocks in different orders get an err
   CHECK(text.find("in the same order") != std::string::npos);
 }
 
+TEST_CASE("sharded: processes that divide a model differently get an error that says how", "[.units]") {
+  acc::AcceleratorOptions options = sharded(3);
+  if (rank() == 0) options.fsdp->transformer_cls_to_wrap = {};
+  acc::Accelerator accelerator(options);
+  Stack net = seeded_stack();
+  const acc::Error error = caught_error([&] { (void)accelerator.prepare(net, adamw(net->parameters())); });
+  CHECK(std::string(error.what()) ==
+        "the processes divide the model differently: rank 0 has the root with 27 parameters, rank 1 has the "
+        "root with 3 parameters (every process needs the same settings of sharding)");
+}
+
 TEST_CASE("sharded: a process that uses fewer blocks than the others gets an error, too", "[.fewer]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();

@@ -166,7 +166,7 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
 };
 
 void ShardedModule::Impl::make_units() {
-  const std::vector<UnitPlan> plans = plan_units(*module, options.fsdp);
+  const std::vector<UnitPlan> plans = plan_same_units(*module, options.fsdp, *group);
   if (plans.size() > kMaxUnits) {
     throw Error({.what = fmt::format("{} units are too many: at most {}", plans.size(), kMaxUnits),
                  .where = module->name(),

@@ -14,6 +14,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/comm/operations.hpp"
 
 namespace acc::detail {
 namespace {
@@ -153,6 +154,40 @@ bool is_class(std::string_view demangled, std::string_view name) {
 
 std::vector<UnitPlan> plan_units(const torch::nn::Module& module, const FsdpOptions& options) {
   return Planner(module, options).plans();
+}
+
+std::vector<std::string> describe_plan(const std::vector<UnitPlan>& plan, const FsdpOptions& options) {
+  std::vector<std::string> lines = {options.reshard_after_forward ? "parameters that are freed after forward"
+                                                                  : "parameters that stay after forward"};
+  for (const UnitPlan& unit : plan) {
+    const std::string name = unit.name.empty() ? "the root" : fmt::format("'{}'", unit.name);
+    lines.push_back(fmt::format("{} with {}", name, pluralize(unit.parameters.size(), "parameter")));
+  }
+  return lines;
+}
+
+std::optional<Error> find_difference(const std::vector<std::vector<std::string>>& by_rank) {
+  const std::vector<std::string>& first = by_rank.front();
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    const auto [here, there] = std::ranges::mismatch(first, by_rank[rank]);
+    if (here == first.end() && there == by_rank[rank].end()) continue;
+    const auto line = [](auto at, const auto& lines) { return at == lines.end() ? "no more units" : *at; };
+    return Error({.what = fmt::format("the processes divide the model differently: rank 0 has {}, rank {} has {}",
+                                      line(here, first), rank, line(there, by_rank[rank])),
+                  .hint = "every process needs the same settings of sharding"});
+  }
+  return std::nullopt;
+}
+
+std::vector<UnitPlan> plan_same_units(const torch::nn::Module& module, const FsdpOptions& options,
+                                      ProcessGroup& group) {
+  std::vector<UnitPlan> plan;
+  const auto failure = failure_of([&] { plan = plan_units(module, options); });
+  std::vector<std::vector<std::string>> by_rank;
+  for (const std::string& text : gather_texts({join(describe_plan(plan, options), "\n")}, &group, failure))
+    by_rank.push_back(split(text, '\n'));
+  if (const auto error = find_difference(by_rank)) throw *error;
+  return plan;
 }
 
 }  // namespace acc::detail

@@ -4,10 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "acc/base/error.hpp"
+#include "acc/runtime/comm/process_group.hpp"
 #include "acc/runtime/sharded/fsdp_options.hpp"
 
 namespace torch::nn {
@@ -32,6 +35,17 @@ struct UnitPlan {
 /// are left out. Throws Error{usage} when a class is not in the module, a
 /// parameter cannot be sharded, or an ignored one is not frozen.
 std::vector<UnitPlan> plan_units(const torch::nn::Module& module, const FsdpOptions& options);
+
+/// How a rank divides the model, of which it keeps all parameters after forward or not: a line for each unit.
+std::vector<std::string> describe_plan(const std::vector<UnitPlan>& plan, const FsdpOptions& options);
+
+/// An Error that names the first line in which a rank differs from rank 0; nothing when all ranks agree.
+std::optional<Error> find_difference(const std::vector<std::vector<std::string>>& by_rank);
+
+/// plan_units() on all ranks of the group. Throws the same Error{usage} on each if they divide the model
+/// differently, and an Error{system} where another rank alone could not divide it.
+std::vector<UnitPlan> plan_same_units(const torch::nn::Module& module, const FsdpOptions& options,
+                                      ProcessGroup& group);
 
 /// Whether the demangled name of a class, as `demo::BlockImpl`, is `name`, as `Block`, `BlockImpl` or
 /// `demo::Block`.

@@ -13,6 +13,7 @@
 
 namespace unit_plan_test {
 
+using acc::detail::find_difference;
 using acc::detail::is_class;
 using acc::detail::plan_units;
 
@@ -99,6 +100,25 @@ TEST_CASE("unit_plan: ignored modules must be frozen, and are left out", "[runti
   for (const auto& item : net.named_parameters())
     if (!item.key().starts_with("first") && item.key() != "scale") item.value().set_requires_grad(false);
   CHECK(plan_of(net, options) == Names{": scale", "first: first.fc.weight first.fc.bias"});
+}
+
+TEST_CASE("unit_plan: ranks that divide a model differently are told the first difference", "[runtime]") {
+  const NetImpl net;
+  const auto described = [&](const acc::FsdpOptions& options) {
+    return acc::detail::describe_plan(plan_units(net, options), options);
+  };
+  const auto layers = described({.transformer_cls_to_wrap = {"Layer"}});
+  CHECK_FALSE(find_difference({layers, layers, layers}));
+  const auto message = [](const std::vector<std::vector<std::string>>& by_rank) {
+    return std::string(find_difference(by_rank).value().what());
+  };
+  const std::string begin = "the processes divide the model differently: rank 0 has ";
+  CHECK(message({layers, layers, described({})})
+            .starts_with(begin + "the root with 3 parameters, rank 2 has the root with 7 parameters ("));
+  CHECK(message({layers, {layers.begin(), layers.end() - 1}})
+            .starts_with(begin + "'second' with 2 parameters, rank 1 has no more units ("));
+  CHECK(message({layers, described({.reshard_after_forward = false, .transformer_cls_to_wrap = {"Layer"}})})
+            .starts_with(begin + "parameters that are freed after forward, rank 1 has parameters that stay"));
 }
 
 TEST_CASE("unit_plan: a class that is not there and a type that cannot be sharded are errors", "[runtime]") {
