@@ -49,7 +49,7 @@ TEST_CASE("python: a DDP script trains on two processes and on acc's store", "[p
 
 TEST_CASE("python: after each crash both workers come up again", "[parity]") {
   // A start without --preload takes seconds.
-  const auto [preload, crashes] = GENERATE(std::pair{"", "2"}, std::pair{"torch", "12"});
+  const auto [preload, crashes] = GENERATE(std::pair{"", "2"}, std::pair{"torch", "5"});
   const Run run = launch({"run", "--standalone", "--nproc-per-node", "2", "--max-restarts", crashes,
                           ACC_TESTS_FOLDER "/workers/ddp.py"},
                          Environment{{"CRASHES", crashes}, {"ACC_PRELOAD", preload}});
