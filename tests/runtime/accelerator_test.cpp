@@ -243,6 +243,18 @@ TEST_CASE("accelerator: gradients of a model prepared for evaluation are not ave
   CHECK(model.ddp() == nullptr);
 }
 
+TEST_CASE("accelerator: processes with other settings than the main process are told so, with each model",
+          "[ranks]") {
+  const auto prepare = [](bool same) {
+    acc::Accelerator accelerator({.gradient_accumulation_steps = same || rank() == 0 ? 4 : 2});
+    accelerator.prepare(Net());
+  };
+  CHECK(error_of([&] {
+          prepare(false);
+        }).starts_with("gradient_accumulation_steps: is 4 on rank 0, and 2 on rank 1 (give all"));
+  CHECK_NOTHROW(prepare(true));
+}
+
 TEST_CASE("accelerator: in fp16 an overflow on one process skips the step on all", "[ranks]") {
   acc::Accelerator accelerator(
       {.mixed_precision = acc::MixedPrecision::fp16, .grad_scaler = {.init_scale = 64}});

@@ -207,7 +207,7 @@ TEST_CASE("sharded: processes that use the blocks in different orders get an err
   CHECK(text.find("in the same order") != std::string::npos);
 }
 
-TEST_CASE("sharded: processes that divide a model differently get an error that says how", "[.units]") {
+TEST_CASE("sharded: processes that divide a model differently get an error that says how", "[ranks]") {
   acc::AcceleratorOptions options = sharded(3);
   if (rank() == 0) options.fsdp->transformer_cls_to_wrap = {};
   acc::Accelerator accelerator(options);

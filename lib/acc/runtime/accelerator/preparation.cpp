@@ -14,6 +14,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/accelerator/settings_agreement.hpp"
 #include "acc/runtime/optim/accelerated_scheduler.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/optim/sparse_gradients.hpp"
@@ -195,6 +196,11 @@ std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch:
                          "prepare one module that contains both"});
   }
   const bool trains_together = state_.process_group() && !options.evaluation_mode;
+  if (trains_together) {
+    require_same_settings(
+        shared_settings(impl_->options, mixed_precision(), impl_->prepared.gradients->num_steps()),
+        *state_.process_group());
+  }
   std::shared_ptr<DistributedModule> distributed;
   if (trains_together && impl_->options.fsdp) {
     model.sharded = std::make_shared<ShardedModule>(model.module, state_.process_group(), impl_->sharding());

@@ -172,9 +172,10 @@ std::optional<Error> find_difference(const std::vector<std::vector<std::string>>
     const auto [here, there] = std::ranges::mismatch(first, by_rank[rank]);
     if (here == first.end() && there == by_rank[rank].end()) continue;
     const auto line = [](auto at, const auto& lines) { return at == lines.end() ? "no more units" : *at; };
-    return Error({.what = fmt::format("the processes divide the model differently: rank 0 has {}, rank {} has {}",
-                                      line(here, first), rank, line(there, by_rank[rank])),
-                  .hint = "every process needs the same settings of sharding"});
+    return Error(
+        {.what = fmt::format("the processes divide the model differently: rank 0 has {}, rank {} has {}",
+                             line(here, first), rank, line(there, by_rank[rank])),
+         .hint = "every process needs the same settings of sharding"});
   }
   return std::nullopt;
 }

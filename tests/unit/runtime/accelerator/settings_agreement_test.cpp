@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/accelerator/settings_agreement.hpp"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace settings_agreement_test {
+
+using acc::MixedPrecision;
+using acc::detail::find_disagreement;
+using acc::detail::shared_settings;
+
+TEST_CASE("settings_agreement: equal settings are no error, whatever else differs", "[runtime]") {
+  const auto first = shared_settings({.project_dir = "here"}, MixedPrecision::no, 1);
+  const auto second = shared_settings({.allow_unprepared_parameters = true}, MixedPrecision::no, 1);
+  CHECK_FALSE(find_disagreement({first, second, first}));
+}
+
+TEST_CASE("settings_agreement: the first setting that differs is named, with both values", "[runtime]") {
+  const auto plain = shared_settings({}, MixedPrecision::no, 4);
+  const auto message = [&](const acc::detail::SharedSettings& other) {
+    return std::string(find_disagreement({plain, plain, other}).value().what());
+  };
+  CHECK(message(shared_settings({}, MixedPrecision::bf16, 4)) ==
+        "mixed_precision: is no on rank 0, and bf16 on rank 2 (give all processes the same options, and all "
+        "nodes the same configuration)");
+  CHECK(message(shared_settings({}, MixedPrecision::no, 1))
+            .starts_with("gradient_accumulation_steps: is 4 on rank 0, and 1 on rank 2 ("));
+  CHECK(message(shared_settings({.dispatch_batches = false}, MixedPrecision::no, 4))
+            .starts_with("dispatch_batches: is not set on rank 0, and false on rank 2 ("));
+  CHECK(message(shared_settings({.ddp = {.comm_hook = acc::CommHook::fp16}}, MixedPrecision::no, 4))
+            .starts_with("ddp.comm_hook: is none on rank 0, and fp16 on rank 2 ("));
+}
+
+TEST_CASE("settings_agreement: a process that shards has other settings than one that does not",
+          "[runtime]") {
+  const auto error = find_disagreement({shared_settings({.fsdp = acc::FsdpOptions{}}, MixedPrecision::no, 1),
+                                        shared_settings({}, MixedPrecision::no, 1)});
+  CHECK(std::string(error.value().what()).starts_with("use_fsdp: is true on rank 0, and false on rank 1 ("));
+}
+
+}  // namespace settings_agreement_test
