@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "acc/base/text.hpp"
 #include "acc/runtime/comm/operations.hpp"
