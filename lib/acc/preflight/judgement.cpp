@@ -36,6 +36,17 @@ std::optional<Value> upper_median(std::vector<Value> values) {
   return *middle;
 }
 
+std::optional<double> median_rate(const std::vector<Transfer>& transfers) {
+  std::vector<double> rates;
+  for (const Transfer& one : transfers)
+    if (one.bytes_per_second) rates.push_back(*one.bytes_per_second);
+  return upper_median(std::move(rates));
+}
+
+bool is_slow(const Transfer& transfer, double median) {
+  return transfer.bytes_per_second && *transfer.bytes_per_second < kSlow * median;
+}
+
 // The value that most nodes have; of several the one that came first.
 template <typename Value>
 Value most_common(const std::vector<Value>& values) {
@@ -296,16 +307,14 @@ class Judge {
   }
 
   void judge_bandwidth() {
-    std::vector<double> rates;
     std::map<int, std::vector<double>> rates_sent;
     std::map<int, std::vector<double>> rates_received;
     for (const Transfer& transfer : observations_.transfers) {
       if (!transfer.bytes_per_second) continue;
-      rates.push_back(*transfer.bytes_per_second);
       rates_sent[transfer.from].push_back(*transfer.bytes_per_second);
       rates_received[transfer.to].push_back(*transfer.bytes_per_second);
     }
-    const auto median = upper_median(rates);
+    const auto median = median_rate(observations_.transfers);
     for (const Transfer& transfer : observations_.transfers) {
       if (!transfer.bytes_per_second && !transfer.error.empty())
         add(Severity::warning, Check::bandwidth, {transfer.from, transfer.to},
@@ -321,7 +330,7 @@ class Judge {
       if (all_slow(rates_of_node, limit))
         add_slow({rank}, name(rank) + ": receives", *std::ranges::max_element(rates_of_node), *median);
     for (const Transfer& transfer : observations_.transfers) {
-      if (!transfer.bytes_per_second || *transfer.bytes_per_second >= limit) continue;
+      if (!is_slow(transfer, *median)) continue;
       if (all_slow(rates_sent[transfer.from], limit) || all_slow(rates_received[transfer.to], limit))
         continue;
       add_slow({transfer.from, transfer.to},
@@ -355,17 +364,13 @@ std::vector<Finding> judge(const Observations& observations) {
 }
 
 std::set<std::pair<int, int>> slow_pairs(const Observations& observations) {
-  std::vector<double> rates;
-  for (const Transfer& one : observations.transfers)
-    if (one.bytes_per_second) rates.push_back(*one.bytes_per_second);
-  const double limit = kSlow * upper_median(rates).value_or(0);
+  const double median = median_rate(observations.transfers).value_or(0);
   const auto has_reported = [&](int rank) {
     return rank >= 0 && rank < observations.num_nodes && std::ranges::count(observations.silent, rank) == 0;
   };
   std::set<std::pair<int, int>> pairs;
   for (const Transfer& one : observations.transfers) {
-    const bool is_slow = one.bytes_per_second && *one.bytes_per_second < limit;
-    if (is_slow && one.from != one.to && has_reported(one.from) && has_reported(one.to))
+    if (is_slow(one, median) && one.from != one.to && has_reported(one.from) && has_reported(one.to))
       pairs.insert(std::minmax(one.from, one.to));
   }
   return pairs;
