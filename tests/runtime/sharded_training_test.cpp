@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharded training beside DDP, on several processes: losses, gradients, optimizers, and the order of blocks.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -440,6 +441,23 @@ TEST_CASE("sharded: two backwards through one graph add up, and gradients with a
   const acc::Error error =
       caught_error([&] { accelerator.backward(loss_of(model(x), x), {.create_graph = true}); });
   CHECK(error.problems().front().what.starts_with("got a gradient with a graph of its own"));
+}
+
+TEST_CASE("sharded: sparse gradients of which no layer tells are refused by name in backward", "[ranks]") {
+  struct WordsImpl : torch::nn::Module {
+    WordsImpl() : words(register_module("words", torch::nn::Embedding(4, 2))) {}
+    at::Tensor forward(const at::Tensor& named) {
+      return at::embedding(words->weight, named, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
+                           /*sparse=*/true);
+    }
+    torch::nn::Embedding words;
+  };
+  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{}});
+  const auto net = std::make_shared<WordsImpl>();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const acc::Error error = caught_error([&] { accelerator.backward(model(at::arange(3, at::kLong)).sum()); });
+  CHECK(error.problems().front().where == "parameter 'words.weight'");
+  CHECK(error.problems().front().what == "has sparse gradients, which are not averaged in shards");
 }
 
 TEST_CASE("sharded: a module that is registered twice is stepped once", "[ranks]") {

@@ -349,11 +349,7 @@ void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
   const UnwatchedOperators unwatched;
   at::Tensor& gradient = units[unit]->pieces()[piece].parameter.mutable_grad();
   if (!gradient.defined()) return;
-  if (gradient.layout() != at::kStrided) {
-    throw Error({.what = "has sparse gradients, which are not averaged in shards",
-                 .where = fmt::format("parameter '{}'", units[unit]->pieces()[piece].name),
-                 .hint = "make the embedding without sparse, or train without fsdp"});
-  }
+  if (gradient.layout() != at::kStrided) refuse_sparse_gradient(units[unit]->pieces()[piece].name);
   if (gradient.requires_grad()) {
     throw Error(
         {.what = "got a gradient with a graph of its own (create_graph), which averaging would cut off",

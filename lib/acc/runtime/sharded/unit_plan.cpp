@@ -10,11 +10,13 @@
 #include <regex>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/parallel/parameter_agreement.hpp"
 
 namespace acc::detail {
 namespace {
@@ -77,7 +79,8 @@ void require_shardable(const std::string& name, const at::Tensor& parameter) {
 
 class Planner {
  public:
-  Planner(const torch::nn::Module& module, const FsdpOptions& options) : options_(options) {
+  Planner(const torch::nn::Module& module, const FsdpOptions& options)
+      : options_(options), sparse_(sparse_parameters(module)) {
     const std::vector<Named> modules = submodules_of(module);
     require_classes(modules, options);
     if (!options.ignored_modules.empty()) ignored_ = std::regex(options.ignored_modules);
@@ -88,7 +91,10 @@ class Planner {
   std::vector<UnitPlan> plans() {
     for (PlannedParameter& planned : parameters_) {
       if (planned.ignored) continue;
-      require_shardable(planned.parameter.name, planned.parameter.tensor);
+      const auto& [name, tensor] = planned.parameter;
+      require_shardable(name, tensor);
+      if (tensor.requires_grad() && sparse_.contains(tensor.unsafeGetTensorImpl()))
+        refuse_sparse_gradient(name);
       plans_[planned.unit].parameters.push_back(std::move(planned.parameter));
     }
     std::erase_if(plans_, [](const UnitPlan& plan) { return plan.parameters.empty(); });
@@ -130,6 +136,7 @@ class Planner {
   }
 
   const FsdpOptions& options_;
+  std::unordered_set<const c10::TensorImpl*> sparse_;
   std::optional<std::regex> ignored_ = {};
   std::vector<UnitPlan> plans_ = {};
   std::vector<PlannedParameter> parameters_ = {};
@@ -143,6 +150,12 @@ std::string_view without_suffix(std::string_view name) {
 }
 
 }  // namespace
+
+void refuse_sparse_gradient(const std::string& parameter) {
+  throw Error({.what = "has sparse gradients, which are not averaged in shards",
+               .where = fmt::format("parameter '{}'", parameter),
+               .hint = "make the embedding without sparse(true), or train without fsdp (--use_fsdp)"});
+}
 
 bool is_class(std::string_view demangled, std::string_view name) {
   const std::string_view full = without_suffix(demangled);

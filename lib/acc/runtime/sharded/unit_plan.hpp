@@ -32,9 +32,13 @@ struct UnitPlan {
 
 /// Divides a module's parameters into units: the root, which has what belongs to no other and what several
 /// share, then those of the modules that the options choose, in the module's order. Units without parameters
-/// are left out. Throws Error{usage} when a class is not in the module, a
-/// parameter cannot be sharded, or an ignored one is not frozen.
+/// are left out. Throws Error{usage} when a class is not in the module, a parameter cannot be sharded, as
+/// that of an embedding with sparse gradients, or an ignored one is not frozen.
 std::vector<UnitPlan> plan_units(const torch::nn::Module& module, const FsdpOptions& options);
+
+/// Throws Error{usage} that names the parameter: that of an embedding with sparse(true), or, in backward, of
+/// at::embedding with sparse gradients, which no layer tells of.
+[[noreturn]] void refuse_sparse_gradient(const std::string& parameter);
 
 /// How a rank divides the model, of which it keeps all parameters after forward or not: a line for each unit.
 std::vector<std::string> describe_plan(const std::vector<UnitPlan>& plan, const FsdpOptions& options);

@@ -2,6 +2,7 @@
 #include "acc/runtime/sharded/unit_plan.hpp"
 
 #include <ATen/ops/ones.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
 #include <string>
@@ -100,6 +101,22 @@ TEST_CASE("unit_plan: ignored modules must be frozen, and are left out", "[runti
   for (const auto& item : net.named_parameters())
     if (!item.key().starts_with("first") && item.key() != "scale") item.value().set_requires_grad(false);
   CHECK(plan_of(net, options) == Names{": scale", "first: first.fc.weight first.fc.bias"});
+}
+
+TEST_CASE("unit_plan: an embedding with sparse gradients must be frozen", "[runtime]") {
+  struct WordsImpl : torch::nn::Module {
+    WordsImpl()
+        : words(register_module("words",
+                                torch::nn::Embedding(torch::nn::EmbeddingOptions(4, 2).sparse(true)))) {}
+    torch::nn::Embedding words;
+  };
+  const WordsImpl net;
+  CHECK(
+      acc::test::error_of([&] { plan_units(net, {}); }) ==
+      "parameter 'words.weight': has sparse gradients, which are not averaged in shards (make the embedding "
+      "without sparse(true), or train without fsdp (--use_fsdp))");
+  net.words->weight.set_requires_grad(false);
+  CHECK(plan_of(net, {}) == Names{": words.weight"});
 }
 
 TEST_CASE("unit_plan: ranks that divide a model differently are told the first difference", "[runtime]") {
