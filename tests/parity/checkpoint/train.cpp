@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // train MODE FOLDER OPTIMIZER: `save` trains three steps, saves and trains on; `load` loads instead. train.py
 // does the same in Python; either side loads what the other saved. Each step prints its loss and learning
-// rate. Dropout takes random numbers from the generator of the device.
+// rate. Dropout takes random numbers from the generator of the device. `complex` is sgd of a model with a
+// complex parameter.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
@@ -27,14 +29,19 @@ namespace {
 using namespace torch::optim;
 
 struct NetImpl : torch::nn::Module {
-  NetImpl()
+  explicit NetImpl(bool is_complex)
       : first(register_module("first", torch::nn::Linear(2, 8))),
-        second(register_module("second", torch::nn::Linear(8, 1))) {}
+        second(register_module("second", torch::nn::Linear(8, 1))) {
+    if (is_complex) turns = register_parameter("turns", at::randn({8, 8}, at::kComplexFloat));
+  }
   at::Tensor forward(const at::Tensor& x) {
-    return second->forward(at::dropout(first->forward(x).tanh(), 0.25, /*train=*/true));
+    at::Tensor hidden = first->forward(x).tanh();
+    if (turns.defined()) hidden = hidden.to(at::kComplexFloat).matmul(turns).abs();
+    return second->forward(at::dropout(hidden, 0.25, /*train=*/true));
   }
   torch::nn::Linear first;
   torch::nn::Linear second;
+  at::Tensor turns;
 };
 
 // An object to register, whose state is a dict with one number.
@@ -46,7 +53,8 @@ struct Counter {
 
 std::shared_ptr<Optimizer> make_optimizer(const std::string& name,
                                           const std::vector<at::Tensor>& parameters) {
-  if (name == "sgd") return std::make_shared<SGD>(parameters, SGDOptions(0.05).momentum(0.9).nesterov(true));
+  if (name == "sgd" || name == "complex")
+    return std::make_shared<SGD>(parameters, SGDOptions(0.05).momentum(0.9).nesterov(true));
   if (name == "adam") return std::make_shared<Adam>(parameters, AdamOptions(0.01).amsgrad(true));
   if (name == "adamw") return std::make_shared<AdamW>(parameters, AdamWOptions(0.01));
   if (name == "adagrad") return std::make_shared<Adagrad>(parameters, AdagradOptions(0.05).lr_decay(0.1));
@@ -62,7 +70,7 @@ std::shared_ptr<Optimizer> make_optimizer(const std::string& name,
 void train(const std::string& mode, const std::string& folder, const std::string& name) {
   acc::Accelerator accelerator;
   acc::set_seed(mode == "save" ? 1 : 2);
-  auto net = std::make_shared<NetImpl>();
+  auto net = std::make_shared<NetImpl>(name == "complex");
   auto native = make_optimizer(name, net->parameters());
   auto plain = std::make_shared<acc::Scheduler>(
       *native, acc::lambda_lr([](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); }));

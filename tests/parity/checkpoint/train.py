@@ -8,13 +8,17 @@ from transformers.optimization import Adafactor
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, is_complex):
         super().__init__()
         self.first = torch.nn.Linear(2, 8)
         self.second = torch.nn.Linear(8, 1)
+        self.turns = torch.nn.Parameter(torch.randn(8, 8, dtype=torch.complex64)) if is_complex else None
 
     def forward(self, x):
-        return self.second(torch.nn.functional.dropout(self.first(x).tanh(), 0.25))
+        hidden = self.first(x).tanh()
+        if self.turns is not None:
+            hidden = (hidden.to(torch.complex64) @ self.turns).abs()
+        return self.second(torch.nn.functional.dropout(hidden, 0.25))
 
 
 class Counter:
@@ -27,8 +31,13 @@ class Counter:
         self.steps = state["steps"]
 
 
+def sgd(parameters):
+    return torch.optim.SGD(parameters, 0.05, momentum=0.9, nesterov=True)
+
+
 OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True),
+    "sgd": sgd,
+    "complex": sgd,
     "adam": lambda p: torch.optim.Adam(p, 0.01, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, 0.01),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.05, lr_decay=0.1),
@@ -41,7 +50,7 @@ OPTIMIZERS = {
 def train(mode, folder, name):
     accelerator = Accelerator()
     set_seed(1 if mode.startswith("save") else 2)
-    net = Net()
+    net = Net(is_complex=name == "complex")
     optimizer = OPTIMIZERS[name](net.parameters())
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 / (1 + step))
     net, optimizer, scheduler = accelerator.prepare(net, optimizer, scheduler)

@@ -5,6 +5,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/view_as_real.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -75,9 +76,9 @@ class Setup {
 };
 
 // The names are those of Python's Sequential.
-torch::nn::Sequential make_layers(const Setup& setup) {
+torch::nn::Sequential make_layers(const Setup& setup, std::int64_t inputs = 16) {
   torch::nn::Sequential layers;
-  layers->push_back(torch::nn::Linear(16, 64));
+  layers->push_back(torch::nn::Linear(inputs, 64));
   if (setup.norm()) layers->push_back(torch::nn::BatchNorm1d(64));
   if (setup.has("dropout")) layers->push_back(torch::nn::Dropout(0.3));
   layers->push_back(torch::nn::ReLU());
@@ -100,6 +101,17 @@ struct SparseNetImpl : torch::nn::Module {
   }
   torch::nn::Embedding words;
   torch::nn::EmbeddingBag bag;
+  torch::nn::Sequential layers;
+};
+
+struct ComplexNetImpl : torch::nn::Module {
+  ComplexNetImpl()
+      : turns(register_parameter("turns", at::randn({16, 64}, at::kComplexFloat))),
+        layers(register_module("layers", make_layers(Setup("complex"), 64))) {}
+  at::Tensor forward(const at::Tensor& x, bool /*uses_aux*/) {
+    return layers->forward(x.to(at::kComplexFloat).matmul(turns).abs());
+  }
+  at::Tensor turns;
   torch::nn::Sequential layers;
 };
 
@@ -138,7 +150,8 @@ std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
 std::string state_lines(const std::vector<at::Tensor>& state, int rank) {
   std::string text;
   for (std::size_t i = 0; i < state.size(); ++i) {
-    const at::Tensor values = state[i].detach().to(at::kCPU, at::kDouble).reshape({-1});
+    const at::Tensor real = state[i].is_complex() ? at::view_as_real(state[i].detach()) : state[i].detach();
+    const at::Tensor values = real.to(at::kCPU, at::kDouble).reshape({-1});
     text += "state " + std::to_string(rank) + " " + std::to_string(i);
     for (std::int64_t j = 0; j < values.numel(); ++j) {
       char value[32];
@@ -263,6 +276,8 @@ void train(const std::string& name, const std::string& file) {
     train(setup, file, [&] { return std::make_shared<acc::ScriptModuleImpl<>>(script); });
   } else if (setup.has("sparse")) {
     train(setup, file, [] { return std::make_shared<SparseNetImpl>(); });
+  } else if (setup.has("complex")) {
+    train(setup, file, [] { return std::make_shared<ComplexNetImpl>(); });
   } else {
     train(setup, file, [&] {
       const auto net = std::make_shared<NetImpl>(setup);

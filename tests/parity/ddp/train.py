@@ -58,7 +58,19 @@ class SparseNet(torch.nn.Module):
         return self.layers(self.words(named).mean(1) + self.bag(named))
 
 
+class ComplexNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.turns = torch.nn.Parameter(torch.randn(16, 64, dtype=torch.complex64))
+        self.layers = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4))
+
+    def forward(self, x, uses_aux: bool):
+        return self.layers((x.to(torch.complex64) @ self.turns).abs())
+
+
 def make_net():
+    if "complex" in words:
+        return ComplexNet()
     if "sparse" in words:
         return SparseNet()
     return Net() if "unused" in words or "static" in words else PlainNet()
@@ -177,7 +189,8 @@ with join_of(model), local_sgd_of(model) as local_sgd:
         lines.append(f"loss {rank} {batch} {loss.item():.12g}\n")
 nets = [net] if second is None else [net, other]
 for index, tensor in enumerate([tensor for one in nets for tensor in [*one.parameters(), *one.buffers()]]):
-    values = " ".join(f"{value:.12g}" for value in tensor.double().flatten().tolist())
+    real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    values = " ".join(f"{value:.12g}" for value in real.double().flatten().tolist())
     lines.append(f"state {rank} {index} {values}\n")
 with open(f"{sys.argv[1]}/{setup}.{rank}", "w") as file:
     file.write("".join(lines))
