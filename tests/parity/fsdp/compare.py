@@ -11,7 +11,7 @@ def read(path):
 
 ours, theirs, setup, processes = read(sys.argv[1]), read(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 limit = float(sys.argv[5]) if len(sys.argv) > 5 else 1e-5 if processes > 2 or "lerp" in setup else 1e-6
-if len(ours) < 50 or len(ours) != len(theirs):
+if len(ours) < 25 or len(ours) != len(theirs):
     sys.exit(f"{len(ours)} numbers, {len(theirs)} in Python")
 differences = [abs(a - b) for a, b in zip(ours, theirs)]
 print(f"first difference {differences[0]:.3g}, largest {max(differences):.3g}, of {len(ours)}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train FOLDER SETUP...: 50 steps of a sharded model with fixed seeds; rank 0 writes the mean losses, and the
+// train FOLDER SETUP...: 25 steps of a sharded model with fixed seeds; rank 0 writes the mean losses, and the
 // norms of clipped gradients, to FOLDER/SETUP_PROCESSES. train.py does the same in Python.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
@@ -111,7 +111,7 @@ void train(const std::string& folder, const std::string& setup) {
   set_values(*net, has("frozen"));
   auto [model, optimizer] = accelerator.prepare(net, make_optimizer(*net));
   std::vector<double> numbers;
-  for (int step = 0; step < 50; ++step) {
+  for (int step = 0; step < 25; ++step) {
     double total = 0;
     for (int batch = 0; batch < batches; ++batch) {
       const auto accumulation = accelerator.accumulate(model);

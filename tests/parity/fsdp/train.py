@@ -111,7 +111,7 @@ batches = 3 if "clip" in words else 1
 # accelerate keeps autocast on beside the policy.
 precision = torch.autocast(device, torch.bfloat16) if "bf16" in words else contextlib.nullcontext()
 numbers = []
-for step in range(50):
+for step in range(25):
     total = 0.0
     for batch in range(batches):
         torch.manual_seed(1000 + (step * batches + batch) * 16 + rank)
