@@ -32,13 +32,15 @@ EPOCHS = {
     "disable_tqdm": True,
 }
 EACH_STEP = {"logging_strategy": "steps", "logging_steps": 1}
-# model, processes, arguments
+# model, processes, arguments; None leaves one as transformers has it
 CASES = {
+    "all_defaults": ("mlp", 2, dict.fromkeys(EPOCHS)),
     "mlp": ("mlp", 1, {}),
     "cnn": ("cnn", 1, {"weight_decay": 0.01, "lr_scheduler_type": "cosine", "warmup_steps": 5}),
     "transformer": ("transformer", 1, {"weight_decay": 0.1, "max_grad_norm": 0.5, "warmup_steps": 0.1}),
     "accumulation": ("mlp", 1, {"gradient_accumulation_steps": 4, "logging_strategy": "steps", "logging_steps": 3}),
     "two_processes": ("mlp", 2, {"gradient_accumulation_steps": 2}),
+    "three_processes": ("mlp", 3, {**EACH_STEP, "max_grad_norm": 0.5}),
     "steps": ("mlp", 1, {"max_steps": 25, "logging_strategy": "steps", "logging_steps": 10, "logging_first_step": True,
                          "eval_strategy": "steps", "eval_steps": 0.4, "data_seed": 7}),
     "sgd": ("mlp", 1, {"optim": "sgd", "optim_args": "momentum=0.9", "lr_scheduler_type": "polynomial",
@@ -148,7 +150,8 @@ def compare(case, data):
         outputs = {who: folder / who for who in ("peer", "ours")}
         for who, output in outputs.items():
             arguments = folder / f"{who}.json"
-            chosen = {**EPOCHS, **more, "output_dir": str(output)}
+            chosen = {key: value for key, value in {**EPOCHS, **more}.items() if value is not None}
+            chosen["output_dir"] = str(output)
             # Ours reads all keys, with transformers' defaults.
             arguments.write_text(json.dumps(chosen) if who == "peer" else to_json(**chosen))
             rows = data / ("texts.pt" if model == "transformer" else "images.pt")
