@@ -3,7 +3,9 @@
 
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -102,6 +104,26 @@ TEST_CASE("safetensors: unsigned and complex numbers have Python's dtypes", "[ru
     CHECK(text.find(std::string("\"dtype\":\"") + dtype + '"') != std::string::npos);
   for (const auto& [name, tensor] : acc::read_safetensors(file).tensors)
     CHECK(tensor.scalar_type() == written.at(name).scalar_type());
+}
+
+TEST_CASE("safetensors: what Python wrote of every type is read, and written again byte by byte",
+          "[runtime]") {
+  // Written by tests/parity/record_safetensors.py.
+  const std::filesystem::path recorded =
+      std::filesystem::path(ACC_TEST_DATA) / "runtime/safetensors/every_type.safetensors";
+  const acc::Safetensors read = acc::read_safetensors(recorded);
+  CHECK(read.tensors.at("03 complex64").scalar_type() == at::kComplexFloat);
+  CHECK(read.tensors.at("18 bool").equal(numbers({1, 0, 1}, {3}, at::kBool)));
+  std::vector<double> bytes(24);
+  std::iota(bytes.begin(), bytes.end(), 1);
+  const at::Tensor expected = numbers(bytes, {24}, at::kByte);
+  for (const auto& [name, tensor] : read.tensors) {
+    CAPTURE(name);
+    if (tensor.scalar_type() != at::kBool) CHECK(tensor.view(at::kByte).equal(expected));
+  }
+  const auto file = new_file();
+  acc::write_safetensors(file, read);
+  CHECK(acc::read_file(file) == acc::read_file(recorded));
 }
 
 TEST_CASE("safetensors: each type of 8 bits has Python's dtype", "[runtime]") {
