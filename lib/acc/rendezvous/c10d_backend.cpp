@@ -2,8 +2,11 @@
 #include "acc/rendezvous/c10d_backend.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "acc/base/event_loop.hpp"
 #include "acc/base/text.hpp"
@@ -45,6 +48,27 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
   settings.times_have_zone = agents == TorchAgents::v2_6;
   return settings;
 }
+
+// What own nodes have written in rounds that are over, and torchrun's agents never remove: a job that
+// restarts for months would fill the store. The round before stays, for nodes that are slow to leave it, and
+// so does the master's address that an own node has published before the last one: later rounds may look for
+// it.
+class OldKeys {
+ public:
+  explicit OldKeys(Store& store) : store_(store) {}
+
+  void add(std::vector<std::string> keys_of_round) {
+    if (keys_of_round.empty()) return;
+    rounds_.push_back(std::move(keys_of_round));
+    if (rounds_.size() <= 2) return;
+    for (std::string& key : rounds_.front()) store_.delete_key(std::move(key), [](StoreOutcome, bool) {});
+    rounds_.pop_front();
+  }
+
+ private:
+  Store& store_;
+  std::deque<std::vector<std::string>> rounds_ = {};
+};
 
 }  // namespace
 
@@ -95,6 +119,8 @@ struct C10dBackend::Impl : StoreMeeting {
 
   std::optional<C10dRound> round = {};
   std::optional<C10dMaster> master = {};  // of the round before
+  OldKeys rank_keys{store};
+  OldKeys master_keys{store};
 };
 
 // When the job ends, the store's host may exit before this node.
@@ -243,6 +269,8 @@ void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
 void C10dBackend::Impl::begin_round(const RendezvousState& state) {
   last_missing.clear();
   round.emplace(*this, options, state, own_nodes, master);
+  rank_keys.add(round->rank_keys());
+  master_keys.add(round->master_keys());
   round->start();
 }
 

@@ -6,6 +6,12 @@
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
+namespace {
+
+constexpr const char* kMasterAddr = "MASTER_ADDR";
+constexpr const char* kMasterPort = "MASTER_PORT";
+
+}  // namespace
 
 C10dRound::C10dRound(StoreMeeting& meeting, const C10dBackendOptions& options, const RendezvousState& state,
                      const std::map<RendezvousNode, OwnNode>& own_nodes,
@@ -37,8 +43,8 @@ void C10dRound::start() {
                  .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
     }
     master_ = own_master(first->second);
-    exchange_options.first_pairs = {{exchange_options.prefix + "MASTER_ADDR", master_->addr},
-                                    {exchange_options.prefix + "MASTER_PORT", std::to_string(master_->port)}};
+    exchange_options.first_pairs = {{prefix(number_) + kMasterAddr, master_->addr},
+                                    {prefix(number_) + kMasterPort, std::to_string(master_->port)}};
   }
   meeting_.exchange_ranks(std::move(exchange_options), [this](const auto& ranks) {
     ranks_ = ranks;
@@ -56,6 +62,20 @@ ExitBarrier::Options C10dRound::exit_barrier() const {
   return {.prefix = prefix(number_), .group_size = num_nodes_, .nodes = static_cast<int>(members_.size())};
 }
 
+std::vector<std::string> C10dRound::rank_keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [rank, node] : members_) {
+    keys.push_back(prefix(number_) + role_info_key(rank));
+    keys.push_back(prefix(number_) + assigned_ranks_key(rank));
+  }
+  return keys;
+}
+
+std::vector<std::string> C10dRound::master_keys() const {
+  if (!members_.contains(0)) return {};
+  return {prefix(number_) + kMasterAddr, prefix(number_) + kMasterPort};
+}
+
 std::string C10dRound::prefix(std::int64_t round) const {
   return "/torch.rendezvous." + options_.run_id + "." + std::to_string(round) + "/";
 }
@@ -69,7 +89,7 @@ C10dMaster C10dRound::own_master(const OwnNode& node) const {
 // Agents of torch 2.6 and later publish the address once, in their first round.
 void C10dRound::find_master(std::int64_t round) {
   meeting_.store.multi_get(
-      {prefix(round) + "MASTER_ADDR", prefix(round) + "MASTER_PORT"},
+      {prefix(round) + kMasterAddr, prefix(round) + kMasterPort},
       guard_([this, round](StoreOutcome outcome, const Store::Values& values) {
         if (outcome != StoreOutcome::done || meeting_.stopped) return;
         if (values) {

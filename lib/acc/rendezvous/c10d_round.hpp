@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "acc/rendezvous/c10d_backend.hpp"
 #include "acc/rendezvous/callback_guard.hpp"
@@ -52,6 +53,10 @@ class C10dRound {
   /// Whether all its nodes are own ones.
   bool is_alone() const { return static_cast<int>(members_.size()) == num_nodes_; }
   ExitBarrier::Options exit_barrier() const;
+  /// The keys with what own nodes, or node 0 for them, have told of their ranks in this round.
+  std::vector<std::string> rank_keys() const;
+  /// The keys with the master's address, if an own node has published it in this round.
+  std::vector<std::string> master_keys() const;
 
  private:
   std::string prefix(std::int64_t round) const;

@@ -30,14 +30,14 @@ int count(const nlohmann::json& value) {
   return static_cast<int>(number);
 }
 
-std::string assigned_ranks_key(int group_rank) {
-  return "torchelastic/assigned_ranks/" + std::to_string(group_rank);
-}
-
 }  // namespace
 
 std::string role_info_key(int group_rank) {
   return "torchelastic/role_info/" + std::to_string(group_rank);
+}
+
+std::string assigned_ranks_key(int group_rank) {
+  return "torchelastic/assigned_ranks/" + std::to_string(group_rank);
 }
 
 std::vector<AssignedRanks> assign_ranks(const std::vector<RoleInfo>& nodes) {

@@ -36,8 +36,9 @@ struct AssignedRanks {
 /// Numbers workers as torchrun does, one node after the other. `nodes` are in the order of group ranks.
 std::vector<AssignedRanks> assign_ranks(const std::vector<RoleInfo>& nodes);
 
-/// Key of an agent's role info, below the prefix of the round.
+/// Keys of an agent's role info and of the ranks that it is given, below the prefix of the round.
 std::string role_info_key(int group_rank);
+std::string assigned_ranks_key(int group_rank);
 
 /// The texts that torchrun's agents exchange, byte for byte.
 std::string to_json(const RoleInfo& node, int group_rank);
