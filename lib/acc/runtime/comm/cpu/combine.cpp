@@ -4,29 +4,31 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <cmath>
 #include <type_traits>
 
 namespace acc::detail {
 namespace {
 
 template <class T>
-constexpr bool is_small_float = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
+constexpr bool kIsSmallFloat = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
 
 template <class T>
-using Computed = std::conditional_t<is_small_float<T>, float, T>;
+using Computed = std::conditional_t<kIsSmallFloat<T>, float, T>;
 
 template <Combination combination, class T>
 T combined(T first, T second) {
   if constexpr (combination == Combination::min || combination == Combination::max) {
     // False for a NaN on either side; then a first NaN is kept, and otherwise the second one is.
     const bool keep_first = combination == Combination::min ? first < second : first > second;
-    if constexpr (std::is_floating_point_v<T>) return keep_first || first != first ? first : second;
+    if constexpr (std::is_floating_point_v<T>) return keep_first || std::isnan(first) ? first : second;
     return keep_first ? first : second;
   } else if constexpr (std::is_integral_v<T>) {
     // Integers wrap around.
-    using Unsigned = std::make_unsigned_t<std::common_type_t<T, int>>;
-    const auto a = static_cast<Unsigned>(first);
-    const auto b = static_cast<Unsigned>(second);
+    using Promoted = std::common_type_t<T, int>;
+    using Unsigned = std::make_unsigned_t<Promoted>;
+    const auto a = static_cast<Unsigned>(static_cast<Promoted>(first));
+    const auto b = static_cast<Unsigned>(static_cast<Promoted>(second));
     return static_cast<T>(combination == Combination::sum ? a + b : a * b);
   } else {
     return combination == Combination::sum ? first + second : first * second;
@@ -38,7 +40,7 @@ void combine(void* result, const void* first, const void* second, std::size_t co
   auto* const to = static_cast<T*>(result);
   const auto* const a = static_cast<const T*>(first);
   const auto* const b = static_cast<const T*>(second);
-#pragma GCC ivdep
+#pragma GCC ivdep  // NOLINT(clang-diagnostic-unknown-pragmas): of the compiler that builds this
   for (std::size_t i = 0; i < count; ++i) {
     to[i] =
         static_cast<T>(combined<combination>(static_cast<Computed<T>>(a[i]), static_cast<Computed<T>>(b[i])));

@@ -100,12 +100,12 @@ c10::intrusive_ptr<c10d::Backend> make_nccl_backend(const c10::intrusive_ptr<c10
 }  // namespace acc::detail
 
 extern "C" [[gnu::visibility("default")]] const acc::detail::CudaTable* acc_cuda_table() {
-  static constexpr acc::detail::CudaTable table{.torch_version = TORCH_VERSION,
-                                                .count_devices = acc::detail::count_devices,
-                                                .set_device = acc::detail::set_device,
-                                                .last_out_of_memory = acc::detail::last_out_of_memory,
-                                                .synchronize = acc::detail::synchronize,
-                                                .empty_cache = acc::detail::empty_cache,
-                                                .make_nccl_backend = acc::detail::make_nccl_backend};
-  return &table;
+  static constexpr acc::detail::CudaTable kTable{.torch_version = TORCH_VERSION,
+                                                 .count_devices = acc::detail::count_devices,
+                                                 .set_device = acc::detail::set_device,
+                                                 .last_out_of_memory = acc::detail::last_out_of_memory,
+                                                 .synchronize = acc::detail::synchronize,
+                                                 .empty_cache = acc::detail::empty_cache,
+                                                 .make_nccl_backend = acc::detail::make_nccl_backend};
+  return &kTable;
 }
