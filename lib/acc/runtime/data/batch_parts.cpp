@@ -8,7 +8,7 @@
 
 #include "acc/base/byte_reader.hpp"
 #include "acc/base/error.hpp"
-#include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/comm/tensor_form.hpp"
 #include "acc/runtime/tensors/tensor_text.hpp"
 
 namespace acc::detail {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/comm/tensor_form.hpp"
 
 namespace acc::detail {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/runtime/comm/operations.hpp"
+#include "acc/runtime/comm/tensor_form.hpp"
 
 namespace acc::detail {
 namespace {
