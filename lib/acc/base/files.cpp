@@ -20,6 +20,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
@@ -135,7 +136,7 @@ std::string read_file(const fs::path& file, std::size_t max_bytes) {
     text.append(buffer.data(), static_cast<std::size_t>(n));
     if (text.size() > max_bytes) {
       throw Error({.kind = ErrorKind::system,
-                   .what = "is larger than " + std::to_string(max_bytes) + " bytes",
+                   .what = "is larger than " + pluralize(max_bytes, "byte"),
                    .where = file.string()});
     }
   }

@@ -188,6 +188,10 @@ std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
 }
 
+std::string rounded_seconds_text(std::chrono::duration<double> time) {
+  return fmt::format("{:.3g} s", time.count());
+}
+
 std::string number_ranges(const std::vector<int>& numbers) {
   constexpr std::size_t kMaxParts = 16;
   std::vector<std::string> parts;

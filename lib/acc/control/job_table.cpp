@@ -30,15 +30,11 @@ std::string activity_text(const ProgressView& progress) {
   return progress.slow_in.empty() ? text : text + ", slow in " + progress.slow_in;
 }
 
-// `0.213 s`
-std::string short_time(ProgressView::Seconds time) {
-  return fmt::format("{:.3g} s", time.count());
-}
-
 Row progress_of(const RankView& rank) {
   if (!rank.progress) return {"-", "-", "-", "-"};
   const ProgressView& progress = *rank.progress;
-  return {fmt::to_string(progress.steps), progress.step_time ? short_time(*progress.step_time) : "-",
+  return {fmt::to_string(progress.steps),
+          progress.step_time ? rounded_seconds_text(*progress.step_time) : "-",
           progress.loss ? fmt::format("{:.4g}", *progress.loss) : "-",
           rank.ended.empty() ? activity_text(progress) : "-"};
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -107,7 +108,8 @@ void LogReader::on_piece(const nlohmann::json& message) {
   if (std::ranges::any_of(logs_, is_logged)) return;
   const auto skipped = message.at("skipped").get<std::uint64_t>();
   if (skipped > 0)
-    on_note_("rank " + std::to_string(rank) + ": " + std::to_string(skipped) + " bytes were not kept");
+    on_note_("rank " + std::to_string(rank) + ": " + pluralize(skipped, "byte") +
+             (skipped == 1 ? " was not kept" : " were not kept"));
   pass_on(rank, stream, bytes);
 }
 

@@ -204,10 +204,9 @@ std::string text_of(const HangFound& event) {
       "the job is stopped (--on-hang) after their stacks:"};
   constexpr std::array<std::string_view, 3> kNothing = {"written anything or used the CPU",
                                                         "written anything", "made progress"};
-  return fmt::format("acc: no rank has {} for {:.3g} s; where they stand:\n{}acc: {}\n",
-                     kNothing.at(static_cast<std::size_t>(event.watch)),
-                     static_cast<double>(event.idle.count()) / 1000, event.rank_states,
-                     kThen.at(static_cast<std::size_t>(event.action)));
+  return fmt::format("acc: no rank has {} for {}; where they stand:\n{}acc: {}\n",
+                     kNothing.at(static_cast<std::size_t>(event.watch)), rounded_seconds_text(event.idle),
+                     event.rank_states, kThen.at(static_cast<std::size_t>(event.action)));
 }
 
 std::string text_of(const HangStacksFound& event) {
@@ -216,8 +215,7 @@ std::string text_of(const HangStacksFound& event) {
 
 // `31 ms`, `1.2 s`
 std::string short_time(std::chrono::duration<double> time) {
-  return time.count() < 1 ? fmt::format("{:.3g} ms", time.count() * 1000)
-                          : fmt::format("{:.3g} s", time.count());
+  return time.count() < 1 ? fmt::format("{:.3g} ms", time.count() * 1000) : rounded_seconds_text(time);
 }
 
 // `18 % slower`, where there is something to compare with.

@@ -79,7 +79,9 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
   const int workers = shape.nproc_per_node * shape.copies_on_machine;
   const int cores = inputs.allowed_cores();
   const int threads = std::max(1, cores / workers);
-  settings.set(kThreads, threads, fmt::format("machine: {} cores, {} workers", cores, workers));
+  settings.set(kThreads, threads,
+               fmt::format("machine: {}, {}", pluralize(static_cast<std::uint64_t>(cores), "core"),
+                           pluralize(static_cast<std::uint64_t>(workers), "worker")));
   return Environment{{name, fmt::to_string(threads)}};
 }
 

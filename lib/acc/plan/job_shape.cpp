@@ -154,7 +154,7 @@ Workers default_workers(const Request& request, int machines, int gpus) {
     fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
   }
   const int per_machine = single ? 1 : gpus;
-  const std::string origin = !single ? fmt::format("machine: {} GPUs", gpus)
+  const std::string origin = !single ? "machine: " + pluralize(static_cast<std::uint64_t>(gpus), "GPU")
                              : request.type == DistributedType::no && !request.use_cpu ? "distributed_type NO"
                                                                                        : "default";
   return {.per_machine = per_machine, .total = std::int64_t{machines} * per_machine, .origin = origin};

@@ -68,11 +68,13 @@ std::vector<std::string> device_of_each_worker(const std::optional<std::string>&
   if (mask) {
     devices = gpus ? devices_of_mask(*mask) : fields_of(*mask);
     if (devices.size() < count) {
-      fail(origin, fmt::format("{} workers, but {}='{}' names fewer devices", workers, mask_name, *mask));
+      fail(origin,
+           fmt::format("{}, but {}='{}' names fewer devices", pluralize(count, "worker"), mask_name, *mask));
     }
   } else {
     if (gpus && *gpus < count) {
-      fail(origin, fmt::format("{} workers, but this machine has {} GPUs", workers, *gpus));
+      fail(origin,
+           fmt::format("{}, but this machine has {}", pluralize(count, "worker"), pluralize(*gpus, "GPU")));
     }
     for (std::size_t i = 0; i < count; ++i) devices.push_back(fmt::to_string(i));
   }

@@ -18,6 +18,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -77,8 +78,7 @@ class TimeLimit {
 
 std::string reason(const error_code& error, const TimeLimit& limit, const char* expired,
                    std::chrono::milliseconds time) {
-  return limit.expired() ? fmt::format("{} within {:.3g} s", expired, Seconds(time).count())
-                         : error.message();
+  return limit.expired() ? fmt::format("{} within {}", expired, seconds_text(time)) : error.message();
 }
 
 /// Returns why there is no connection; empty: there is one.

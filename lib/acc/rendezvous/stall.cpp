@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -15,9 +18,9 @@ bool is_beyond(const StepsReached& reached, const StepsReached& first) {
 
 std::string reason_of(const Stall& stall) {
   const bool has_no_step = stall.first.steps == 0 || !stall.first.counts_over_restarts;
-  return fmt::format("not restarted: no rank {} in {} restart{} (--restarts-without-progress)",
+  return fmt::format("not restarted: no rank {} in {} (--restarts-without-progress)",
                      has_no_step ? "has ended a step" : fmt::format("got beyond step {}", stall.first.steps),
-                     stall.restarts, stall.restarts == 1 ? "" : "s");
+                     pluralize(static_cast<std::uint64_t>(stall.restarts), "restart"));
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
 
 #include "acc/base/printable.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -54,7 +56,7 @@ std::string duration_text(double seconds) {
   if (seconds <= 0) return "0 s";
   if (seconds < 0.9995e-3) return fmt::format("{:.3g} µs", seconds * 1e6);
   if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1000);
-  if (seconds < 59.95) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 59.95) return rounded_seconds_text(std::chrono::duration<double>(seconds));
   constexpr double kMax = 1e12;
   const auto whole = static_cast<std::int64_t>(std::min(seconds, kMax) + 0.5);
   if (whole < kHour) return two_units(whole, kMinute, "min", "s");

@@ -329,7 +329,8 @@ class HistoryBuilder {
     const double idle = std::max(0.0, number_in(line.fields, "idle_s").value_or(0));
     hangs_.push_back({line.time - idle, line.time});
     if (text_in(line.fields, "then") != "report") set_problem(line, "all ranks hung");
-    note(Moment::Kind::hang, line, fmt::format("no rank has done anything for {:.3g} s", idle));
+    const std::string time = rounded_seconds_text(std::chrono::duration<double>(idle));
+    note(Moment::Kind::hang, line, "no rank has done anything for " + time);
   }
 
   void add_failed(const EventLine& line) {

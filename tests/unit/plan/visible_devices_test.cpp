@@ -56,7 +56,7 @@ TEST_CASE("visible devices: more workers than devices is refused", "[plan]") {
   CHECK(device_of_each_worker("0,0", "CUDA_VISIBLE_DEVICES", {}, 2, "x") ==
         std::vector<std::string>{"0", "0"});
   CHECK(error_of([] { device_of_each_worker({}, "CUDA_VISIBLE_DEVICES", 1, 2, "--isolate-gpus"); }) ==
-        "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
+        "--isolate-gpus: 2 workers, but this machine has 1 GPU");
 }
 
 }  // namespace visible_devices_test
