@@ -95,10 +95,11 @@ ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
   const auto type = value_in(values, key::distributed_type);
   assign(values, options.assignments);
-  const Value processes = find_value(values, "num_processes");
+  const Value processes = find_value(values, file_key(row_of(key::num_processes)));
   const bool several = processes.is_number_integer() && processes.get<std::int64_t>() > 1;
   if (type == DistributedType::no && value_in(values, key::distributed_type) == type && several)
-    values["distributed_type"] = word_of(gpus > 0 ? DistributedType::multi_gpu : DistributedType::multi_cpu);
+    set_value(values, key::distributed_type,
+              gpus > 0 ? DistributedType::multi_gpu : DistributedType::multi_cpu);
   const FileConfig config{.path = "this configuration", .values = values};
   if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
     throw Error(ErrorKind::usage, problems);
@@ -108,7 +109,8 @@ ConfigValues without_asking(const ConfigOptions& options, int gpus) {
 // Invalid assignments are reported before the first question. The answers decide the kind of the file, so
 // one kind must accept them.
 void check_assignments(const std::vector<std::string>& assignments) {
-  ConfigValues sagemaker = {{"compute_environment", word_of(ComputeEnvironment::amazon_sagemaker)}};
+  ConfigValues sagemaker;
+  set_value(sagemaker, key::compute_environment, ComputeEnvironment::amazon_sagemaker);
   try {
     return assign(sagemaker, assignments);
   } catch (const Error&) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/defaults.hpp"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "acc/base/home.hpp"
 
@@ -22,19 +24,20 @@ ConfigValues with_defaults(ConfigValues values) {
       values.try_emplace(std::string(file_key(spec)), std::move(value));
   }
   if (kind == ConfigKind::sagemaker) {
-    values.try_emplace("gpu_ids", "all");
+    values.try_emplace(std::string(file_key(row_of(key::gpu_ids))), "all");
   } else if (value_in(values, key::distributed_type) == DistributedType::no) {
-    values.try_emplace("num_processes", 1);
+    values.try_emplace(std::string(file_key(row_of(key::num_processes))), 1);
   }
   return values;
 }
 
 ConfigValues default_config(int gpus, std::string_view mixed_precision) {
-  return with_defaults(
-      {{"distributed_type", word_of(gpus > 1 ? DistributedType::multi_gpu : DistributedType::no)},
-       {"mixed_precision", mixed_precision},
-       {"num_processes", gpus > 1 ? gpus : 1},
-       {"use_cpu", gpus == 0}});
+  ConfigValues values;
+  set_value(values, key::distributed_type, gpus > 1 ? DistributedType::multi_gpu : DistributedType::no);
+  set_value(values, key::mixed_precision, std::string(mixed_precision));
+  set_value(values, key::num_processes, std::max(gpus, 1));
+  set_value(values, key::use_cpu, gpus == 0);
+  return with_defaults(std::move(values));
 }
 
 fs::path default_config_path(const Environment& environment) {

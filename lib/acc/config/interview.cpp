@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -20,13 +21,19 @@ namespace {
 
 // The values that accelerate's questionnaire writes without asking.
 ConfigValues unasked_values(ConfigKind kind) {
-  if (kind == ConfigKind::sagemaker)
-    return with_defaults({{"compute_environment", word_of(ComputeEnvironment::amazon_sagemaker)}});
-  ConfigValues values = with_defaults({{"distributed_type", word_of(DistributedType::no)}});
-  values.erase("mixed_precision");  // always asked, except with a DeepSpeed config file, which contains it
-  values["same_network"] = true;
-  values["downcast_bf16"] = "no";
-  values["tpu_env"] = Value::array();
+  ConfigValues values;
+  if (kind == ConfigKind::sagemaker) {
+    set_value(values, key::compute_environment, ComputeEnvironment::amazon_sagemaker);
+    return with_defaults(std::move(values));
+  }
+  set_value(values, key::distributed_type, DistributedType::no);
+  values = with_defaults(std::move(values));
+  // Always asked, except with a DeepSpeed config file, which contains it.
+  values.erase(std::string(file_key(row_of(key::mixed_precision))));
+  set_value(values, key::same_network, true);
+  // The text, as accelerate writes it.
+  values.insert_or_assign(std::string(file_key(row_of(key::downcast_bf16))), "no");
+  set_value(values, key::tpu_env, {});
   return values;
 }
 

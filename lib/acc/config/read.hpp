@@ -26,6 +26,12 @@ auto value_in(const ConfigValues& values, SettingKey<T> key) {
   return found == values.end() ? Optional() : value_as<Optional>(found->second);
 }
 
+/// Sets a key at the top level.
+template <class T>
+void set_value(ConfigValues& values, SettingKey<T> key, const std::type_identity_t<T>& value) {
+  values.insert_or_assign(std::string(file_key(row_of(key))), as_value(value));
+}
+
 /// The content of a config file, without defaults and nulls.
 struct FileConfig {
   std::filesystem::path path = {};
