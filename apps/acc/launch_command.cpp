@@ -53,6 +53,8 @@ constexpr std::array kWords = {CommandWords{kAccelerate, "acc launch", "accelera
                                CommandWords{kAccelerate, "acc to-fsdp2", "accelerate to-fsdp2"},
                                CommandWords{"torchrun", "acc run ", "torchrun "}};
 
+// Not by Boost.UUID, whose generator throws where a sandbox refuses getrandom; random_number() reads
+// /dev/urandom there.
 std::string random_uuid() {
   const unsigned a = random_number();
   const unsigned b = random_number();

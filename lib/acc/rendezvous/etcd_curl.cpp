@@ -20,7 +20,8 @@
 namespace acc::launcher {
 namespace {
 
-// The few declarations of curl.h that are used; libcurl's interface is stable since its version 7.
+// The few declarations of curl.h that are used. They are copied, since the header would be needed to build
+// acc, of which only jobs that meet at etcd load libcurl; its interface is stable since version 7.
 using Easy = void;
 using List = void;
 constexpr int kCurlOk = 0;
