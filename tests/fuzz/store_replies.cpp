@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store answers: the replies to requests of every kind, in pieces. They are the same in one piece, and
+// What a store answers: the replies to the client's requests, in pieces. They are the same in one piece, and
 // memory grows with the bytes received, not with a length that was announced.
 #include <vector>
 

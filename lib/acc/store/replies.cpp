@@ -96,9 +96,8 @@ void Replies::clear() {
 
 namespace {
 
-// Larger than any value and any number of keys of a store.
+// Larger than any value of a store.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32U;
-constexpr std::uint64_t kMaxTexts = std::uint64_t{1} << 32U;
 
 // Size of the number that begins a reply.
 std::size_t number_width(Op op) {
@@ -111,11 +110,7 @@ std::size_t number_width(Op op) {
     case Op::ping:
       return 4;
     case Op::add:
-    case Op::get_num_keys:
     case Op::delete_key:
-    case Op::queue_pop:
-    case Op::queue_len:
-    case Op::list_keys:
       return 8;
     default:
       return 0;
@@ -134,9 +129,8 @@ bool has_reply(Op op) {
 }
 
 void ReplyParser::expect(const Request& request) {
-  op_ = request.op;
   reply_ = {};
-  width_ = number_width(op_);
+  width_ = number_width(request.op);
   texts_left_ = known_texts(request);
   step_ = width_ > 0 ? Step::number : step_after_item();
 }
@@ -177,9 +171,6 @@ void ReplyParser::on_number(std::uint64_t number) {
     return;
   }
   reply_.number = static_cast<std::int64_t>(number);
-  if (op_ == Op::list_keys) texts_left_ = number;
-  if (op_ == Op::queue_pop) texts_left_ = reply_.number > 0 ? 1 : 0;
-  broken_ = texts_left_ > kMaxTexts;
   step_ = step_after_item();
 }
 

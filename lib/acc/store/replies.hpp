@@ -62,17 +62,17 @@ class Replies {
 
 /// The reply of a store. The operation defines which members are used.
 struct Reply {
-  std::int64_t number = 0;  ///< a one-byte answer, a sum, a count
+  std::int64_t number = 0;  ///< a one-byte answer, a sum, the number of deleted keys
   std::vector<std::string> texts = {};
 
   bool operator==(const Reply&) const = default;
 };
 
-/// Whether the operation has a reply; `set` and its like have none.
+/// Whether the operation, one of those of StoreClient, has a reply; `set` and its like have none.
 bool has_reply(Op op);
 
-/// Parses the byte stream of a store into replies. The stream may arrive in pieces of any size; memory grows
-/// with the bytes received, never with an announced length.
+/// Parses the byte stream of a store into replies to StoreClient's operations. The stream may arrive in
+/// pieces of any size; memory grows with the bytes received, never with an announced length.
 class ReplyParser {
  public:
   /// The reply to `request` comes next.
@@ -91,7 +91,6 @@ class ReplyParser {
   void on_number(std::uint64_t number);
   Step step_after_item() const { return texts_left_ > 0 ? Step::length : Step::done; }
 
-  Op op_ = Op::validate;
   Reply reply_ = {};
   Step step_ = Step::done;
   std::size_t width_ = 0;

@@ -127,9 +127,8 @@ class TopState {
   TopOrder order() const { return order_; }
   bool is_reversed() const { return is_reversed_; }
   const std::string& filter() const { return filter_; }
-  /// The job to be stopped, of Mode::confirm_stop: the one that was selected when that was asked for.
-  const std::string& job_to_stop() const { return job_to_stop_; }
-  /// What its end would end: `a on all its nodes`.
+  /// What would be stopped, of Mode::confirm_stop: the job that was selected when that was asked for, as in
+  /// `a on all its nodes`.
   std::string scope_of_stop() const;
   /// Why the last key did nothing; empty: it did.
   const std::string& notice() const { return notice_; }

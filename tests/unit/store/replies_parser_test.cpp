@@ -48,7 +48,7 @@ std::vector<Reply> parsed(const std::vector<Request>& requests, std::size_t size
 
 }  // namespace
 
-TEST_CASE("reply parser: parses every reply, in pieces of any size", "[store]") {
+TEST_CASE("reply parser: parses every reply that the client asks for, in pieces of any size", "[store]") {
   const std::size_t size = GENERATE(1, 3, 8, 1000);
   const auto replies = parsed({{.op = Op::set, .keys = {"/a"}, .values = {"value"}},
                                {.op = Op::get, .keys = {"/a"}},
@@ -57,15 +57,9 @@ TEST_CASE("reply parser: parses every reply, in pieces of any size", "[store]") 
                                {.op = Op::check, .keys = {"/a", "/missing"}},
                                {.op = Op::wait, .keys = {"/a"}},
                                {.op = Op::multi_get, .keys = {"/a", "/n"}},
-                               {.op = Op::get_num_keys},
-                               {.op = Op::list_keys},
                                {.op = Op::delete_key, .keys = {"/c"}},
                                {.op = Op::cancel_wait},
-                               {.op = Op::ping, .number = 4711},
-                               {.op = Op::queue_push, .keys = {"/q"}, .values = {"x"}},
-                               {.op = Op::queue_len, .keys = {"/q"}},
-                               {.op = Op::queue_pop, .keys = {"/q"}},
-                               {.op = Op::queue_pop, .keys = {"/q"}}},
+                               {.op = Op::ping, .number = 4711}},
                               size);
   CHECK(replies == std::vector<Reply>{{.texts = {"value"}},
                                       {.texts = {"new"}},
@@ -73,14 +67,9 @@ TEST_CASE("reply parser: parses every reply, in pieces of any size", "[store]") 
                                       {.number = 1},
                                       {.number = 0},
                                       {.texts = {"value", "-3"}},
-                                      {.number = 3},
-                                      {.number = 3, .texts = {"/a", "/c", "/n"}},
                                       {.number = 1},
                                       {.number = 1},
-                                      {.number = 4711},
-                                      {.number = 1},
-                                      {.number = 1, .texts = {"x"}},
-                                      {.number = 0}});
+                                      {.number = 4711}});
 }
 
 TEST_CASE("reply parser: a multi_get of no keys has an empty reply", "[store]") {
@@ -91,7 +80,7 @@ TEST_CASE("reply parser: a multi_get of no keys has an empty reply", "[store]") 
 }
 
 TEST_CASE("reply parser: absurd lengths break the stream before anything is allocated", "[store]") {
-  const Op op = GENERATE(Op::get, Op::list_keys);
+  const Op op = GENERATE(Op::get, Op::multi_get);
   ReplyParser parser;
   parser.expect({.op = op, .keys = {"/a"}});
   std::string_view bytes = "\xff\xff\xff\xff\xff\xff\xff\xff";

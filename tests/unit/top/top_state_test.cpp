@@ -196,7 +196,7 @@ TEST_CASE("top_state: who is asked for a yes reads on which nodes the job ends",
 TEST_CASE("top_state: the job that is stopped is the one that was asked about", "[top]") {
   TopState state = showing({job_of("a", 3), job_of("b", 3)});
   type(state, "x");
-  CHECK(state.job_to_stop() == "a");
+  CHECK(state.scope_of_stop() == "a");
   SECTION("it has ended meanwhile") {
     state.show({.jobs = {job_of("b", 3)}});
     CHECK(state.mode() == TopState::Mode::table);
@@ -276,7 +276,7 @@ TEST_CASE("top_state: ranks of all nodes are in order, and those of others have 
   CHECK(type(state, "jl") == TopAction{.kind = TopAction::Kind::logs, .job = "a", .rank = 1, .pid = 7});
   CHECK(state.notice().empty());
   type(state, "kx");
-  CHECK(state.job_to_stop() == "a");
+  CHECK(state.scope_of_stop() == "a");
   type(state, "n/there");
   CHECK(text_of(state) == "a: 0");
 }
