@@ -5,17 +5,48 @@
 #include <array>
 
 namespace acc {
+namespace {
+
+struct Message {
+  std::string_view words = {};
+  /// Elsewhere the words say less.
+  bool only_of_collective = false;
+};
+
+constexpr std::array kMessages = {
+    Message{"Connection closed by peer"},
+    Message{"Connection reset by peer"},
+    Message{"Connection was likely closed"},
+    Message{"remote process exited or there was a network error"},
+    Message{"failed to recv, got 0 bytes"},
+    Message{"Broken pipe"},
+    Message{kWasLost},
+    Message{kWereLost},
+    Message{"gave up waiting for rank"},
+    Message{"Connection refused", true},
+    Message{"Socket closed", true},
+    Message{"Read error", true},
+    Message{"writev", true},
+    Message{"remote process exited", true},
+    // By NCCL's watchdog: a call before it never ended.
+    Message{"communicator was aborted", true},
+};
+
+bool has_message(std::string_view text, bool is_of_collective) {
+  return std::ranges::any_of(kMessages, [&](const Message& message) {
+    return (is_of_collective || !message.only_of_collective) &&
+           text.find(message.words) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 bool names_lost_peer(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kMessages = {
-      "Connection closed by peer",    "Connection reset by peer",
-      "Connection was likely closed", "remote process exited or there was a network error",
-      "failed to recv, got 0 bytes",  "Broken pipe",
-      "ended or was lost: ",          "ended or were lost: ",
-      "gave up waiting for rank",
-  };
-  return std::ranges::any_of(
-      kMessages, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+  return has_message(text, false);
+}
+
+bool collective_names_lost_peer(std::string_view text) {
+  return has_message(text, true);
 }
 
 }  // namespace acc

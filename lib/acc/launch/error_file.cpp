@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/error_file_fields.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/json_nesting.hpp"
 #include "acc/base/text.hpp"
@@ -38,8 +39,9 @@ std::optional<std::chrono::system_clock::time_point> parse_time(const Json& valu
 
 // The timestamp in microseconds that libacc adds.
 std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extra) {
-  if (!extra.contains("timestamp_us") || !extra["timestamp_us"].is_string()) return std::nullopt;
-  const auto number = parse_integer(extra["timestamp_us"].get_ref<const std::string&>());
+  if (!extra.contains(error_field::kTimestampUs) || !extra[error_field::kTimestampUs].is_string())
+    return std::nullopt;
+  const auto number = parse_integer(extra[error_field::kTimestampUs].get_ref<const std::string&>());
   constexpr std::int64_t kLatest = 10'000'000'000'000'000;
   if (!number || *number <= 0 || *number > kLatest) return std::nullopt;
   return std::chrono::system_clock::time_point(std::chrono::microseconds(*number));
@@ -47,7 +49,7 @@ std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extr
 
 std::vector<int> parse_ranks(const Json& extra) {
   constexpr std::size_t kMaxRanks = 1U << 16U;
-  const auto list = extra.find("lost_ranks");
+  const auto list = extra.find(error_field::kLostRanks);
   if (list == extra.end() || !list->is_array() || list->size() > kMaxRanks) return {};
   std::vector<int> ranks;
   for (const Json& rank : *list) {
@@ -86,26 +88,28 @@ std::string text_at(const Json& object, const char* key) {
 
 ErrorFile parse_error_file(std::string_view text) {
   const auto document = parse_document<Json>(text);
-  if (!document.is_object() || !document.contains("message")) {
+  if (!document.is_object() || !document.contains(error_field::kMessage)) {
     return {.message = shorten(std::string(trim(text))), .valid = false};
   }
   ErrorFile result;
-  const Json& message = document["message"];
+  const Json& message = document[error_field::kMessage];
   if (!message.is_object()) {
-    result.message = text_at(document, "message");
-    if (document.contains("timestamp")) result.time = parse_time(document["timestamp"]);
+    result.message = text_at(document, error_field::kMessage);
+    if (document.contains(error_field::kTimestamp))
+      result.time = parse_time(document[error_field::kTimestamp]);
     return result;
   }
-  result.message = text_at(message, "message");
-  if (message.contains("extraInfo") && message["extraInfo"].is_object()) {
-    const Json& extra = message["extraInfo"];
-    result.traceback = text_at(extra, "py_callstack");
-    if (extra.contains("timestamp")) result.time = parse_time(extra["timestamp"]);
+  result.message = text_at(message, error_field::kMessage);
+  if (message.contains(error_field::kExtraInfo) && message[error_field::kExtraInfo].is_object()) {
+    const Json& extra = message[error_field::kExtraInfo];
+    result.traceback = text_at(extra, error_field::kCallstack);
+    if (extra.contains(error_field::kTimestamp)) result.time = parse_time(extra[error_field::kTimestamp]);
     if (const auto exact = exact_time(extra)) {
       result.time = exact;
       result.exact = true;
     }
-    result.consequence = extra.contains("consequence") && extra["consequence"] == true;
+    result.consequence =
+        extra.contains(error_field::kConsequence) && extra[error_field::kConsequence] == true;
     result.lost_ranks = parse_ranks(extra);
   }
   return result;
@@ -144,19 +148,21 @@ std::string to_text(const OrderedJson& document) {
 
 std::string with_error_code(std::string_view text, const ExitStatus& status) {
   auto document = parse_document<OrderedJson>(text);
-  if (!document.is_object() || !document.contains("message") || !document["message"].is_object())
+  if (!document.is_object() || !document.contains(error_field::kMessage) ||
+      !document[error_field::kMessage].is_object())
     return std::string(text);
-  document["message"]["errorCode"] = python_exit_code(status);
+  document[error_field::kMessage][error_field::kErrorCode] = python_exit_code(status);
   return to_text(document);
 }
 
 std::string to_error_json(std::string_view message, std::string_view traceback,
                           std::chrono::system_clock::time_point time) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-  OrderedJson extra = {{"timestamp", std::to_string(seconds)}};
+  OrderedJson extra = {{error_field::kTimestamp, std::to_string(seconds)}};
   // torchrun would show an empty one in place of the message.
-  if (!traceback.empty()) extra["py_callstack"] = traceback;
-  return to_text({{"message", {{"message", message}, {"extraInfo", std::move(extra)}}}});
+  if (!traceback.empty()) extra[error_field::kCallstack] = traceback;
+  return to_text({{error_field::kMessage,
+                   {{error_field::kMessage, message}, {error_field::kExtraInfo, std::move(extra)}}}});
 }
 
 void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure) {

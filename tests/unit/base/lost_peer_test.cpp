@@ -16,6 +16,15 @@ TEST_CASE("lost_peer: messages of Gloo, NCCL, torch's store and libacc name a lo
   CHECK(acc::names_lost_peer(message));
   CHECK_FALSE(acc::names_lost_peer("ValueError: no data"));
   CHECK_FALSE(acc::names_lost_peer(""));
+  CHECK(acc::collective_names_lost_peer(message));
+}
+
+TEST_CASE("lost_peer: less specific words name one in an exception of a collective alone", "[base]") {
+  const auto* message = GENERATE("Connection refused", "[/pytorch/gloo/tcp/pair.cc:1] Read error",
+                                 "NCCL communicator was aborted on rank 3.");
+  CHECK(acc::collective_names_lost_peer(message));
+  CHECK_FALSE(acc::names_lost_peer(message));
+  CHECK_FALSE(acc::collective_names_lost_peer("ValueError: no data"));
 }
 
 }  // namespace lost_peer_test

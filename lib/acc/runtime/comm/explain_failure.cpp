@@ -13,11 +13,6 @@
 namespace acc::detail {
 namespace {
 
-// In an exception of a collective these, too, mean that the connection to another process ended.
-constexpr std::array<std::string_view, 6> kPeerLost = {"Connection refused", "Socket closed", "Read error",
-                                                       "writev", "remote process exited",
-                                                       // By NCCL's watchdog: a call before it never ended.
-                                                       "communicator was aborted"};
 constexpr std::array<std::string_view, 4> kTimedOut = {"Timed out", "timed out", "timing out",
                                                        "Application timeout"};
 // MemoryGroup's words.
@@ -27,10 +22,6 @@ template <std::size_t N>
 bool contains_any(std::string_view text, const std::array<std::string_view, N>& words) {
   return std::ranges::any_of(
       words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
-
-bool is_peer_lost(std::string_view text) {
-  return names_lost_peer(text) || contains_any(text, kPeerLost);
 }
 
 std::string other_process(const CollectiveContext& context) {
@@ -94,9 +85,8 @@ std::string lost_text(std::string_view text, const CollectiveContext& context) {
   }
   if (const std::string phases = other_phases_text(context); peers.absent.empty() && !phases.empty())
     return fmt::format("{} gave up{}", other_process(context), phases);
-  return fmt::format("{} ended or {} lost: {}",
-                     peers.absent.empty() ? other_process(context) : name_ranks(peers.absent),
-                     peers.absent.size() > 1 ? "were" : "was", first_line(text));
+  return fmt::format("{} {}{}", peers.absent.empty() ? other_process(context) : name_ranks(peers.absent),
+                     peers.absent.size() > 1 ? kWereLost : kWasLost, first_line(text));
 }
 
 std::string timeout_text(const CollectiveContext& context) {
@@ -135,7 +125,7 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
                   .where = where,
                   .hint = "every process must make the same calls in the same order"});
   }
-  if (is_peer_lost(text)) {
+  if (collective_names_lost_peer(text)) {
     return Error({.kind = ErrorKind::system,
                   .what = lost_text(text, context),
                   .where = where,
@@ -176,7 +166,7 @@ Error explain_join_failure(std::string_view text, const CollectiveContext& conte
          .hint = "is every process running, and can rank 0 reach the others? GLOO_SOCKET_IFNAME "
                  "names the network interface"});
   }
-  if (is_peer_lost(text)) {
+  if (collective_names_lost_peer(text)) {
     return Error({.kind = ErrorKind::rendezvous,
                   .what = fmt::format("another process ended before all had joined at {}: {}", store,
                                       first_line(text)),

@@ -13,6 +13,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/error_file_fields.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/lost_peer.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
@@ -38,11 +39,12 @@ std::string in_torch_form(std::string_view message, const Loss& loss) {
   const auto now = system_clock::now().time_since_epoch();
   // torchrun reads whole seconds; acc compares exact times on a machine. py_callstack is left out because
   // torchrun would show it instead of the message, even if empty.
-  Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
-                {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
-                {"consequence", loss.any}};
-  if (!loss.ranks.empty()) extra["lost_ranks"] = loss.ranks;
-  const Json document = {{"message", {{"message", message}, {"extraInfo", extra}}}};
+  Json extra = {{error_field::kTimestamp, std::to_string(floor<seconds>(now).count())},
+                {error_field::kTimestampUs, std::to_string(floor<microseconds>(now).count())},
+                {error_field::kConsequence, loss.any}};
+  if (!loss.ranks.empty()) extra[error_field::kLostRanks] = loss.ranks;
+  const Json document = {
+      {error_field::kMessage, {{error_field::kMessage, message}, {error_field::kExtraInfo, extra}}}};
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
