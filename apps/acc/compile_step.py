@@ -708,7 +708,7 @@ class CheckedIndices:
         if len(position) == 1:
             node.update_arg(position[0], safe)
         else:
-            node.update_arg(1, [safe if place == position[1] else one for place, one in enumerate(node.args[1])])
+            node.update_arg(1, [safe if i == position[1] else one for i, one in enumerate(node.args[1])])
 
     def checked(self, index, size, known, negative):
         for strict in (False, negative):
@@ -728,8 +728,8 @@ class CheckedIndices:
             self.checks[words] = None
             self.flags.append(call(aten.all.default, (in_range,)))
         else:
-            place = list(self.checks).index(words)
-            self.flags[place] = call(aten.logical_and.default, (self.flags[place], call(aten.all.default, (in_range,))))
+            position = list(self.checks).index(words)
+            self.flags[position] = call(aten.logical_and.default, (self.flags[position], call(aten.all.default, (in_range,))))
         return safe
 
 

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 
-from acc_notebook import header, layout
+from acc_notebook import header
+from acc_notebook.layout import Layout
 
 KERNEL = "acc-cpp"
 NEEDED = {"ipykernel": (6, 0), "cppyy": (3, 5)}
@@ -48,33 +49,35 @@ def package(name):
     return check
 
 
-def libraries(place):
-    for library in place.libraries:
+def libraries(layout):
+    for library in layout.libraries:
         if not library.exists():
             raise Missing(f"no {library}; build or install acc with the runtime library")
-    for folder in place.include:
+    for folder in layout.include:
         if not folder.is_dir():
             raise Missing(f"no headers in {folder}; build or install acc with the runtime library")
-    return str(place.libraries[0])
+    return str(layout.libraries[0])
 
 
-def libtorch(place):
-    if not (place.libtorch / "include/torch/csrc/api/include/torch/torch.h").exists():
-        raise Missing(f"no headers in {place.libtorch}; install torch {place.libtorch_version} there again, or build acc with another")
-    version = re.search(r"__version__ = '([^'+]+)", (place.libtorch / "version.py").read_text())
-    if version and version[1] != place.libtorch_version:
-        raise Missing(f"{version[1]} in {place.libtorch}, and acc was built with {place.libtorch_version}; build acc again")
-    return f"{place.libtorch_version}, {place.libtorch}"
+def libtorch(layout):
+    if not (layout.libtorch / "include/torch/csrc/api/include/torch/torch.h").exists():
+        raise Missing(f"no headers in {layout.libtorch}; install torch {layout.libtorch_version} there again, "
+                      "or build acc with another")
+    version = re.search(r"__version__ = '([^'+]+)", (layout.libtorch / "version.py").read_text())
+    if version and version[1] != layout.libtorch_version:
+        raise Missing(f"{version[1]} in {layout.libtorch}, and acc was built with {layout.libtorch_version}; build acc again")
+    return f"{layout.libtorch_version}, {layout.libtorch}"
 
 
 CLING = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from acc_notebook import header, layout
-place = layout.Layout.of_this_package()
-header.use(place)
+from acc_notebook import header
+from acc_notebook.layout import Layout
+layout = Layout.of_this_package()
+header.use(layout)
 import cppyy
-for library in place.libraries:
+for library in layout.libraries:
     cppyy.load_library(str(library))
 cppyy.cppdef("int acc_llvm() { return __clang_major__; } int acc_gcc() { return _GLIBCXX_RELEASE; }")
 print("versions", cppyy.gbl.acc_llvm(), cppyy.gbl.acc_gcc())
@@ -93,20 +96,20 @@ def cling(_):
     return f"LLVM {found[1]} with the C++ library of GCC {found[2]}, libacc is loaded"
 
 
-def precompiled(place):
-    if problem := header.problem(place):
+def precompiled(layout):
+    if problem := header.problem(layout):
         raise Missing(f"{problem}; acc notebook install")
-    return str(header.file_of(place))
+    return str(header.file_of(layout))
 
 
-def kernel(place):
+def kernel(layout):
     from jupyter_client import kernelspec
 
     try:
         spec = kernelspec.KernelSpecManager().get_kernel_spec(KERNEL)
     except kernelspec.NoSuchKernel:
         raise Missing("is not installed; acc notebook install") from None
-    if spec.argv != kernel_json(place)["argv"]:
+    if spec.argv != kernel_json(layout)["argv"]:
         raise Missing(f"{spec.resource_dir} is of another acc or Python; acc notebook install")
     return spec.resource_dir
 
@@ -122,13 +125,13 @@ TOGETHER = {"cling": cling}
 INSTALLED = {"precompiled header": precompiled, "kernel": kernel}
 
 
-def report(place, groups, only_missing=False):
+def report(layout, groups, only_missing=False):
     """One line for each check; whether nothing is missing. Each group needs all of those before."""
     for checks in groups:
         good = True
         for name, check in checks.items():
             try:
-                found = check(place)
+                found = check(layout)
             except Missing as problem:
                 print(f"missing  {name}: {problem}", flush=True)
                 good = False
@@ -143,18 +146,18 @@ def report(place, groups, only_missing=False):
 # --- Installation -------------------------------------------------------------------------------------------------
 
 
-def kernel_json(place):
+def kernel_json(layout):
     return {
         "argv": [sys.executable, str(HERE / "kernel.py"), "-f", "{connection_file}", "--ext=acc_notebook"],
         "display_name": "C++ (acc)",
         "language": "c++",
         "interrupt_mode": "signal",
-        "env": {"ACC_NOTEBOOK_CELLS": "c++", "ACC_NOTEBOOK_HEADER": str(header.file_of(place))},
+        "env": {"ACC_NOTEBOOK_CELLS": "c++", "ACC_NOTEBOOK_HEADER": str(header.file_of(layout))},
     }
 
 
-def make_header(place):
-    if not header.problem(place):
+def make_header(layout):
+    if not header.problem(layout):
         print("[1/2] precompiled header: is up to date")
         return
     began = time.monotonic()
@@ -170,15 +173,15 @@ def make_header(place):
             line = f"      {seconds:3} s, {count} headers read"
             print(line, end="\r" if sys.stdout.isatty() else "\n", flush=True)
 
-    file = header.make(place, progress)
+    file = header.make(layout, progress)
     print(f"      {time.monotonic() - began:.0f} s, {file.stat().st_size / 1e6:.0f} MB: {file}")
 
 
-def install_kernel(place, prefix):
+def install_kernel(layout, prefix):
     from jupyter_client import kernelspec
 
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "kernel.json").write_text(json.dumps(kernel_json(place), indent=2) + "\n")
+        (pathlib.Path(folder) / "kernel.json").write_text(json.dumps(kernel_json(layout), indent=2) + "\n")
         where = {"prefix": prefix} if prefix else {"user": True}
         destination = kernelspec.KernelSpecManager().install_kernel_spec(folder, KERNEL, **where)
     print(f"[2/2] kernel: {destination}")
@@ -189,19 +192,19 @@ def main():
     parser.add_argument("action", choices=["install", "check"])
     parser.add_argument("--prefix")
     options = parser.parse_args()
-    place = layout.Layout.of_this_package()
+    layout = Layout.of_this_package()
     if options.action == "check":
-        return 0 if report(place, [PREREQUISITES, TOGETHER, INSTALLED]) else 1
-    if not report(place, [PREREQUISITES, TOGETHER], only_missing=True):
+        return 0 if report(layout, [PREREQUISITES, TOGETHER, INSTALLED]) else 1
+    if not report(layout, [PREREQUISITES, TOGETHER], only_missing=True):
         return 1
     try:
-        make_header(place)
-        install_kernel(place, options.prefix)
+        make_header(layout)
+        install_kernel(layout, options.prefix)
     except header.HeaderError as error:
         print(f"acc: the headers do not compile: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"acc: {error.filename or header.file_of(place).parent}: {os.strerror(error.errno)}", file=sys.stderr)
+        print(f"acc: {error.filename or header.file_of(layout).parent}: {os.strerror(error.errno)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -47,8 +47,8 @@ def blamed(folder, **environment):
     """The reported rank and the exit code of each agent."""
     agents = [["--standalone", "--nproc-per-node", "2"]]
     if NODES:
-        place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
-        agents = [[*place, "--node-rank", "0"], [*place, "--node-rank", "1"]]
+        job_flags = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+        agents = [[*job_flags, "--node-rank", "0"], [*job_flags, "--node-rank", "1"]]
     jobs = []
     for number, flags in enumerate(agents):
         command = [ACC, "run", *flags, "--no-python", "--event-log", folder / f"events{number}", "sh", folder / "worker.sh"]

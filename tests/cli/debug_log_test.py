@@ -30,10 +30,10 @@ EXPECTED = [
 
 def missing(text, lines):
     """The first of the lines that is missing or out of order."""
-    place = 0
+    offset = 0
     for line in lines:
-        place = text.find(line, place)
-        if place < 0:
+        offset = text.find(line, offset)
+        if offset < 0:
             return line
     return None
 
@@ -43,11 +43,11 @@ with tempfile.TemporaryDirectory(prefix="acc-debug-log-") as name:
     # Rank 1 fails once rank 0 has begun.
     os.mkfifo(folder / "begun")
     worker = 'if [ "$RANK" = 0 ]; then echo >"$0"; else read -r line <"$0"; exit 1; fi'
-    place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port]
+    job_flags = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port]
     nodes = []
     for number in (0, 1):
-        command = [ACC, "run", *place, "--node-rank", str(number), "-v", "--log-file", folder / f"{number}.log", "--no-python",
-                   "/bin/sh", "-c", worker, folder / "begun"]
+        command = [ACC, "run", *job_flags, "--node-rank", str(number), "-v", "--log-file", folder / f"{number}.log",
+                   "--no-python", "/bin/sh", "-c", worker, folder / "begun"]
         nodes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL))
     codes = [node.wait(timeout=60) for node in nodes]

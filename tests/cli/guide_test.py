@@ -30,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 
-from readme_test import CASES, ROOT, Place, Skipped, isolated, need, on_terminal
+from readme_test import CASES, ROOT, Skipped, Workspace, isolated, need, on_terminal
 
 DOCS = ROOT / "apps/docs"
 WORKERS = {
@@ -118,21 +118,21 @@ class Page:
 
     def __init__(self, name, folder):
         self.name = name
-        self.place = Place(folder)
+        self.workspace = Workspace(folder)
         for file, text in WORKERS.items():
-            (self.place.folder / file).write_text(text)
+            (self.workspace.folder / file).write_text(text)
         self.printed = None  # by the last block that was run; None: it was not
 
     def run(self, block):
         if "needs" in block.marks:
             self.printed = None
             python = python_with(block.marks["needs"].split(", "))
-            before = self.place.environment["PATH"]
-            self.place.environment["PATH"] = f"{pathlib.Path(python).parent}:{before}"
+            before = self.workspace.environment["PATH"]
+            self.workspace.environment["PATH"] = f"{pathlib.Path(python).parent}:{before}"
             try:
                 self.run_script(block)
             finally:
-                self.place.environment["PATH"] = before
+                self.workspace.environment["PATH"] = before
         else:
             self.run_script(block)
 
@@ -145,26 +145,26 @@ class Page:
             return
         if "typed" in block.marks:
             keys = "".join(f"{line}\r" for line in block.marks["typed"].split(", "))
-            self.printed = on_terminal(self.place, block.text, answers=[("(Pdb) ", keys.encode())]).replace("\r\n", "\n")
+            self.printed = on_terminal(self.workspace, block.text, answers=[("(Pdb) ", keys.encode())]).replace("\r\n", "\n")
             return
         script = "set -e\n" + block.text
         if "own" in block.marks:
             script = shlex.join([*isolated("--net"), "ip link set lo up\n" + script])
-        self.printed = self.place.run(script, expect=int(block.marks.get("exit", 0)))
+        self.printed = self.workspace.run(script, expect=int(block.marks.get("exit", 0)))
 
     def check(self, block):
         marks = block.marks
         if "not run" in marks:
             need(len(marks["not run"]) > 10, "says no reason")
         elif "file" in marks:
-            (self.place.folder / marks["file"]).write_text(block.text)
+            (self.workspace.folder / marks["file"]).write_text(block.text)
         elif "output" in marks:
             if self.printed is not None:
                 need(matches(block.text, self.printed), f"is not what is printed:\n{self.printed}")
         elif block.language == "sh":
             self.run(block)
         elif cell := re.match(r"%%writefile (\S+)\n", block.text):
-            (self.place.folder / cell[1]).write_text(block.text[cell.end() :])
+            (self.workspace.folder / cell[1]).write_text(block.text[cell.end() :])
         elif block.text.startswith("!"):
             self.run_script(Block(block.line, "sh", block.text[1:], block.marks))
         else:
@@ -176,8 +176,8 @@ def flags_of(words, known):
     command = tuple(words)
     if command not in known:
         help_flag = "--help-all" if words and words[0] in ("launch", "run") else "--help"
-        place = known["place"]
-        text = place.run(shlex.join(["acc", *words, help_flag]))
+        workspace = known["workspace"]
+        text = workspace.run(shlex.join(["acc", *words, help_flag]))
         spellings = {spelling.replace("_", "-") for spelling in re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", text)}
         known[command] = spellings | {"--help", "--help-all", "--version", "-h"}
     return known[command]
@@ -216,7 +216,7 @@ def inline_cases(text, blocks):
 
 def run_case(command):
     with tempfile.TemporaryDirectory(prefix="acc-guide-") as folder:
-        CASES[command](Place(folder), command)
+        CASES[command](Workspace(folder), command)
 
 
 def main():
@@ -230,7 +230,7 @@ def main():
             checks = [(f"{name}, {block}", lambda block=block: page.check(block)) for block in blocks]
             checks += [(f"{name}, {command}", lambda command=command: run_case(command))
                        for command in inline_cases(text, blocks)]
-            checks.append((f"{name}, commands within lines", lambda: check_words(text, {"place": page.place})))
+            checks.append((f"{name}, commands within lines", lambda: check_words(text, {"workspace": page.workspace})))
             for title, check in checks:
                 try:
                     check()

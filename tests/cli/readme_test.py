@@ -68,7 +68,7 @@ def need(condition, what):
         raise AssertionError(what)
 
 
-class Place:
+class Workspace:
     """A folder for one command: the files that the README names, a home, and tools."""
 
     def __init__(self, folder):
@@ -134,8 +134,8 @@ class Place:
 
 def says(*parts):
     """Checks that the command prints each of these."""
-    def case(place, command):
-        text = place.run(command)
+    def case(workspace, command):
+        text = workspace.run(command)
         for part in parts:
             need(part in text, f"no '{part}' in: {text}")
     return case
@@ -144,67 +144,67 @@ def says(*parts):
 def trains(ranks, *more):
     lines = [f"rank {rank} of {ranks} {' '.join(more)}".rstrip() for rank in range(ranks)]
 
-    def case(place, command):
-        said = [re.sub(" +", " ", line).rstrip() for line in place.run(command).splitlines()]
+    def case(workspace, command):
+        said = [re.sub(" +", " ", line).rstrip() for line in workspace.run(command).splitlines()]
         for line in lines:
             need(line in said, f"no '{line}' in: {said}")
     return case
 
 
 def with_config(case):
-    def run(place, command):
-        place.run("acc config --yes")
-        case(place, command)
+    def run(workspace, command):
+        workspace.run("acc config --yes")
+        case(workspace, command)
     return run
 
 
-def config_set(place, command):
-    place.run("acc config --yes distributed_type=FSDP num_processes=2")
-    place.run(command)
-    need(place.run("acc config get fsdp_config.fsdp_version") == "2\n", "the value is not in the file")
+def config_set(workspace, command):
+    workspace.run("acc config --yes distributed_type=FSDP num_processes=2")
+    workspace.run(command)
+    need(workspace.run("acc config get fsdp_config.fsdp_version") == "2\n", "the value is not in the file")
 
 
-def config_asks(place, command):
+def config_asks(workspace, command):
     """Answers every question with Enter, for its default."""
-    with open(place.folder / "answers", "w+") as answers:
+    with open(workspace.folder / "answers", "w+") as answers:
         answers.write("\n" * 100)
         answers.seek(0)
-        text = place.run(command, stdin=answers)
+        text = workspace.run(command, stdin=answers)
     need("The configuration was saved at " in text, text)
 
 
-def merges(place, command):
-    place.run(command)
-    need((place.folder / "merged/model.safetensors").exists(), "no merged file")
+def merges(workspace, command):
+    workspace.run(command)
+    need((workspace.folder / "merged/model.safetensors").exists(), "no merged file")
 
 
 def beside_a_job(*parts):
-    def case(place, command):
-        with place.job() as job:
-            text = place.run(command.replace("JOB", job))
+    def case(workspace, command):
+        with workspace.job() as job:
+            text = workspace.run(command.replace("JOB", job))
             for part in parts:
                 need(part.replace("JOB", job) in text, f"no '{part}' in: {text}")
     return case
 
 
-def follows_logs(place, command):
-    with place.job() as job:
-        reader = place.start("exec " + command.replace("JOB", job))
+def follows_logs(workspace, command):
+    with workspace.job() as job:
+        reader = workspace.start("exec " + command.replace("JOB", job))
         line = reader.stdout.readline()
         need(line == "hello 0\n", line + ("" if reader.poll() is None else reader.stdout.read()))
-        place.run(f"acc stop {job}")
+        workspace.run(f"acc stop {job}")
         text, _ = reader.communicate(timeout=LIMIT)
         need(reader.returncode == 0 and "hello" not in text, text)
 
 
-def on_terminal(place, command, *parts, answers=()):
+def on_terminal(workspace, command, *parts, answers=()):
     """Runs the command as the leader of a session with a terminal, and returns what it shows. `answers`: texts in it, and the
     keys to press then."""
     answers = list(answers)
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(place.folder)
-        os.execvpe("bash", ["bash", "-c", command], place.environment)
+        os.chdir(workspace.folder)
+        os.execvpe("bash", ["bash", "-c", command], workspace.environment)
     text = ""
     with contextlib.suppress(OSError):  # EIO: the other end of the terminal is closed
         while select.select([terminal], [], [], LIMIT)[0]:
@@ -220,18 +220,18 @@ def on_terminal(place, command, *parts, answers=()):
     return text
 
 
-def watches(place, command):
-    place.environment["TERM"] = "xterm"
-    with place.job() as job:
+def watches(workspace, command):
+    workspace.environment["TERM"] = "xterm"
+    with workspace.job() as job:
         # Jobs of other tests may be running, too.
-        on_terminal(place, command, answers=[("acc top  ", f"/{job}\r".encode()), (f"- {job}  up ", b"q")])
+        on_terminal(workspace, command, answers=[("acc top  ", f"/{job}\r".encode()), (f"- {job}  up ", b"q")])
 
 
 def attaches(*parts):
-    def case(place, command):
-        place.environment["FAKE_NVML_GPUS"] = "2"
-        place.program("tools/gdb", 'echo "gdb $*"')
-        on_terminal(place, command, *parts)
+    def case(workspace, command):
+        workspace.environment["FAKE_NVML_GPUS"] = "2"
+        workspace.program("tools/gdb", 'echo "gdb $*"')
+        on_terminal(workspace, command, *parts)
     return case
 
 
@@ -245,32 +245,32 @@ def isolated(*namespaces):
 
 
 def in_namespace(case):
-    def run(place, command):
+    def run(workspace, command):
         isolated("--pid")
-        case(place, command)
+        case(workspace, command)
     return run
 
 
 def selftest(case):
-    def run(place, command):
+    def run(workspace, command):
         if not (ACC.parent / "acc-selftest").exists():
             raise Skipped("built without LibTorch")
-        place.environment["FAKE_NVML_GPUS"] = "0"
-        case(place, command)
+        workspace.environment["FAKE_NVML_GPUS"] = "0"
+        case(workspace, command)
     return run
 
 
 def on_nodes(commands_of_nodes, *parts):
     """Runs one command per node; all nodes are this machine as node0, in a network namespace."""
-    def case(place, command):
-        (place.folder / "hosts").write_text("127.0.0.1 localhost node0\n")
+    def case(workspace, command):
+        (workspace.folder / "hosts").write_text("127.0.0.1 localhost node0\n")
         shell = isolated("--net", "--mount")
         prepare = "ip link set lo up && mount --bind hosts /etc/hosts"
-        if subprocess.run([*shell, prepare], cwd=place.folder, capture_output=True, check=False).returncode != 0:
+        if subprocess.run([*shell, prepare], cwd=workspace.folder, capture_output=True, check=False).returncode != 0:
             raise Skipped("no network namespace can be made")
         nodes = "".join(f"{{ {one}; }} & pids+=($!)\n" for one in commands_of_nodes(command))
         script = f'{prepare}\npids=()\n{nodes}code=0\nfor pid in "${{pids[@]}}"; do wait $pid || code=$?; done\nexit $code'
-        text = place.run(shlex.join([*shell, script]))
+        text = workspace.run(shlex.join([*shell, script]))
         for part in parts:
             need(part in text, f"no '{part}' in: {text}")
     return case
@@ -278,9 +278,9 @@ def on_nodes(commands_of_nodes, *parts):
 
 def over_ssh(case):
     """With a stand-in for ssh that runs its command, which is its last argument, on this machine."""
-    def run(place, command):
-        place.program("tools/ssh", 'for command; do :; done; exec sh -c "$command"')
-        case(place, command)
+    def run(workspace, command):
+        workspace.program("tools/ssh", 'for command; do :; done; exec sh -c "$command"')
+        case(workspace, command)
     return run
 
 
@@ -296,9 +296,9 @@ def two_ranked_nodes(command):
     return [command, command.replace("--machine_rank 0", "--machine_rank 1")]
 
 
-def builds(place, command):
+def builds(workspace, command):
     """Not run here: builds acc, or installs dependencies. Checks only that the files exist."""
-    del place
+    del workspace
     presets = json.loads((ROOT / "CMakePresets.json").read_text())
     for part in command.split("&&"):
         words = shlex.split(re.sub(r"^\s*export \w+=\$\((.*)\)$", r"\1", part.strip()))
@@ -314,40 +314,40 @@ def builds(place, command):
             need(words[:2] == ["cmake", "--install"], "does not build acc")
 
 
-def sets_notebooks_up(place, command):
+def sets_notebooks_up(workspace, command):
     """A stand-in for Python shows which script it is to run."""
     script = ACC.parents[1] / "share/acc/notebook/install.py"
     if not script.exists():
         raise Skipped("built without LibTorch")
-    place.program("tools/python3", 'echo "$@"')
-    need(place.run(command) == f"{script} {command.split()[-1].strip('-')}\n", "runs another script")
+    workspace.program("tools/python3", 'echo "$@"')
+    need(workspace.run(command) == f"{script} {command.split()[-1].strip('-')}\n", "runs another script")
 
 
-def names_a_wheel(place, command):
+def names_a_wheel(workspace, command):
     """The wheel of a release has the name of its project."""
     name = re.search(r'^name = "(.+)"$', (ROOT / "scripts/package/pyproject.toml").read_text(), flags=re.MULTILINE)[1]
     need(command == f"pip install ./{name.replace('-', '_')}-*.whl", "is not the name of the project")
 
 
-def reports(place, command):
-    place.run("acc launch --cpu --num_processes 2 --event-log events.jsonl train.py")
-    place.run(command)
-    need("Succeeded after " in (place.folder / "report.html").read_text(), "does not say how the job ended")
+def reports(workspace, command):
+    workspace.run("acc launch --cpu --num_processes 2 --event-log events.jsonl train.py")
+    workspace.run(command)
+    need("Succeeded after " in (workspace.folder / "report.html").read_text(), "does not say how the job ended")
 
 
-def writes_test_page(place, command):
-    need("passed" in place.run(command), "does not say what passed")
-    need("Passed: 17 of 17 checks." in (place.folder / "test.html").read_text(), "the page does not say what passed")
+def writes_test_page(workspace, command):
+    need("passed" in workspace.run(command), "does not say what passed")
+    need("Passed: 17 of 17 checks." in (workspace.folder / "test.html").read_text(), "the page does not say what passed")
 
 
-def man_page(place, command):
+def man_page(workspace, command):
     if not shutil.which("man"):
         raise Skipped("no man")
-    folder = place.folder / "man/man1"
+    folder = workspace.folder / "man/man1"
     folder.mkdir(parents=True)
-    (folder / "acc-launch.1").write_text(place.run("acc man acc-launch"))
-    place.environment["MANPATH"] = str(folder.parent)
-    need("--num_processes" in place.run(command + " | cat"), "no --num_processes")
+    (folder / "acc-launch.1").write_text(workspace.run("acc man acc-launch"))
+    workspace.environment["MANPATH"] = str(folder.parent)
+    need("--num_processes" in workspace.run(command + " | cat"), "no --num_processes")
 
 
 CASES = {
@@ -416,7 +416,7 @@ def main():
             continue
         try:
             with tempfile.TemporaryDirectory(prefix="acc-readme-") as folder:
-                CASES[command](Place(folder), command)
+                CASES[command](Workspace(folder), command)
             print(f"ok: {command}")
         except Skipped as reason:
             print(f"skipped: {reason}\n({command})")

@@ -90,9 +90,9 @@ def names_the_rank_that_failed(folder):
 
 def on_two_nodes(folder):
     """The exit codes of two nodes with a process each, of which each is to write a page of its own."""
-    place = ["--num_machines", "2", "--num_processes", "2", "--main_process_ip", "127.0.0.1", "--main_process_port",
+    flags = ["--num_machines", "2", "--num_processes", "2", "--main_process_ip", "127.0.0.1", "--main_process_port",
              str(free_port()), "--html"]
-    nodes = [folder.start("--machine_rank", str(rank), *place, f"node{rank}.html", SIMULATED_RANKS="2", SIMULATED_LOCAL="1")
+    nodes = [folder.start("--machine_rank", str(rank), *flags, f"node{rank}.html", SIMULATED_RANKS="2", SIMULATED_LOCAL="1")
              for rank in range(2)]
     for node in nodes:
         node.communicate(timeout=60)

@@ -84,8 +84,8 @@ def used_cuda():
 PREFACE = "import os, sys, time, acc, work\nfrom acc import notebook_launcher as launch\n"
 
 
-def run(place, code, stdin=None, **variables):
-    done = place.run("-c", PREFACE + textwrap.dedent(code), **variables)
+def run(venv, code, stdin=None, **variables):
+    done = venv.run("-c", PREFACE + textwrap.dedent(code), **variables)
     assert done.returncode == 0, done
     return done
 
@@ -97,18 +97,18 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-def said(place, code, **variables):
-    return run(place, code, **variables).stdout.splitlines()
+def said(venv, code, **variables):
+    return run(venv, code, **variables).stdout.splitlines()
 
 
 def make(folder, acc, package, python=sys.executable):
-    place = Environment(folder, acc, package, python)
-    (place.folder / "work.py").write_text(WORK)
-    return place
+    venv = Environment(folder, acc, package, python)
+    (venv.folder / "work.py").write_text(WORK)
+    return venv
 
 
-def results_and_output(place):
-    done = run(place, """
+def results_and_output(venv):
+    done = run(venv, """
         print(launch(work.tell, ("word",), 2))
         print(launch(work.tell, ("both",), 2, local_ranks_filter="0,1"))
         print(acc.debug_launcher(work.tell, ("quiet",)))
@@ -120,8 +120,8 @@ def results_and_output(place):
     assert sorted(done.stderr.splitlines()) == ["error of rank 0"] * 3 + ["error of rank 1"], done.stderr
 
 
-def output_reaches_streams_of_python(place):
-    assert said(place, """
+def output_reaches_streams_of_python(venv):
+    assert said(venv, """
         import contextlib, io
         out, error = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
@@ -130,9 +130,9 @@ def output_reaches_streams_of_python(place):
         """) == [str(["Launching training on 2 CPUs.\nword of rank 0\n", "error of rank 0\n"])]
 
 
-def variables_of_workers(place):
+def variables_of_workers(venv):
     port = free_port()
-    lines = said(place, f"""
+    lines = said(venv, f"""
         os.environ["OF_NOTEBOOK"] = "yes"
         for name in "OF_NOTEBOOK", "WORLD_SIZE", "LOCAL_RANK", "ACCELERATE_MIXED_PRECISION", "MASTER_PORT":
             print(launch(work.variable, (name,), 2, mixed_precision="BF16"))
@@ -142,8 +142,8 @@ def variables_of_workers(place):
     assert "29500" not in lines[4] and lines[5] == f"['{port}', '{port}']", lines
 
 
-def a_failure_is_raised_again(place):
-    lines = said(place, """
+def a_failure_is_raised_again(venv):
+    lines = said(venv, """
         import traceback
         for ranks in (1,), (0,):
             try:
@@ -155,8 +155,8 @@ def a_failure_is_raised_again(place):
     assert lines == [f"KeyError('no data')|{rank}|rank {rank}:|Traceback (most recent call last):" for rank in (1, 0)], lines
 
 
-def failures_without_an_exception(place):
-    lines = said(place, """
+def failures_without_an_exception(venv):
+    lines = said(venv, """
         for function, arguments in (work.fail_oddly, ()), (work.end, (work.kill,)), (work.end, (work.leave,)):
             try:
                 launch(function, arguments, 2)
@@ -168,8 +168,8 @@ def failures_without_an_exception(place):
     assert lines[1:] == ["rank 1 was ended by SIGSEGV True", "rank 1 ended with exit code 7 True", "[None, None]"], lines
 
 
-def failures_that_hide_themselves(place):
-    lines = said(place, """
+def failures_that_hide_themselves(venv):
+    lines = said(venv, """
         for function in work.die_writing, work.fail_ranked:
             try:
                 launch(function, (), 2)
@@ -181,16 +181,16 @@ def failures_that_hide_themselves(place):
     assert lines[1:] == ["Ranked one its own", "[0, 1]"], lines
 
 
-def workers_have_limits_of_the_notebook(place):
+def workers_have_limits_of_the_notebook(venv):
     """As forks of it: its umask, its limits and its CPUs at each call, whatever they were at the first."""
-    (place.folder / "limits.py").write_text(textwrap.dedent("""
+    (venv.folder / "limits.py").write_text(textwrap.dedent("""
         import os, resource
         def limits():
             umask = os.umask(0)
             os.umask(umask)
             return umask, resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0)
         """))
-    assert said(place, """
+    assert said(venv, """
         import resource, limits
         print(launch(limits.limits, (), 2) == [limits.limits()] * 2)
         os.umask(0o027)
@@ -201,33 +201,33 @@ def workers_have_limits_of_the_notebook(place):
         """)[1::2] == ["True", "True"]
 
 
-def the_notebook_may_move(place):
+def the_notebook_may_move(venv):
     """To another folder, with other variables: both are those of the call, for workers and for what is imported for them."""
-    (place.packages / "first.py").write_text("")
-    (place.packages / "second.py").write_text("import os\nSEEN = os.getcwd(), os.environ.get('OF_NOTEBOOK')\n")
-    (place.folder / "place.py").write_text("import os\ndef here(): return os.getcwd()\n")
-    (place.folder / "seen.py").write_text("import second\ndef seen(): return second.SEEN\n")
-    assert said(place, """
-        import pathlib, first, place
+    (venv.packages / "first.py").write_text("")
+    (venv.packages / "second.py").write_text("import os\nSEEN = os.getcwd(), os.environ.get('OF_NOTEBOOK')\n")
+    (venv.folder / "location.py").write_text("import os\ndef here(): return os.getcwd()\n")
+    (venv.folder / "seen.py").write_text("import second\ndef seen(): return second.SEEN\n")
+    assert said(venv, """
+        import pathlib, first, location
         sys.path.append(pathlib.Path("ignored"))
         sys.path[0] = os.getcwd()
         os.mkdir("other")
-        print(launch(place.here, (), 2) == [os.getcwd()] * 2)
+        print(launch(location.here, (), 2) == [os.getcwd()] * 2)
         os.chdir("other")
         os.environ["OF_NOTEBOOK"] = "later"
-        print(launch(place.here, (), 2) == [os.getcwd()] * 2)
+        print(launch(location.here, (), 2) == [os.getcwd()] * 2)
         os.environ["OF_NOTEBOOK"] = "now"
         import seen, second
         print(launch(seen.seen, (), 2) == [(os.getcwd(), "now")] * 2)
         """)[1::2] == ["True"] * 3
 
 
-def restarts(place):
-    assert said(place, "print(launch(work.restart, (), 2, max_restarts=2))")[-1] == "[1, 1]"
+def restarts(venv):
+    assert said(venv, "print(launch(work.restart, (), 2, max_restarts=2))")[-1] == "[1, 1]"
 
 
-def one_process_is_the_notebook_itself(place):
-    lines = said(place, """
+def one_process_is_the_notebook_itself(venv):
+    lines = said(venv, """
         seen = []
         print(launch(seen.append, (7,), 1, mixed_precision="fp16"), seen)
         print(launch(work.variable, ("ACCELERATE_MIXED_PRECISION",), 0, mixed_precision="fp16"), os.environ.get("RANK"))
@@ -235,8 +235,8 @@ def one_process_is_the_notebook_itself(place):
     assert lines[::2] == ["Launching training on CPU."] * 2 and lines[1::2] == ["[None] [7]", "['fp16'] None"], lines
 
 
-def errors_name_what_is_wrong(place):
-    lines = said(place, """
+def errors_name_what_is_wrong(venv):
+    lines = said(venv, """
         import threading
         def refused(function, *arguments, **options):
             try:
@@ -271,26 +271,26 @@ def errors_name_what_is_wrong(place):
         "ValueError: dry_run is not a flag for notebook_launcher, which itself sets what acc starts",
         "RuntimeError: this process is a worker of a job already (RANK is set): call it in the program that starts the job",
         "RuntimeError: workers on a TPU are started by accelerate: pip install accelerate"], lines
-    done = run(place, "try: launch(work.tell, ('a',), 2, max_restart=1)\nexcept acc.notebook.WorkerError as error: print(error)")
+    done = run(venv, "try: launch(work.tell, ('a',), 2, max_restart=1)\nexcept acc.notebook.WorkerError as error: print(error)")
     assert done.stderr.startswith("acc: unrecognized arguments: --max_restart (did you mean '--max"), done.stderr
     assert done.stdout == "acc ended with exit code 2, and says above why\n", done.stdout
 
 
-def nodes_of_one_host_are_not_confused(place):
+def nodes_of_one_host_are_not_confused(venv):
     """Rank 3 has the same local rank on the second node as rank 1 on the first, which also fails, but later."""
     port = free_port()
     code = PREFACE + textwrap.dedent(f"""
         try: launch(work.fail_when_stopped, (), 2, use_port="{port}", num_nodes=2, node_rank=int(sys.argv[1]))
         except Exception as error: print(type(error).__name__, error.rank, "KeyError" in repr(error) + str(error), sep="|")
         """)
-    nodes = [place.start("-c", code, str(node)) for node in (0, 1)]
+    nodes = [venv.start("-c", code, str(node)) for node in (0, 1)]
     lines = [node.communicate(timeout=TIMEOUT)[0].splitlines()[-1] for node in nodes]
     assert lines == ["WorkerError|3|True", "KeyError|3|True"], lines
 
 
-def files_above_1023(place):
+def files_above_1023(venv):
     """Of the notebook's, as with many data sets open."""
-    assert said(place, """
+    assert said(venv, """
         import contextlib, io, resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
         files = [open(os.devnull) for _ in range(1100)]
@@ -300,8 +300,8 @@ def files_above_1023(place):
         """) == ["[('word', 0), ('word', 1)] word of rank 0"]
 
 
-def too_many_workers_leave_no_file(place):
-    lines = said(place, """
+def too_many_workers_leave_no_file(venv):
+    lines = said(venv, """
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
         before = os.listdir("/proc/self/fd")
@@ -312,11 +312,11 @@ def too_many_workers_leave_no_file(place):
     assert lines == ["[Errno 24] 100 workers need a file each: Too many open files", "True"], lines
 
 
-def the_end_of_a_thread_ends_no_other_call(place):
+def the_end_of_a_thread_ends_no_other_call(venv):
     """The thread that started the fork server ends while it imports for another one."""
-    (place.packages / "slow.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
-    (place.folder / "uses.py").write_text("import slow\ndef rank(): return int(os.environ['RANK'])\nimport os\n")
-    assert said(place, """
+    (venv.packages / "slow.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
+    (venv.folder / "uses.py").write_text("import slow\ndef rank(): return int(os.environ['RANK'])\nimport os\n")
+    assert said(venv, """
         import threading
         called = threading.Event()
         def first():
@@ -336,11 +336,11 @@ def the_end_of_a_thread_ends_no_other_call(place):
         """)[-1] == "[0, 1]"
 
 
-def the_end_of_the_notebook_ends_an_import(place):
-    (place.packages / "torch.py").write_text("import os\nopen('importing', 'w').write(str(os.getpid()))\nopen('hang').read()\n")
-    os.mkfifo(place.folder / "hang")
-    notebook = place.start("-c", PREFACE + "launch(work.tell, ('never',), 2)")
-    importing = place.folder / "importing"
+def the_end_of_the_notebook_ends_an_import(venv):
+    (venv.packages / "torch.py").write_text("import os\nopen('importing', 'w').write(str(os.getpid()))\nopen('hang').read()\n")
+    os.mkfifo(venv.folder / "hang")
+    notebook = venv.start("-c", PREFACE + "launch(work.tell, ('never',), 2)")
+    importing = venv.folder / "importing"
     wait_until(lambda: importing.exists() and importing.read_text())
     server = os.pidfd_open(int(importing.read_text()))
     watchers = [os.pidfd_open(pid) for pid in children(int(importing.read_text()))]
@@ -349,8 +349,8 @@ def the_end_of_the_notebook_ends_an_import(place):
     notebook.communicate(timeout=TIMEOUT)
 
 
-def workers_have_seeds_of_their_own(place):
-    lines = said(place, """
+def workers_have_seeds_of_their_own(venv):
+    lines = said(venv, """
         import random
         random.seed(1)
         print(len({*launch(work.draw, (), 2), *launch(work.draw, (), 2), random.random()}))
@@ -358,11 +358,11 @@ def workers_have_seeds_of_their_own(place):
     assert lines[-1] == "5", lines
 
 
-def modules_may_change(place):
+def modules_may_change(venv):
     """Modules of the user are imported anew for each call; installed ones once, in the fork server."""
-    (place.packages / "heavy.py").write_text("print('imported', file=open('imports', 'a'))\nclass Thing: pass\n")
-    (place.folder / "mine.py").write_text("def work(): return 'before'\n")
-    assert said(place, """
+    (venv.packages / "heavy.py").write_text("print('imported', file=open('imports', 'a'))\nclass Thing: pass\n")
+    (venv.folder / "mine.py").write_text("def work(): return 'before'\n")
+    assert said(venv, """
         import heavy, mine
         def call(): print(launch(mine.work, (), 2), open("imports").read().count("imported"))
         call()
@@ -371,32 +371,32 @@ def modules_may_change(place):
         """)[1::2] == ["['before', 'before'] 2", "['changed, after', 'changed, after'] 2"]
 
 
-def a_module_that_starts_threads(place):
+def a_module_that_starts_threads(venv):
     """Is left to the workers: a fork has no threads."""
-    (place.packages / "threaded.py").write_text(
+    (venv.packages / "threaded.py").write_text(
         "import threading\nthread = threading.Thread(target=threading.Event().wait, daemon=True)\nthread.start()\n")
-    (place.folder / "uses.py").write_text("import threaded\ndef alive(): return threaded.thread.is_alive()\n")
-    assert said(place, """
+    (venv.folder / "uses.py").write_text("import threaded\ndef alive(): return threaded.thread.is_alive()\n")
+    assert said(venv, """
         import uses, threaded
         print(launch(uses.alive, (), 2))
         """)[-1] == "[True, True]"
 
 
-def cuda_of_the_notebook_does_not_matter(place):
-    (place.packages / "torch").mkdir()
-    (place.packages / "torch/__init__.py").write_text(
+def cuda_of_the_notebook_does_not_matter(venv):
+    (venv.packages / "torch").mkdir()
+    (venv.packages / "torch/__init__.py").write_text(
         "class cuda:\n    initialized = False\n    is_available = staticmethod(lambda: False)\n"
         "    is_initialized = staticmethod(lambda: cuda.initialized)\ndef set_num_threads(count): pass\n")
-    assert said(place, """
+    assert said(venv, """
         import torch
         torch.cuda.initialized = True  # as after torch.ones(1).cuda()
         print(launch(work.used_cuda, (), 2), launch(work.used_cuda, (), 2))
         """)[-1] == "[False, False] [False, False]"
 
 
-def colab_needs_no_number(place):
+def colab_needs_no_number(venv):
     """It has one GPU or none, and accelerate's tutorials give no number there."""
-    lines = said(place, """
+    lines = said(venv, """
         import types
         sys.modules["google.colab"] = types.ModuleType("google.colab")
         print(launch(work.variable, ("RANK",)))
@@ -408,8 +408,8 @@ def colab_needs_no_number(place):
     assert lines[:2] == ["Launching training on CPU.", "[None]"] and lines[2].startswith("num_processes is missing"), lines
 
 
-def basic_config(place):
-    lines = said(place, """
+def basic_config(venv):
+    lines = said(venv, """
         path = acc.write_basic_config("bf16")
         import json
         print(path, json.loads(path.read_text())["mixed_precision"])
@@ -418,7 +418,7 @@ def basic_config(place):
         try: acc.write_basic_config("fp7")
         except ValueError as error: print(error)
         """)
-    default = place.folder / ".cache/huggingface/accelerate/default_config.yaml"
+    default = venv.folder / ".cache/huggingface/accelerate/default_config.yaml"
     assert lines == [f"{default} bf16", f"there is a config file already: {default} (acc config writes it anew)", "False",
                      "folder/config.yaml", "mixed_precision is one of no, fp16, bf16, fp8, not 'fp7'"], lines
 
@@ -427,10 +427,10 @@ def children(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def twenty_calls_leave_nothing(place):
-    temporary = place.folder / "temporary"
+def twenty_calls_leave_nothing(venv):
+    temporary = venv.folder / "temporary"
     temporary.mkdir()
-    lines = said(place, """
+    lines = said(venv, """
         import tempfile
         server = lambda: int(open(f"/proc/self/task/{os.getpid()}/children").read())
         def state():
@@ -461,13 +461,13 @@ TRIES = """
     """
 
 
-def start_waiting(place, code=TRIES):
+def start_waiting(venv, code=TRIES):
     """A notebook that calls `waiting`, whose two workers wait, and pidfds of them and of its fork server."""
-    pids = place.folder / "pids"
+    pids = venv.folder / "pids"
     waiting = f"def waiting(): launch(work.wait, ({str(pids)!r},), 2, local_ranks_filter='0,1')\n"
-    environment = {"PATH": os.environ["PATH"], "HOME": str(place.folder)}
-    notebook = subprocess.Popen([place.python, "-u", "-c", PREFACE + waiting + textwrap.dedent(code)], text=True, stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, cwd=place.folder, env=environment, start_new_session=True)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(venv.folder)}
+    notebook = subprocess.Popen([venv.python, "-u", "-c", PREFACE + waiting + textwrap.dedent(code)], text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, cwd=venv.folder, env=environment, start_new_session=True)
     for expected in "Launching training on 2 CPUs.\n", "waits\n", "waits\n":
         line = notebook.stdout.readline()
         assert line == expected, line
@@ -479,11 +479,11 @@ def has_ended(pidfd):
     return bool(select.select([pidfd], [], [], TIMEOUT)[0])
 
 
-def an_interrupt_of_an_import(place):
+def an_interrupt_of_an_import(venv):
     """The next call does not take the answer to the first for its own."""
-    (place.packages / "torch.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
-    os.mkfifo(place.folder / "hang")
-    assert said(place, """
+    (venv.packages / "torch.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
+    os.mkfifo(venv.folder / "hang")
+    assert said(venv, """
         import signal, threading
         def interrupt():
             while not os.path.exists("importing"): time.sleep(0.01)
@@ -496,8 +496,8 @@ def an_interrupt_of_an_import(place):
         """)[::3] == ["interrupted", "[('after', 0), ('after', 1)]"]
 
 
-def an_interrupt_stops_all(place):
-    notebook, (*workers, server) = start_waiting(place)
+def an_interrupt_stops_all(venv):
+    notebook, (*workers, server) = start_waiting(venv)
     os.killpg(notebook.pid, signal.SIGINT)  # as Jupyter does
     assert all(map(has_ended, workers))
     out, _ = notebook.communicate(timeout=TIMEOUT)
@@ -505,13 +505,13 @@ def an_interrupt_stops_all(place):
     assert notebook.returncode == 0 and has_ended(server)
 
 
-def an_interrupt_as_a_call_begins(place):
+def an_interrupt_as_a_call_begins(venv):
     """Comes just before the request for the job or just after it, again and again, and is never lost."""
-    assert said(place, """
+    assert said(venv, """
         import signal
         from acc import messages
         send, ended = messages.send, 0
-        def interrupt(*place): os.kill(os.getpid(), signal.SIGINT)
+        def interrupt(): os.kill(os.getpid(), signal.SIGINT)
         def before(control, message, *files):
             if "words" in message: interrupt()
             send(control, message, *files)
@@ -528,15 +528,15 @@ def an_interrupt_as_a_call_begins(place):
         """)[-1] == "['0', '1'] 10"
 
 
-def the_end_of_the_notebook_ends_all(place):
-    notebook, processes = start_waiting(place)
+def the_end_of_the_notebook_ends_all(venv):
+    notebook, processes = start_waiting(venv)
     notebook.kill()
     assert all(map(has_ended, processes))
     notebook.communicate(timeout=TIMEOUT)
 
 
-def the_end_of_a_program_ends_the_calls_of_its_threads(place):
-    program, processes = start_waiting(place, """
+def the_end_of_a_program_ends_the_calls_of_its_threads(venv):
+    program, processes = start_waiting(venv, """
         import threading
         threading.Thread(target=waiting, daemon=True).start()
         sys.stdin.read()
@@ -545,8 +545,8 @@ def the_end_of_a_program_ends_the_calls_of_its_threads(place):
     assert program.returncode == 0 and all(map(has_ended, processes))
 
 
-def the_end_of_the_fork_server_ends_all(place):
-    notebook, (*workers, server) = start_waiting(place)
+def the_end_of_the_fork_server_ends_all(venv):
+    notebook, (*workers, server) = start_waiting(venv)
     signal.pidfd_send_signal(server, signal.SIGKILL)
     assert all(map(has_ended, workers))
     assert notebook.wait(TIMEOUT) == 1 and notebook.stdout.read() == ""

@@ -285,15 +285,15 @@ def main(acc, package, data):
         print("skipped: ACC_PEER_PYTHON names no Python with the peers, cloudpickle, ipykernel and nbclient")
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="acc-notebook-") as folder:
-        place = Environment(folder, acc, package, peer)
-        (place.packages / "peers.pth").write_text(packages)
-        pictures = place.folder / "pictures"
+        venv = Environment(folder, acc, package, peer)
+        (venv.packages / "peers.pth").write_text(packages)
+        pictures = venv.folder / "pictures"
         pets_data.make(pictures, 60, ["bars", "board"])
         cells = {"definitions": f"DATA, PICTURES = {str(data)!r}, {str(pictures)!r}\n" + DEFINITIONS, "plain": PLAIN, "accelerator": WITH_ACCELERATOR,
                  "trainer": WITH_TRAINER, "pets": PETS, "launch": LAUNCH}
         for name, text in cells.items():
-            (place.folder / name).write_text(text)
-        done = place.run("-c", DRIVER, *cells, IPYTHONDIR=str(place.folder / "ipython"), JUPYTER_RUNTIME_DIR=str(place.folder / "runtime"))
+            (venv.folder / name).write_text(text)
+        done = venv.run("-c", DRIVER, *cells, IPYTHONDIR=str(venv.folder / "ipython"), JUPYTER_RUNTIME_DIR=str(venv.folder / "runtime"))
         print(done.stdout, done.stderr[-8000:])
         return done.returncode
 

@@ -41,66 +41,66 @@ class WithAccelerate(Environment):
         return self.run(*words, ACC_REPLACE_ACCELERATE=asked, **variables)
 
 
-def nothing_happens_unless_it_is_asked_for(place):
+def nothing_happens_unless_it_is_asked_for(venv):
     for asked in ("", "0", "yes"):
-        assert said(place.call("-m", "accelerate.commands.launch", "x", asked=asked)) == ["imported accelerate", "launch of accelerate ['x']"]
-    assert said(place.run("-m", "accelerate.commands.launch", "x", replace="1"))[-1] == "launch of accelerate ['x']"
+        assert said(venv.call("-m", "accelerate.commands.launch", "x", asked=asked)) == ["imported accelerate", "launch of accelerate ['x']"]
+    assert said(venv.run("-m", "accelerate.commands.launch", "x", replace="1"))[-1] == "launch of accelerate ['x']"
     # Nor with another module, another program, or a script of the user.
-    assert said(place.call("-m", "accelerate.commands.menu", "x"))[-1] == "menu of accelerate ['x']"
-    assert said(place.call("-m", "torch.distributed.run", "x"))[-1] == "run of torch ['x']"
-    (place.folder / "accelerate-launch").write_text("print('a script of the user')\n")
-    assert said(place.call("accelerate-launch", "x")) == ["a script of the user"]
-    assert said(place.call("-c", "print(1)", "-m", "accelerate.commands.launch")) == ["1"]
+    assert said(venv.call("-m", "accelerate.commands.menu", "x"))[-1] == "menu of accelerate ['x']"
+    assert said(venv.call("-m", "torch.distributed.run", "x"))[-1] == "run of torch ['x']"
+    (venv.folder / "accelerate-launch").write_text("print('a script of the user')\n")
+    assert said(venv.call("accelerate-launch", "x")) == ["a script of the user"]
+    assert said(venv.call("-c", "print(1)", "-m", "accelerate.commands.launch")) == ["1"]
 
 
-def modules_and_programs_become_acc(place):
-    workers = sorted(f"acc {place.python} ['-m', 'two words'] {rank}" for rank in (0, 1))
+def modules_and_programs_become_acc(venv):
+    workers = sorted(f"acc {venv.python} ['-m', 'two words'] {rank}" for rank in (0, 1))
     for spelling in (["-m", "accelerate.commands.launch"], ["-umaccelerate.commands.launch"],
                      ["-m", "accelerate.commands.accelerate_cli", "launch"], ["bin/accelerate", "launch"], ["bin/accelerate-launch"]):
-        lines = said(place.call(*spelling, *TWO, "tells.py", "-m", "two words"))
+        lines = said(venv.call(*spelling, *TWO, "tells.py", "-m", "two words"))
         assert sorted(lines) == workers, (spelling, lines)
     # Both variables: each replaces its own.
-    lines = said(place.call("-m", "accelerate.commands.launch", *TWO, "tells.py", "-m", "two words", replace="1"))
+    lines = said(venv.call("-m", "accelerate.commands.launch", *TWO, "tells.py", "-m", "two words", replace="1"))
     assert sorted(lines) == workers, lines
-    assert said(place.call("-m", "accelerate.commands.env"))[0].startswith("- `acc` version")
-    python = said(place.call("bin/accelerate-launch", "tells.py", PYTHON_EXEC=sys.executable))[0].split()[1]
+    assert said(venv.call("-m", "accelerate.commands.env"))[0].startswith("- `acc` version")
+    python = said(venv.call("bin/accelerate-launch", "tells.py", PYTHON_EXEC=sys.executable))[0].split()[1]
     assert python == sys.executable
-    assert place.call("bin/accelerate-launch", "--no_python", "sh", "-c", "exit 7").returncode == 7
+    assert venv.call("bin/accelerate-launch", "--no_python", "sh", "-c", "exit 7").returncode == 7
 
 
-def a_program_that_is_acc_becomes_acc(place):
+def a_program_that_is_acc_becomes_acc(venv):
     """`python $(which accelerate-launch)` once `acc install-accelerate` has made it a link: no Python can run it."""
-    program = place.folder / "bin/accelerate-merge-weights"
+    program = venv.folder / "bin/accelerate-merge-weights"
     program.symlink_to("acc")
-    done = place.call("bin/accelerate-merge-weights", "missing", "out")
+    done = venv.call("bin/accelerate-merge-weights", "missing", "out")
     assert done.returncode == 1 and done.stderr.startswith("acc: missing: ") and done.stderr.count("\n") == 1, done
     program.unlink()
     program.write_bytes(b"\x7fELF of another")
-    assert "SyntaxError" in place.call("bin/accelerate-merge-weights").stderr
+    assert "SyntaxError" in venv.call("bin/accelerate-merge-weights").stderr
 
 
-def what_acc_does_not_do_goes_to_the_package(place):
+def what_acc_does_not_do_goes_to_the_package(venv):
     for spelling in (["-m", "accelerate.commands.accelerate_cli"], ["bin/accelerate"]):
-        assert said(place.call(*spelling, "ps", "two words"))[-1] == "accelerate_cli of accelerate ['ps', 'two words']"
+        assert said(venv.call(*spelling, "ps", "two words"))[-1] == "accelerate_cli of accelerate ['ps', 'two words']"
     # The program that acc install-accelerate keeps stays accelerate's.
-    assert said(place.call("bin/accelerate.before-acc", "launch", "x"))[-1] == "accelerate_cli of accelerate ['launch', 'x']"
+    assert said(venv.call("bin/accelerate.before-acc", "launch", "x"))[-1] == "accelerate_cli of accelerate ['launch', 'x']"
 
 
-def without_accelerate_one_line_says_so(place):
-    missing = place.call("-m", "accelerate.commands.accelerate_cli", "ps")
+def without_accelerate_one_line_says_so(venv):
+    missing = venv.call("-m", "accelerate.commands.accelerate_cli", "ps")
     assert missing.returncode == 1 and missing.stderr.startswith("acc: ") and missing.stderr.count("\n") == 1, missing
     assert "accelerate is not installed" in missing.stderr
 
 
 def main(acc, package):
     with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
-        place = WithAccelerate(folder, acc, package)
-        without_accelerate_one_line_says_so(place)
-        place.put_accelerate()
-        nothing_happens_unless_it_is_asked_for(place)
-        modules_and_programs_become_acc(place)
-        a_program_that_is_acc_becomes_acc(place)
-        what_acc_does_not_do_goes_to_the_package(place)
+        venv = WithAccelerate(folder, acc, package)
+        without_accelerate_one_line_says_so(venv)
+        venv.put_accelerate()
+        nothing_happens_unless_it_is_asked_for(venv)
+        modules_and_programs_become_acc(venv)
+        a_program_that_is_acc_becomes_acc(venv)
+        what_acc_does_not_do_goes_to_the_package(venv)
 
 
 if __name__ == "__main__":

@@ -63,17 +63,17 @@ class Environment:
         return self.run(self.bin / "accelerate", *words)
 
 
-def the_test_trains_on_two_processes(place):
-    done = place.accelerate("test", "--config_file", "config.yaml")
+def the_test_trains_on_two_processes(venv):
+    done = venv.accelerate("test", "--config_file", "config.yaml")
     assert done.returncode == 0, done
     assert "DistributedType.MULTI_CPU" in done.stdout and "Num processes: 2" in done.stdout, done.stdout
     assert done.stdout.splitlines()[-1].startswith("Test is a success!"), done.stdout
 
 
-def scripts_pass(place):
+def scripts_pass(venv):
     # test_ops makes a PartialState, which takes part in no job on the CPU, under torchrun neither.
     for name in ("test_sync", "test_ops", "test_cli"):
-        done = place.accelerate("launch", "--cpu", "--num_processes", "2", SCRIPTS / f"{name}.py")
+        done = venv.accelerate("launch", "--cpu", "--num_processes", "2", SCRIPTS / f"{name}.py")
         assert done.returncode == 0, (name, done)
         assert name != "test_sync" or "Test Distributed" in done.stdout, done
 
@@ -83,18 +83,18 @@ def first_error(text):
     return re.search(r"\[rank0\]: (\w+Error: .*)", text).group(1)
 
 
-def scripts_for_gpus_fail_as_under_torchrun(place):
+def scripts_for_gpus_fail_as_under_torchrun(venv):
     for name in ("test_ddp_comm_hook", "test_merge_weights"):
         script = SCRIPTS / f"{name}.py"
-        ours = place.accelerate("launch", "--cpu", "--num_processes", "2", script)
-        theirs = place.run(place.bin / "python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script,
-                           ACCELERATE_USE_CPU="true")
+        ours = venv.accelerate("launch", "--cpu", "--num_processes", "2", script)
+        theirs = venv.run(venv.bin / "python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script,
+                          ACCELERATE_USE_CPU="true")
         assert ours.returncode != 0 and theirs.returncode != 0, (ours, theirs)
         assert first_error(ours.stderr) == first_error(theirs.stderr), (ours, theirs)
 
 
-def what_is_handed_on_reaches_accelerate(place):
-    done = place.accelerate("frobnicate")
+def what_is_handed_on_reaches_accelerate(venv):
+    done = venv.accelerate("frobnicate")
     assert done.returncode == 2 and "invalid choice: 'frobnicate'" in done.stderr, done
 
 

@@ -43,8 +43,8 @@ std::pair<torch::Tensor, torch::Tensor> Images::get_batch(c10::ArrayRef<std::siz
 }
 
 Data load_data(const fs::path& folder) {
-  const fs::path place = folder.empty() ? own_digits() : folder;
-  if (fs::exists(place / "data_batch_1.bin"))
-    return {.train = load_cifar10(place, true), .test = load_cifar10(place, false)};
-  return {.train = load_mnist(place, "train"), .test = load_mnist(place, "t10k")};
+  const fs::path source = folder.empty() ? own_digits() : folder;
+  if (fs::exists(source / "data_batch_1.bin"))
+    return {.train = load_cifar10(source, true), .test = load_cifar10(source, false)};
+  return {.train = load_mnist(source, "train"), .test = load_mnist(source, "t10k")};
 }

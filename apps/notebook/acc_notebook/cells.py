@@ -186,10 +186,10 @@ class _Splitter:
             if token == "=" and before != "operator":
                 return False
         # A function, or a macro that begins one: names stand before the brackets with its parameters.
-        place = tokens.index("(") if "(" in tokens else 0
-        if place == 0:
+        bracket = tokens.index("(") if "(" in tokens else 0
+        if bracket == 0:
             return False
-        if ":" in tokens[place:] and re.match(r"[\w>]", tokens[-1]):
+        if ":" in tokens[bracket:] and re.match(r"[\w>]", tokens[-1]):
             return False  # the initial value of a member: Foo::Foo() : member{1} {}
         return True
 

@@ -13,18 +13,18 @@ import subprocess
 import sys
 import tempfile
 
-from . import layout
+from .layout import COMPILER_OPTIONS
 
 
 class HeaderError(Exception):
     """The compiler's messages."""
 
 
-def file_of(place):
+def file_of(layout):
     """Where the precompiled header for these headers and this Python belongs; its kernel is told."""
     if told := os.environ.get("ACC_NOTEBOOK_HEADER"):
         return pathlib.Path(told)
-    key = hashlib.sha256(f"{place.folder}\n{sys.prefix}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{layout.folder}\n{sys.prefix}".encode()).hexdigest()[:16]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     return cache / "acc" / "notebook" / f"{key}.pch"
 
@@ -33,9 +33,9 @@ def notes_of(file):
     return file.with_suffix(".json")
 
 
-def problem(place):
+def problem(layout):
     """Why there is no precompiled header to use; None when there is one."""
-    file = file_of(place)
+    file = file_of(layout)
     try:
         stamps = json.loads(notes_of(file).read_text())["headers"]
         if not file.exists():
@@ -48,15 +48,15 @@ def problem(place):
     return None
 
 
-def use(place):
+def use(layout):
     """Makes the interpreter that starts in this process use it. A line for a person when that cannot be."""
-    found = problem(place)
+    found = problem(layout)
     # Without this, cppyy would write its own header over one that it takes for an old one.
     os.environ["CLING_REBUILD_PCH"] = "0"
-    os.environ["EXTRA_CLING_ARGS"] = layout.COMPILER_OPTIONS
+    os.environ["EXTRA_CLING_ARGS"] = COMPILER_OPTIONS
     if found:
         return f"the precompiled header {found}, so the first include takes half a minute; run acc notebook install"
-    os.environ["CLING_STANDARD_PCH"] = str(file_of(place))
+    os.environ["CLING_STANDARD_PCH"] = str(file_of(layout))
     return None
 
 
@@ -68,22 +68,22 @@ def stamp_of(name):
     return [status.st_mtime_ns, status.st_size]
 
 
-def make(place, progress):
+def make(layout, progress):
     """Makes it anew; calls progress(number of headers that are read). Throws HeaderError."""
     backend = pathlib.Path(importlib.util.find_spec("cppyy_backend").origin).parent
-    file = file_of(place)
+    file = file_of(layout)
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         dictionary = pathlib.Path(folder) / "allDict.cxx"
-        includes = [backend / "include", *place.include_folders]
+        includes = [backend / "include", *layout.include_folders]
         # As cppyy makes its own; -H names each header that is read.
         command = [
             "bin/rootcling", "-rootbuild", "-generate-pch", "-f", str(dictionary), "-noDictSelection", "-D__CLING__",
             "-DROOT_PCH", "-Iinclude", "-Ietc", "-Ietc/dictpch", "-Ietc/cling", *(f"-I{path}" for path in includes),
             "-cxxflags", "-std=c++20 -Wno-implicit-fallthrough -pipe -fsigned-char -pthread -H",
-            "etc/dictpch/allHeaders.h", str(place.headers), "etc/dictpch/allLinkDefs.h",
+            "etc/dictpch/allHeaders.h", str(layout.headers), "etc/dictpch/allLinkDefs.h",
         ]  # fmt: skip
-        environment = os.environ | {"LD_LIBRARY_PATH": str(backend / "lib"), "EXTRA_CLING_ARGS": layout.COMPILER_OPTIONS}
+        environment = os.environ | {"LD_LIBRARY_PATH": str(backend / "lib"), "EXTRA_CLING_ARGS": COMPILER_OPTIONS}
         before = {}
         messages = []
         with subprocess.Popen(command, cwd=backend, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -4,7 +4,8 @@
 import ctypes
 import os
 
-from . import cells, layout
+from . import cells
+from .layout import COMPILER_OPTIONS, Layout
 
 
 class CompileError(Exception):
@@ -23,7 +24,7 @@ class Interpreter:
     """One for a process: what its cells declare stays."""
 
     def __init__(self):
-        os.environ.setdefault("EXTRA_CLING_ARGS", layout.COMPILER_OPTIONS)
+        os.environ.setdefault("EXTRA_CLING_ARGS", COMPILER_OPTIONS)
         import cppyy
 
         self.cppyy = cppyy
@@ -32,12 +33,12 @@ class Interpreter:
         self.process = interpreter.ProcessLine
         # Output is shown while a cell runs, and what C++ waits for may need Python.
         self.process.__release_gil__ = True
-        place = layout.Layout.of_this_package()
-        for folder in place.include_folders:
+        layout = Layout.of_this_package()
+        for folder in layout.include_folders:
             cppyy.add_include_path(str(folder))
-        for library in place.libraries:
+        for library in layout.libraries:
             cppyy.load_library(str(library))
-        cppyy.include(str(place.folder / "cells.hpp"))
+        cppyy.include(str(layout.folder / "cells.hpp"))
         self.helpers = cppyy.gbl.acc_cells
         self.helpers.write_lines()
 
@@ -45,14 +46,14 @@ class Interpreter:
         """Declares and runs a cell, whose name the compiler's messages say. Throws CellError, CompileError, CppException."""
         for piece in cells.split(cell):
             self.count += 1
-            place = f'#line {piece.line} "{name}"\n{piece.text}'
+            source = f'#line {piece.line} "{name}"\n{piece.text}'
             if piece.declares:
                 # A declaration first: the interpreter then takes all of it for declarations.
-                self.take(f"namespace {{ const bool acc_cells_{self.count} = acc_cells::run(); }}\n{place}\n")
+                self.take(f"namespace {{ const bool acc_cells_{self.count} = acc_cells::run(); }}\n{source}\n")
             else:
                 # The interpreter looks unknown names up while a statement runs; the compiler says where they stand.
-                self.check(f"inline void acc_cells_{self.count}() {{\n{place}\n;}}\n")
-                self.take(f"acc_cells::run();\n{place}\n")
+                self.check(f"inline void acc_cells_{self.count}() {{\n{source}\n;}}\n")
+                self.take(f"acc_cells::run();\n{source}\n")
 
     def check(self, code):
         self.diagnosed(lambda: self.cppyy.gbl.gInterpreter.Declare(code))

@@ -24,8 +24,8 @@ std::string joined(std::string_view name, std::string_view value) {
 // there.
 template <class Strings>
 auto find_in(Strings& strings, std::string_view name) {
-  const auto place = std::ranges::lower_bound(strings, name);
-  return std::pair(place, place != strings.end() && place->starts_with(name));
+  const auto position = std::ranges::lower_bound(strings, name);
+  return std::pair(position, position != strings.end() && position->starts_with(name));
 }
 
 }  // namespace
@@ -62,9 +62,9 @@ Environment Environment::of_process() {
 }
 
 std::optional<std::string_view> Environment::value_of(std::string_view name) const {
-  const auto [place, found] = find_in(strings_, joined(name, ""));
-  if (!found) return std::nullopt;
-  return std::string_view(*place).substr(name.size() + 1);
+  const auto [position, exists] = find_in(strings_, joined(name, ""));
+  if (!exists) return std::nullopt;
+  return std::string_view(*position).substr(name.size() + 1);
 }
 
 std::optional<std::string> Environment::find(std::string_view name) const {
@@ -79,17 +79,17 @@ std::string Environment::get(std::string_view name, std::string_view default_val
 
 void Environment::set(std::string_view name, std::string_view value) {
   std::string variable = joined(name, value);
-  const auto [place, found] = find_in(strings_, std::string_view(variable).substr(0, name.size() + 1));
-  if (found) {
-    *place = std::move(variable);
+  const auto [position, exists] = find_in(strings_, std::string_view(variable).substr(0, name.size() + 1));
+  if (exists) {
+    *position = std::move(variable);
   } else {
-    strings_.insert(place, std::move(variable));
+    strings_.insert(position, std::move(variable));
   }
 }
 
 void Environment::erase(std::string_view name) {
-  const auto [place, found] = find_in(strings_, joined(name, ""));
-  if (found) strings_.erase(place);
+  const auto [position, exists] = find_in(strings_, joined(name, ""));
+  if (exists) strings_.erase(position);
 }
 
 void Environment::overlay(const Environment& over) {

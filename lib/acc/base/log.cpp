@@ -32,8 +32,8 @@ constexpr spdlog::source_loc kRendered{"", 0, "rendered"};
 constexpr spdlog::source_loc kContinued{"", 0, "continued"};
 constexpr std::string_view kFilePattern = "%Y-%m-%dT%H:%M:%S.%e%z [%l] %N:%P %v";
 
-bool is_from(const spdlog::details::log_msg& message, const spdlog::source_loc& place) {
-  return message.source.funcname == place.funcname;
+bool is_from(const spdlog::details::log_msg& message, const spdlog::source_loc& mark) {
+  return message.source.funcname == mark.funcname;
 }
 
 spdlog::level::level_enum to_spdlog(Level level) {

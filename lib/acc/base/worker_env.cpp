@@ -112,7 +112,7 @@ WorkerEnv read_worker_env(const Environment& environment) {
                  .hint = "start the program with `acc launch`, or unset it"});
   }
   if (!environment.contains("RANK")) {
-    if (const auto place = read_engine(environment)) return *place;
+    if (const auto worker = read_engine(environment)) return *worker;
   }
   WorkerEnv worker;
   worker.rank = number("RANK", 0, 0);

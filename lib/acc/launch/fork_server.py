@@ -50,10 +50,10 @@ class Program:
     """What the workers run: the script, folder, archive or module after the options of a command line of Python."""
 
     def __init__(self, command):
-        self.place = 1 + (command[1] == "-u")
-        self.is_module = command[self.place] == "-m"
-        self.place += self.is_module
-        self.name = command[self.place]
+        self.index = 1 + (command[1] == "-u")
+        self.is_module = command[self.index] == "-m"
+        self.index += self.is_module
+        self.name = command[self.index]
         self.is_package = not self.is_module and pkgutil.get_importer(self.name) is not None
         self.path = self.name
         if sys.version_info >= (3, 9):
@@ -61,10 +61,10 @@ class Program:
 
     def arguments(self, command):
         """sys.argv of a worker with this command line."""
-        return ["-m" if self.is_module else self.name, *command[self.place + 1:]]
+        return ["-m" if self.is_module else self.name, *command[self.index + 1:]]
 
     def set_search_path(self):
-        """In the place of the '' of `python -c`."""
+        """Replaces the '' of `python -c` in sys.path with what Python would put there for the program."""
         if self.is_module:
             first = os.getcwd()
         else:
@@ -519,7 +519,7 @@ def dress(request, streams, outputs, changes, program, watch):
     for stream, output in enumerate(outputs, 1):
         repeat(output, stream)
         os.close(output)
-    # A module may have put its own in their place, which stay as it has made them.
+    # A module may have replaced them with its own, which stay as they are.
     if is_usable(sys.__stderr__, 2):
         look_again(sys.__stderr__)
     if is_usable(sys.__stdout__, 1):

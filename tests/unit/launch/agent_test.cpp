@@ -845,16 +845,16 @@ TEST_CASE("agent: for a cause that has ended, or is elsewhere, nobody waits here
 
 TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
-  const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
+  const CgroupPaths cgroups = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
   folder.write("fs/job/memory.events", "oom 0\noom_kill 4\n");
   Job job;
   job.processes.will_end(0, Signaled{SIGKILL});
   SECTION("it counted one") {
     job.processes.before_start = [&] { folder.write("fs/job/memory.events", "oom 1\noom_kill 5\n"); };
-    CHECK(job.run(plan_of(1), {}, places).first_failure->out_of_memory);
+    CHECK(job.run(plan_of(1), {}, cgroups).first_failure->out_of_memory);
   }
   SECTION("it counted none") {
-    CHECK_FALSE(job.run(plan_of(1), {}, places).first_failure->out_of_memory);
+    CHECK_FALSE(job.run(plan_of(1), {}, cgroups).first_failure->out_of_memory);
   }
 }
 

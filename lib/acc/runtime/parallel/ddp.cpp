@@ -204,9 +204,9 @@ struct DdpReplica::Impl {
     try {
       function();
     } catch (const c10::Error& error) {
-      const std::string place = fmt::format("rank {}, {}", group->rank(), module->name());
+      const std::string origin = fmt::format("rank {}, {}", group->rank(), module->name());
       const auto explained =
-          explain_unused_parameters(error.what_without_backtrace(), reduced_names(), place);
+          explain_unused_parameters(error.what_without_backtrace(), reduced_names(), origin);
       if (explained) throw *explained;
       throw;
     }
