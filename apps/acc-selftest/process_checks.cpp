@@ -135,8 +135,8 @@ Numbers count_to(std::size_t size) {
 }
 
 // The parts of all processes in rank order. All parts have the same size.
-Numbers gathered(Accelerator& accelerator, const Numbers& own) {
-  const at::Tensor all = accelerator.gather(at::tensor(own));
+Numbers gathered(Accelerator& accelerator, const Numbers& part) {
+  const at::Tensor all = accelerator.gather(at::tensor(part));
   return {all.const_data_ptr<std::int64_t>(), all.const_data_ptr<std::int64_t>() + all.numel()};
 }
 
@@ -156,8 +156,8 @@ Failure check_uneven_list(Accelerator& accelerator) {
   const std::int64_t size = accelerator.num_processes();
   Numbers wanted(static_cast<std::size_t>(kSize / size + (rank < kSize % size ? 1 : 0)));
   std::iota(wanted.begin(), wanted.end(), rank * (kSize / size) + std::min(rank, kSize % size));
-  const Numbers own = accelerator.split_between_processes(count_to(static_cast<std::size_t>(kSize)));
-  return own == wanted ? "" : "cut 17 elements at the wrong one";
+  const Numbers part = accelerator.split_between_processes(count_to(static_cast<std::size_t>(kSize)));
+  return part == wanted ? "" : "cut 17 elements at the wrong one";
 }
 
 Failure check_structure(Accelerator& accelerator) {

@@ -199,10 +199,10 @@ std::vector<Problem> in_words_of(const std::string& launcher, std::vector<Proble
 void run_with_srun(const CommandLine& command_line, const std::string& command,
                    const std::vector<std::string>& words) {
   if (!has_true_flag(command_line, key::srun)) return;
-  std::vector<std::string> own = split(command, ' ');
-  own.insert(own.end(), words.begin(), words.end());
+  std::vector<std::string> words_of_acc = split(command, ' ');
+  words_of_acc.insert(words_of_acc.end(), words.begin(), words.end());
   std::vector<std::string> srun =
-      srun_command(Environment::of_process(), (program_folder() / "acc").string(), own);
+      srun_command(Environment::of_process(), (program_folder() / "acc").string(), words_of_acc);
   if (srun.empty()) return;
   std::vector<char*> arguments;
   for (std::string& word : srun) arguments.push_back(word.data());

@@ -53,10 +53,10 @@ FoundJobs jobs_of_machine() {
 }
 
 std::vector<Metric> read_metrics() {
-  FoundJobs found = jobs_of_machine();
+  FoundJobs jobs = jobs_of_machine();
   // A client of --hosts has no ranks here; each host shows its own.
-  std::erase_if(found.running, [](const RunningJob& job) { return job.view.hosts > 0; });
-  return job_metrics(usage_of(found.running, {}, ProcessTable::read(), {}), found.silent.size(), host_name());
+  std::erase_if(jobs.running, [](const RunningJob& job) { return job.view.hosts > 0; });
+  return job_metrics(usage_of(jobs.running, {}, ProcessTable::read(), {}), jobs.silent.size(), host_name());
 }
 
 // Several clients that ask at once get one answer: a job that does not answer takes seconds.

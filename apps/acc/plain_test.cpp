@@ -134,9 +134,9 @@ bool has_torch(const std::string& python, const Environment& environment) {
   return output && !output->timed_out && trim(output->text) == "yes";
 }
 
-[[noreturn]] void fail_step(const WorkerEnv& worker, const std::string& step, const std::string& why) {
+[[noreturn]] void fail_step(const WorkerEnv& worker, const std::string& step, const std::string& reason) {
   throw Error(
-      {.kind = ErrorKind::system, .what = why, .where = fmt::format("rank {}: {}", worker.rank, step)});
+      {.kind = ErrorKind::system, .what = reason, .where = fmt::format("rank {}: {}", worker.rank, step)});
 }
 
 // The `values` of all processes by rank, each of which sets a key and waits for those of the others. Nothing
@@ -166,7 +166,7 @@ double meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
   std::optional<Error> refused;
   store.connect(
       {.host = worker.master_addr, .port = worker.master_port}, RunningClock::now() + limit,
-      [](const std::string& /*why*/) {},
+      [](const std::string& /*reason*/) {},
       [&](std::optional<Error> error) {
         refused = std::move(error);
         if (refused) loop.stop();

@@ -356,21 +356,21 @@ Work make_flat(Accelerator& accelerator, const std::string& mode, const Argument
   const std::int64_t length =
       std::stol(arguments.at(0)) / static_cast<std::int64_t>(sizeof(float)) / accelerator.num_processes();
   at::Tensor flat = at::ones({length * accelerator.num_processes()});
-  at::Tensor own = flat.narrow(0, length * accelerator.process_index(), length);
-  return [mode, flat, own, group = accelerator.process_group()]() mutable {
+  at::Tensor shard = flat.narrow(0, length * accelerator.process_index(), length);
+  return [mode, flat, shard, group = accelerator.process_group()]() mutable {
     for (int i = 0; i < kTimes; ++i) {
       if (mode == "gather") {
-        detail::FlatTransfer transfer = detail::start_all_gather(*group, flat, own, 1);
+        detail::FlatTransfer transfer = detail::start_all_gather(*group, flat, shard, 1);
         transfer.wait_received();
         transfer.wait_sent();
       } else if (mode == "scatter") {
-        own.copy_(detail::start_reduce_scatter(*group, flat, 1).finish());
+        shard.copy_(detail::start_reduce_scatter(*group, flat, 1).finish());
       } else if (mode == "gather_gloo") {
-        group->native()._allgather_base(flat, own)->wait();
+        group->native()._allgather_base(flat, shard)->wait();
       } else {
-        at::Tensor sum = at::empty_like(own);
+        at::Tensor sum = at::empty_like(shard);
         group->native()._reduce_scatter_base(sum, flat)->wait();
-        own.copy_(sum.div_(group->size()));
+        shard.copy_(sum.div_(group->size()));
       }
     }
     return static_cast<double>(kTimes);

@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kMaxHosts = 1'000'000;
 constexpr std::size_t kMaxNameBytes = 400;
 
-[[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& why) {
-  throw Error({.what = fmt::format("'{}' {}", shorten(list), why), .where = std::string(where)});
+[[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& reason) {
+  throw Error({.what = fmt::format("'{}' {}", shorten(list), reason), .where = std::string(where)});
 }
 
 std::optional<std::int64_t> parse_digits(std::string_view text) {

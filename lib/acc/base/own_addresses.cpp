@@ -99,24 +99,27 @@ std::string address_towards(const std::string& address) {
   const Descriptor socket(::socket(to.protocol().family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ip::udp::endpoint source;
   auto size = static_cast<socklen_t>(source.capacity());
-  const bool found = ::connect(socket.get(), to.data(), static_cast<socklen_t>(to.size())) == 0 &&
-                     ::getsockname(socket.get(), source.data(), &size) == 0;
-  return found ? source.address().to_string() : std::string();
+  const bool has_route = ::connect(socket.get(), to.data(), static_cast<socklen_t>(to.size())) == 0 &&
+                         ::getsockname(socket.get(), source.data(), &size) == 0;
+  return has_route ? source.address().to_string() : std::string();
 }
 
-std::vector<std::string> addresses_for_others(const OwnNames& own) {
+std::vector<std::string> addresses_for_others(const OwnNames& machine) {
   std::vector<std::string> others;
-  std::ranges::remove_copy_if(own.addresses, std::back_inserter(others), is_loopback);
+  std::ranges::remove_copy_if(machine.addresses, std::back_inserter(others), is_loopback);
   return others;
 }
 
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
-                        const OwnNames& own) {
+                        const OwnNames& machine) {
   if (host.empty() || host == "localhost" || is_loopback(host)) return true;
-  if (contains(own.addresses, host)) return true;
-  if (!own.host_name.empty() && (host == own.host_name || host.starts_with(own.host_name + "."))) return true;
+  if (contains(machine.addresses, host)) return true;
+  if (!machine.host_name.empty() &&
+      (host == machine.host_name || host.starts_with(machine.host_name + "."))) {
+    return true;
+  }
   return std::ranges::any_of(
-      resolved, [&](const std::string& one) { return is_loopback(one) || contains(own.addresses, one); });
+      resolved, [&](const std::string& one) { return is_loopback(one) || contains(machine.addresses, one); });
 }
 
 HostLookup look_up(const std::string& host) {
@@ -134,7 +137,7 @@ HostLookup look_up(const std::string& host) {
   return lookup;
 }
 
-std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own) {
+std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& machine) {
   std::vector<std::string> matches;
   for (const std::string& text : addresses) {
     boost::system::error_code error;
@@ -145,7 +148,7 @@ std::vector<std::string> own_among(const std::vector<std::string>& addresses, co
     }
     // The kernel lists one address of 127.0.0.0/8, but all of them are this machine.
     const bool is_own =
-        (address.is_v4() && address.is_loopback()) || contains(own.addresses, unscoped(address));
+        (address.is_v4() && address.is_loopback()) || contains(machine.addresses, unscoped(address));
     if (is_own && !contains(matches, address.to_string())) matches.push_back(address.to_string());
   }
   return matches;
@@ -153,11 +156,11 @@ std::vector<std::string> own_among(const std::vector<std::string>& addresses, co
 
 std::vector<std::string> addresses_to_listen_on(const std::string& host,
                                                 const std::vector<std::string>& resolved,
-                                                const OwnNames& own) {
+                                                const OwnNames& machine) {
   const bool local_name = host.empty() || host == "localhost" || is_loopback(host);
-  std::vector<std::string> chosen = own_among(resolved, own);
+  std::vector<std::string> chosen = own_among(resolved, machine);
   std::erase_if(chosen, [&](const std::string& one) { return is_loopback(one) != local_name; });
-  if (chosen.empty() && is_number(host)) chosen = own_among({host}, own);
+  if (chosen.empty() && is_number(host)) chosen = own_among({host}, machine);
   if (chosen.empty() && local_name) chosen.emplace_back("127.0.0.1");
   if (chosen.empty()) chosen.emplace_back("::");
   return chosen;

@@ -28,12 +28,12 @@ bool is_loopback(const std::string& address);
 std::string address_towards(const std::string& address);
 
 /// The addresses at which others can see it: all but loopback.
-std::vector<std::string> addresses_for_others(const OwnNames& own);
+std::vector<std::string> addresses_for_others(const OwnNames& machine);
 
 /// Whether `host`, a name or an address that resolves to `resolved`, is this machine. Uses the forward
 /// look-up only, since reverse DNS is often wrong.
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
-                        const OwnNames& own);
+                        const OwnNames& machine);
 
 /// The result of a DNS lookup.
 struct HostLookup {
@@ -47,13 +47,13 @@ HostLookup look_up(const std::string& host);
 
 /// Those of `addresses` that are this machine's, without duplicates. `0.0.0.0` and `::` become loopback, to
 /// which a connection to them goes.
-std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own);
+std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& machine);
 
 /// The addresses that a store listens on which others reach as `host`: those of this machine that the name
 /// resolves to; all if there is none (NAT), or only loopback although it is a name (as in Debian's
 /// /etc/hosts).
 std::vector<std::string> addresses_to_listen_on(const std::string& host,
                                                 const std::vector<std::string>& resolved,
-                                                const OwnNames& own);
+                                                const OwnNames& machine);
 
 }  // namespace acc

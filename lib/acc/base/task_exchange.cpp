@@ -102,10 +102,10 @@ class Pmi1 {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kSeconds);
     std::string line;
     for (char c = 0;;) {
-      const auto left =
+      const auto remaining =
           std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
       pollfd readable = {.fd = fd_, .events = POLLIN, .revents = 0};
-      const int ready = left.count() > 0 ? ::poll(&readable, 1, static_cast<int>(left.count())) : 0;
+      const int ready = remaining.count() > 0 ? ::poll(&readable, 1, static_cast<int>(remaining.count())) : 0;
       if (ready < 0 && errno == EINTR) continue;
       if (ready == 0)
         fail_exchange("PMI_FD", fmt::format("some process of the job did not come within {} s", kSeconds));
@@ -203,10 +203,10 @@ FirstTask exchange_with_pmix(const PmixLibrary& library, int rank, std::string t
                                                                                   infos.data(), infos.size());
   pmix::Process first = self;
   first.rank = 0;
-  pmix::Value* found = nullptr;
+  pmix::Value* value = nullptr;
   library.call<const pmix::Process*, const char*, const pmix::Info*, std::size_t, pmix::Value**>(
-      "PMIx_Get", &first, kKey, nullptr, 0, &found);
-  FirstTask result = {.text = found->type == pmix::kString ? found->text : "", .job = self.job.data()};
+      "PMIx_Get", &first, kKey, nullptr, 0, &value);
+  FirstTask result = {.text = value->type == pmix::kString ? value->text : "", .job = self.job.data()};
   library.call<const pmix::Info*, std::size_t>("PMIx_Finalize", nullptr, 0);
   return result;
 }

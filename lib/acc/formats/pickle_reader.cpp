@@ -374,10 +374,10 @@ void PickleReader::push_number(std::uint64_t size) {
 // Python would call the class here; keeps its arguments instead.
 void PickleReader::make_object() {
   const PickleValue* arguments = pop();
-  const PickleValue* of = pop();
-  if (arguments->type != Type::tuple || (of->type != Type::class_name && !any_class_))
+  const PickleValue* class_name = pop();
+  if (arguments->type != Type::tuple || (class_name->type != Type::class_name && !any_class_))
     refuse("the pickle makes an object without a class");
-  push({.type = Type::object, .text = of->text, .arguments = arguments});
+  push({.type = Type::object, .text = class_name->text, .arguments = arguments});
 }
 
 void PickleReader::build() {

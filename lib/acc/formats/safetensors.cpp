@@ -22,9 +22,9 @@ constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of safetensors itself
 constexpr std::uint64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
   throw Error(
-      {.kind = ErrorKind::config, .what = "is not a safetensors file: " + why, .where = file.string()});
+      {.kind = ErrorKind::config, .what = "is not a safetensors file: " + reason, .where = file.string()});
 }
 
 // The number of bytes that the shape needs; nullopt when it overflows, or ends within a byte.

@@ -105,9 +105,9 @@ constexpr char kEndOfStates = '\0';
 }  // namespace
 
 struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
-  Impl(asio::io_context& loop, const HangPlan& hang, HangWatchParts of)
+  Impl(asio::io_context& loop, const HangPlan& hang, HangWatchParts watch_parts)
       : plan(hang),
-        parts(std::move(of)),
+        parts(std::move(watch_parts)),
         clock(hang.timeout, hang.watch),
         timer(loop),
         timeout(loop),

@@ -49,11 +49,11 @@ OrderedJson rounded(std::optional<std::chrono::duration<double>> duration) {
 }
 
 // A column of a table: the value of each rank that says how far it is, else null.
-template <class Of>
-OrderedJson column(const ProgressNoted& event, Of of) {
+template <class ValueOf>
+OrderedJson column(const ProgressNoted& event, ValueOf value_of) {
   OrderedJson values = OrderedJson::array();
   for (const ProgressNoted::Rank& rank : event.ranks)
-    values.push_back(rank.progress ? OrderedJson(of(*rank.progress)) : OrderedJson());
+    values.push_back(rank.progress ? OrderedJson(value_of(*rank.progress)) : OrderedJson());
   return values;
 }
 
@@ -165,9 +165,9 @@ std::string add(OrderedJson& line, const StragglerFound& event) {
 }
 
 std::string add(OrderedJson& line, const ProgressNoted& event) {
-  const auto of_all = [&](auto of) {
+  const auto of_all = [&](auto value_of) {
     OrderedJson values = OrderedJson::array();
-    for (const ProgressNoted::Rank& rank : event.ranks) values.push_back(of(rank));
+    for (const ProgressNoted::Rank& rank : event.ranks) values.push_back(value_of(rank));
     return values;
   };
   line["ranks"] = of_all([](const auto& rank) { return rank.rank; });
@@ -192,9 +192,9 @@ std::string add(OrderedJson& line, const ProgressNoted& event) {
 }
 
 std::string add(OrderedJson& line, const GpuUseNoted& event) {
-  const auto of_all = [&](auto of) {
+  const auto of_all = [&](auto value_of) {
     OrderedJson values = OrderedJson::array();
-    for (const GpuUseNoted::Gpu& gpu : event.gpus) values.push_back(of(gpu));
+    for (const GpuUseNoted::Gpu& gpu : event.gpus) values.push_back(value_of(gpu));
     return values;
   };
   const auto if_known = [](const auto& value) { return value ? OrderedJson(*value) : OrderedJson(); };

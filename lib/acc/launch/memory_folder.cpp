@@ -58,11 +58,11 @@ bool mount_memory(const fs::path& folder, std::uint64_t bytes) {
 
 std::optional<Problem> lack_of_memory(const MemoryRequest& request, const std::optional<MemoryLeft>& machine,
                                       const std::optional<MemoryLeft>& cgroup) {
-  const auto lack = [&](const std::optional<MemoryLeft>& left, std::string_view whose, const char* hint) {
-    if (!left || left->bytes >= request.bytes) return std::optional<Problem>();
+  const auto lack = [&](const std::optional<MemoryLeft>& memory, std::string_view whose, const char* hint) {
+    if (!memory || memory->bytes >= request.bytes) return std::optional<Problem>();
     return std::optional(
         Problem{.what = fmt::format("{} are asked for, and {} of {} leaves {}", short_size(request.bytes),
-                                    whose, short_size(left->limit), short_size(left->bytes)),
+                                    whose, short_size(memory->limit), short_size(memory->bytes)),
                 .where = request.origin,
                 .hint = hint});
   };

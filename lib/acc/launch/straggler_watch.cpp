@@ -111,9 +111,9 @@ std::vector<std::optional<Progress>> StragglerWatch::all_pages(
   return pages;
 }
 
-void StragglerWatch::compare(const std::vector<RankProgress>& own) {
+void StragglerWatch::compare(const std::vector<RankProgress>& local_ranks) {
   for (const auto& [index, other, slow] :
-       comparison_->observe(all_pages(own), std::chrono::steady_clock::now())) {
+       comparison_->observe(all_pages(local_ranks), std::chrono::steady_clock::now())) {
     const int rank = static_cast<int>(index);
     Straggler straggler{.attempt = parts_.job().attempt, .rank = rank, .slow = slow, .host = host_of(rank)};
     if (other) straggler.other = static_cast<int>(*other);
@@ -125,8 +125,8 @@ void StragglerWatch::compare(const std::vector<RankProgress>& own) {
 
 std::string StragglerWatch::host_of(int rank) const {
   if (nodes_.empty()) return {};
-  const std::vector<RankView>& own = parts_.job().ranks;
-  if (std::ranges::find(own, rank, &RankView::rank) != own.end()) return parts_.host;
+  const std::vector<RankView>& local_ranks = parts_.job().ranks;
+  if (std::ranges::find(local_ranks, rank, &RankView::rank) != local_ranks.end()) return parts_.host;
   for (const auto& [id, node] : nodes_)
     if (std::ranges::find(node.progress.ranks, rank, &RankProgress::rank) != node.progress.ranks.end())
       return node.progress.host;

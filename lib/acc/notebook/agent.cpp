@@ -32,10 +32,10 @@ std::set<unsigned> open_descriptors() {
   std::set<unsigned> descriptors;
   DIR* folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return descriptors;
-  const int own = ::dirfd(folder);
+  const int folder_fd = ::dirfd(folder);
   while (const dirent* entry = ::readdir(folder)) {
     const auto number = parse_python_integer(entry->d_name);
-    if (number && *number != own) descriptors.insert(static_cast<unsigned>(*number));
+    if (number && *number != folder_fd) descriptors.insert(static_cast<unsigned>(*number));
   }
   ::closedir(folder);
   return descriptors;

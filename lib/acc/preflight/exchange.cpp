@@ -375,17 +375,17 @@ class Exchange {
 
 }  // namespace
 
-NodeCheckResult check_alone(NodeHealth own, std::chrono::duration<double> took) {
+NodeCheckResult check_alone(NodeHealth health, std::chrono::duration<double> took) {
   Observations seen{.seconds = took.count()};
-  own.rank = 0;
-  seen.nodes.push_back(std::move(own));
+  health.rank = 0;
+  seen.nodes.push_back(std::move(health));
   return full_result(seen, judge(seen));
 }
 
 asio::awaitable<NodeCheckResult> check_together(asio::io_context& loop, Store& store, const NodeCheckJob& job,
-                                                NodeHealth own, ExchangeLimits limits,
+                                                NodeHealth health, ExchangeLimits limits,
                                                 Clock::time_point began) {
-  return Exchange::run(std::make_unique<Exchange>(loop, store, job, std::move(own), limits, began));
+  return Exchange::run(std::make_unique<Exchange>(loop, store, job, std::move(health), limits, began));
 }
 
 }  // namespace acc::launcher

@@ -21,10 +21,10 @@ namespace {
 
 namespace asio = boost::asio;
 
-NodeCheckResult failed(const std::string& why) {
+NodeCheckResult failed(const std::string& reason) {
   return {.passed = false,
           .clean = false,
-          .summary = fmt::format("the preflight failed: {}: {}", host_name(), why)};
+          .summary = fmt::format("the preflight failed: {}: {}", host_name(), reason)};
 }
 
 NodeCheckResult received_result(const std::string& text) try {

@@ -114,7 +114,7 @@ class HostAgent {
   void write_queue();
   void keep_alive();
   void end_when_done();
-  void lose_client(const char* why);
+  void lose_client(const char* reason);
 
   const HostJob& job_;
   asio::io_context loop_{1};
@@ -397,9 +397,9 @@ void HostAgent::end_when_done() {
 }
 
 // Kills the job: its guardian ends what it has started.
-void HostAgent::lose_client(const char* why) {
+void HostAgent::lose_client(const char* reason) {
   if (std::exchange(lost_, true)) return;
-  log::debug("the job ends here: {}", why);
+  log::debug("the job ends here: {}", reason);
   in_.close();
   alive_.cancel();
   queue_.clear();

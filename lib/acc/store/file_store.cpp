@@ -160,10 +160,10 @@ bool FileStore::Impl::retry_later() {
 }
 
 // Calls all pending handlers. Any of them may destroy the store.
-void FileStore::Impl::on_lost(const std::string& why) {
+void FileStore::Impl::on_lost(const std::string& cause) {
   const auto self = shared_from_this();
   is_lost = true;
-  reason = why;
+  reason = cause;
   scheduled = false;
   for (const Operation& operation : std::exchange(queue, {})) {
     if (!ended) operation.done(StoreOutcome::closed);

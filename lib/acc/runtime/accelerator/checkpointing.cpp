@@ -130,10 +130,10 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
   content.initial_rates.resize(content.optimizers.size());
   for (const PreparedScheduler& scheduler : prepared.schedulers) {
     content.schedulers.push_back(stateful_of(scheduler));
-    const auto its =
+    const auto match =
         std::ranges::find(content.optimizers, scheduler.optimizer ? scheduler.optimizer() : nullptr);
-    if (its != content.optimizers.end())
-      content.initial_rates[static_cast<std::size_t>(its - content.optimizers.begin())] =
+    if (match != content.optimizers.end())
+      content.initial_rates[static_cast<std::size_t>(match - content.optimizers.begin())] =
           base_rates(content.schedulers.back().state());
   }
   for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));

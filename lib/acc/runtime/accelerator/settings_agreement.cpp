@@ -83,10 +83,10 @@ void require_same_settings(const SharedSettings& settings, ProcessGroup& group) 
   for (const auto& setting : settings) values.push_back(setting.first + '=' + setting.second);
   std::vector<SharedSettings> by_rank;
   for (const std::string& text : gather_texts({join(values, "\n")}, &group)) {
-    SharedSettings& there = by_rank.emplace_back();
+    SharedSettings& of_rank = by_rank.emplace_back();
     for (const std::string& line : split(text, '\n')) {
       const std::size_t end = line.find('=');
-      there.emplace_back(line.substr(0, end), line.substr(end + 1));
+      of_rank.emplace_back(line.substr(0, end), line.substr(end + 1));
     }
   }
   if (const auto error = find_disagreement(by_rank)) throw *error;

@@ -236,10 +236,10 @@ PtValue write_state(const Optimizer& optimizer) {
     write_switches<typename Kind::Options>(options);
     PtList numbers;
     for (const at::Tensor& parameter : group.params()) {
-      const auto own = optimizer.state().find(parameter.unsafeGetTensorImpl());
-      if (own != optimizer.state().end()) {
+      const auto match = optimizer.state().find(parameter.unsafeGetTensorImpl());
+      if (match != optimizer.state().end()) {
         PtDict fields;
-        visit_fields(static_cast<const typename Kind::State&>(*own->second), WriteFields{fields});
+        visit_fields(static_cast<const typename Kind::State&>(*match->second), WriteFields{fields});
         if (!fields.empty()) state.push_back({number, std::move(fields)});
       }
       numbers.emplace_back(number++);
@@ -280,8 +280,8 @@ class StateReader {
   }
 
  private:
-  void add(const std::string& of, const std::string& what) {
-    problems_.push_back({of.empty() ? what : of + " " + what, where_, ""});
+  void add(const std::string& owner, const std::string& what) {
+    problems_.push_back({owner.empty() ? what : owner + " " + what, where_, ""});
   }
 
   void read_group(std::size_t index, const PtValue& group) {

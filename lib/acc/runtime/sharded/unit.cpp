@@ -162,10 +162,10 @@ void Unit::start_gather(ProcessGroup& group, int tag) {
   const at::NoGradGuard no_grad;
   settle();
   if (!is_allocated_) set_memory(true);
-  const at::Tensor own = own_part();
+  const at::Tensor part = own_part();
   const bool in_place = shard_.is_alias_of(flat_);
-  if (!in_place) own.copy_(shard_);
-  gathering_ = start_all_gather(group, flat_, options_.compute == at::kFloat ? shard_ : own, tag);
+  if (!in_place) part.copy_(shard_);
+  gathering_ = start_all_gather(group, flat_, options_.compute == at::kFloat ? shard_ : part, tag);
   sending_ = gathering_;
 }
 

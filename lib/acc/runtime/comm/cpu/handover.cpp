@@ -63,10 +63,11 @@ struct Message {
 std::optional<Message> receive_message(int socket, milliseconds timeout) {
   pollfd readable = {.fd = socket, .events = POLLIN, .revents = 0};
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  const auto left = [&] {
-    return std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+  const auto remaining = [&] {
+    const auto time = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(time.count(), 0, 1 << 30));
   };
-  while (::poll(&readable, 1, static_cast<int>(std::clamp<std::int64_t>(left().count(), 0, 1 << 30))) < 0) {
+  while (::poll(&readable, 1, remaining()) < 0) {
     if (errno != EINTR) return std::nullopt;
   }
   char text[128] = {};
