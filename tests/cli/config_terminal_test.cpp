@@ -66,8 +66,8 @@ class Session {
 
   // Waits until the text is on the screen, after the text of the last wait.
   void see(const std::string& text) {
-    std::size_t found = screen_.find(text, seen_);
-    while (found == std::string::npos) {
+    std::size_t position = screen_.find(text, seen_);
+    while (position == std::string::npos) {
       INFO(screen_);
       pollfd ready = {.fd = master_, .events = POLLIN, .revents = 0};
       REQUIRE(::poll(&ready, 1, kGiveUpAfter) == 1);
@@ -75,9 +75,9 @@ class Session {
       const ssize_t n = ::read(master_, buffer.data(), buffer.size());
       REQUIRE(n > 0);
       screen_.append(buffer.data(), static_cast<std::size_t>(n));
-      found = screen_.find(text, seen_);
+      position = screen_.find(text, seen_);
     }
-    seen_ = found + text.size();
+    seen_ = position + text.size();
   }
 
   // Until the program waits for a key. ThreadSanitizer holds back a signal that comes right before that until

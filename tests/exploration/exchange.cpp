@@ -266,20 +266,20 @@ std::string name_in(const Segment& segment, int ranks, std::size_t offset) {
     return address >= begin && address < begin + sizeof member;
   };
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string of = fmt::format(" of rank {}", rank);
-    if (is(segment.progress(rank).posted)) return "posted" + of;
-    if (is(segment.progress(rank).reduced)) return "reduced" + of;
-    if (is(segment.progress(rank).consumed)) return "consumed" + of;
-    if (is(segment.progress(rank).has_left)) return "has_left" + of;
-    if (is(segment.bell(rank).rings)) return "rings" + of;
-    if (is(segment.bell(rank).waiting_for)) return "waiting_for" + of;
+    const std::string owner = fmt::format(" of rank {}", rank);
+    if (is(segment.progress(rank).posted)) return "posted" + owner;
+    if (is(segment.progress(rank).reduced)) return "reduced" + owner;
+    if (is(segment.progress(rank).consumed)) return "consumed" + owner;
+    if (is(segment.progress(rank).has_left)) return "has_left" + owner;
+    if (is(segment.bell(rank).rings)) return "rings" + owner;
+    if (is(segment.bell(rank).waiting_for)) return "waiting_for" + owner;
     for (std::size_t chunk = 0; chunk < 2 * Segment::kSlots; ++chunk) {
-      if (is(segment.signature(rank, chunk))) return fmt::format("signature {}{}", chunk, of);
+      if (is(segment.signature(rank, chunk))) return fmt::format("signature {}{}", chunk, owner);
     }
     for (std::size_t chunk = 0; chunk < Segment::kSlots; ++chunk) {
       const std::byte* const slot = segment.slot(rank, chunk);
       if (address >= slot && address < slot + Segment::kChunkBytes)
-        return fmt::format("slot {}{}, byte {}", chunk, of, address - slot);
+        return fmt::format("slot {}{}, byte {}", chunk, owner, address - slot);
     }
   }
   return fmt::format("byte {}", offset);

@@ -318,7 +318,7 @@ TEST_CASE("launching: workers have the caller's descriptors and none of the laun
       if (::fcntl(fd, F_GETFD) >= 0) descriptors.push_back(fd);
     return descriptors;
   };
-  const std::size_t own = opened().size();
+  const std::size_t num_opened = opened().size();
   const auto of_workers = debug_launcher([&] {
     REQUIRE(::write(ends[1], "x", 1) == 1);
     return opened().size();
@@ -326,7 +326,7 @@ TEST_CASE("launching: workers have the caller's descriptors and none of the laun
   char from_workers[2] = {};
   CHECK(::read(ends[0], from_workers, 2) == 2);
   // Beside the caller's: a text for each of two workers, the outcome, the caller's end and its interrupts.
-  for (const std::size_t count : of_workers) CHECK(count == own + 5);
+  for (const std::size_t count : of_workers) CHECK(count == num_opened + 5);
   ::close(ends[0]);
   ::close(ends[1]);
 }

@@ -77,20 +77,20 @@ class FakeEtcd {
   }
 
   EtcdReply read(const Json& body) const {
-    const auto found = keys_.find(key_of(body));
-    if (found == keys_.end()) return good(Json::object());
+    const auto entry = keys_.find(key_of(body));
+    if (entry == keys_.end()) return good(Json::object());
     const Json one = {{"key", body.at("key")},
-                      {"value", to_base64(found->second.value)},
-                      {"mod_revision", std::to_string(found->second.revision)},
-                      {"lease", std::to_string(found->second.lease)}};
+                      {"value", to_base64(entry->second.value)},
+                      {"mod_revision", std::to_string(entry->second.revision)},
+                      {"lease", std::to_string(entry->second.lease)}};
     return good({{"kvs", Json::array({one})}});
   }
 
   EtcdReply write(const Json& body) {
     const Json& unchanged = body.at("compare").at(0);
     const Json& put = body.at("success").at(0).at("request_put");
-    const auto found = keys_.find(key_of(put));
-    const std::int64_t revision = found == keys_.end() ? 0 : found->second.revision;
+    const auto entry = keys_.find(key_of(put));
+    const std::int64_t revision = entry == keys_.end() ? 0 : entry->second.revision;
     if (std::to_string(revision) != unchanged.at("mod_revision")) return good(Json::object());
     const std::int64_t lease = std::stoll(put.at("lease").get<std::string>());
     if (!leases_[lease]) return {404, R"({"message":"etcdserver: requested lease not found"})"};

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
-extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** result) {
   const char* blocked = std::getenv("BLOCKED_NAME");
   if (blocked != nullptr && name != nullptr && std::string_view(name) == blocked) {
     const int pipe = ::open(std::getenv("BLOCKED_NAME_PIPE"), O_WRONLY | O_CLOEXEC);
@@ -17,5 +17,5 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
     while (true) ::pause();
   }
   static const auto next = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return next(name, service, hints, found);
+  return next(name, service, hints, result);
 }

@@ -66,7 +66,7 @@ class Shards {
       std::int64_t all = 0;
       for (const Parameter& parameter : group) all += padded(numel_of(parameter.shape));
       const std::int64_t length = (all + size - 1) / size;
-      std::vector<at::Tensor> own;
+      std::vector<at::Tensor> parameters;
       std::vector<std::string> names;
       std::int64_t offset = -rank * length;
       for (const Parameter& parameter : group) {
@@ -74,8 +74,8 @@ class Shards {
         const std::int64_t begin = std::max<std::int64_t>(offset, 0);
         const std::int64_t end = std::min(offset + numel, length);
         if (begin < end) {
-          own.push_back(at::zeros({end - begin}));
-          parts_.push_back(own.back());
+          parameters.push_back(at::zeros({end - begin}));
+          parts_.push_back(parameters.back());
           numbers_.push_back(number);
           parameters_.ranges.push_back(
               acc::detail::ParameterRange{parameter.name, parameter.shape, begin - offset, end - begin});
@@ -85,7 +85,7 @@ class Shards {
         ++number;
       }
       parameters_.names.push_back(names);
-      groups_.emplace_back(own, std::make_unique<torch::optim::AdamWOptions>(1e-3));
+      groups_.emplace_back(parameters, std::make_unique<torch::optim::AdamWOptions>(1e-3));
     }
     if (rank == 0)
       buffers_ = {{"running.count", at::zeros({}, at::kLong)},
@@ -101,11 +101,11 @@ class Shards {
         return values(numbers_[i], range.shape, which).flatten().narrow(0, range.begin, range.numel);
       };
       parts_[i].copy_(part(0));
-      auto own = std::make_unique<torch::optim::AdamWParamState>();
-      own->step(3 + static_cast<std::int64_t>(numbers_[i]));
-      own->exp_avg(part(1));
-      own->exp_avg_sq(part(2));
-      optimizer_->state()[parts_[i].unsafeGetTensorImpl()] = std::move(own);
+      auto state = std::make_unique<torch::optim::AdamWParamState>();
+      state->step(3 + static_cast<std::int64_t>(numbers_[i]));
+      state->exp_avg(part(1));
+      state->exp_avg_sq(part(2));
+      optimizer_->state()[parts_[i].unsafeGetTensorImpl()] = std::move(state);
     }
     for (std::size_t i = 0; i < optimizer_->param_groups().size(); ++i) {
       auto& options = static_cast<torch::optim::AdamWOptions&>(optimizer_->param_groups()[i].options());
@@ -133,23 +133,23 @@ class Shards {
   // `wanted` has the same shards.
   void check(Shards wanted) const {
     wanted.fill();
-    const auto equal = [](const at::Tensor& own, const at::Tensor& other, const char* what) {
-      require(own.equal(other), std::string(what) + " differs");
+    const auto equal = [](const at::Tensor& loaded, const at::Tensor& other, const char* what) {
+      require(loaded.equal(other), std::string(what) + " differs");
     };
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       equal(parts_[i], wanted.parts_[i], "a parameter");
-      const auto& own = state_of(i);
+      const auto& loaded = state_of(i);
       const auto& other = wanted.state_of(i);
-      require(own.step() == other.step(), "a step differs");
-      equal(own.exp_avg(), other.exp_avg(), "exp_avg");
-      equal(own.exp_avg_sq(), other.exp_avg_sq(), "exp_avg_sq");
+      require(loaded.step() == other.step(), "a step differs");
+      equal(loaded.exp_avg(), other.exp_avg(), "exp_avg");
+      equal(loaded.exp_avg_sq(), other.exp_avg_sq(), "exp_avg_sq");
     }
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       equal(buffers_[i].second, wanted.buffers_[i].second, "a buffer");
     for (std::size_t i = 0; i < optimizer_->param_groups().size(); ++i) {
-      const auto& own = optimizer_->param_groups()[i].options();
+      const auto& loaded = optimizer_->param_groups()[i].options();
       require(
-          static_cast<const torch::optim::AdamWOptions&>(own) ==
+          static_cast<const torch::optim::AdamWOptions&>(loaded) ==
               static_cast<const torch::optim::AdamWOptions&>(wanted.optimizer_->param_groups()[i].options()),
           "the options differ");
     }

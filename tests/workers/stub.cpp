@@ -282,11 +282,11 @@ const std::map<std::string, Action> actions = {
 
 int main(int argc, char** argv) {
   for (int next = 1; next < argc;) {
-    const auto found = actions.find(argv[next]);
-    if (found == actions.end() || next + static_cast<int>(found->second.words) >= argc) return 100;
-    const int end = next + 1 + static_cast<int>(found->second.words);
+    const auto action = actions.find(argv[next]);
+    if (action == actions.end() || next + static_cast<int>(action->second.words) >= argc) return 100;
+    const int end = next + 1 + static_cast<int>(action->second.words);
     const bool skip = std::exchange(skip_next, false);
-    if (!skip) found->second.act(Words(argv + next + 1, argv + end));
+    if (!skip) action->second.act(Words(argv + next + 1, argv + end));
     next = end;
   }
   return 0;

@@ -36,15 +36,15 @@ Finding first_failure() {
 TEST_CASE("mutants: each fault is found, and its schedule fails with the same line again", "[runtime]") {
   for (std::size_t i = 0; i < exploration::kMutants.size(); ++i) {
     exploration::mutant = static_cast<int>(i) + 1;
-    const Finding found = first_failure();
-    INFO(exploration::kMutants[i] << "\n" << text_of(found.scenario, found.report));
-    CHECK(!found.report.failure.empty());
-    if (found.report.failure.empty()) continue;
-    const Report again = exploration::again(found.scenario + ": " + found.report.schedule);
-    CHECK(again.failure == found.report.failure);
-    CHECK(again.trace == found.report.trace);
+    const Finding finding = first_failure();
+    INFO(exploration::kMutants[i] << "\n" << text_of(finding.scenario, finding.report));
+    CHECK(!finding.report.failure.empty());
+    if (finding.report.failure.empty()) continue;
+    const Report again = exploration::again(finding.scenario + ": " + finding.report.schedule);
+    CHECK(again.failure == finding.report.failure);
+    CHECK(again.trace == finding.report.trace);
     exploration::mutant = 0;
-    CHECK(exploration::again(found.scenario + ": " + found.report.schedule).failure.empty());
+    CHECK(exploration::again(finding.scenario + ": " + finding.report.schedule).failure.empty());
   }
 }
 

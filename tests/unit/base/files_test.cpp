@@ -102,20 +102,20 @@ TEST_CASE("files: changes under the lock of the folder are made one after the ot
 
 TEST_CASE("files: resolves any path, also of a missing file", "[base]") {
   const TemporaryFolder folder;
-  const fs::path here = fs::canonical(folder.path());
-  const WorkingFolder inside(here);
+  const fs::path working_folder = fs::canonical(folder.path());
+  const WorkingFolder inside(working_folder);
   fs::create_directory("real");
   fs::create_symlink("real", "link");
   fs::create_symlink("to_come", "dangling");
   fs::create_symlink("circle", "circle");
-  CHECK(acc::resolved_path("x") == here / "x");
-  CHECK(acc::resolved_path("./x/") == here / "x");
-  CHECK(acc::resolved_path("a/../b c") == here / "b c");
+  CHECK(acc::resolved_path("x") == working_folder / "x");
+  CHECK(acc::resolved_path("./x/") == working_folder / "x");
+  CHECK(acc::resolved_path("a/../b c") == working_folder / "b c");
   CHECK(acc::resolved_path("/x") == "/x");
-  CHECK(acc::resolved_path("link/x") == here / "real" / "x");
-  CHECK(acc::resolved_path("dangling") == here / "to_come");
+  CHECK(acc::resolved_path("link/x") == working_folder / "real" / "x");
+  CHECK(acc::resolved_path("dangling") == working_folder / "to_come");
   CHECK(error_of([] { acc::resolved_path("circle"); }) ==
-        (here / "circle").string() + ": cannot be written: Too many levels of symbolic links");
+        (working_folder / "circle").string() + ": cannot be written: Too many levels of symbolic links");
   acc::replace_file("dangling", "text");
   CHECK(fs::is_symlink("dangling"));
   CHECK(folder.read("to_come") == "text");

@@ -25,11 +25,11 @@ struct KeepingReporter : Reporter {
 
   template <typename Kind>
   std::vector<Kind> all() const {
-    std::vector<Kind> found;
+    std::vector<Kind> matches;
     for (const Event& event : events) {
-      if (const auto* one = std::get_if<Kind>(&event)) found.push_back(*one);
+      if (const auto* one = std::get_if<Kind>(&event)) matches.push_back(*one);
     }
-    return found;
+    return matches;
   }
 
   std::vector<Event> events = {};

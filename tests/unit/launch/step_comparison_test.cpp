@@ -27,14 +27,14 @@ struct Training {
 
   /// One step.
   void advance() {
-    std::vector<Seconds> own(pages.size());
+    std::vector<Seconds> times(pages.size());
     for (std::size_t i = 0; i < pages.size(); ++i) {
-      for (const auto& [section, time] : kEven) own[i] += spend(i, section, time * factor());
-      own[i] += spend(i, slow_section, i == slow_rank ? delay : 0s) + kBackward * factor();
+      for (const auto& [section, time] : kEven) times[i] += spend(i, section, time * factor());
+      times[i] += spend(i, slow_section, i == slow_rank ? delay : 0s) + kBackward * factor();
     }
-    const Seconds longest = *std::ranges::max_element(own);
+    const Seconds longest = *std::ranges::max_element(times);
     for (std::size_t i = 0; i < pages.size(); ++i) {
-      if (in_step) spend(i, acc::Section::backward, longest - own[i] + kBackward);
+      if (in_step) spend(i, acc::Section::backward, longest - times[i] + kBackward);
       ++pages[i]->steps;
       pages[i]->step_ended += std::chrono::duration_cast<nanoseconds>(longest);
       if (says_whole_steps) pages[i]->spent_in_steps = pages[i]->spent;
@@ -63,8 +63,8 @@ struct Training {
   /// After how many steps the first is found, which is `rank`; -1: not within `count`.
   int found_after(std::size_t rank, int count) {
     for (int i = 1; i <= count; ++i) {
-      const Stragglers found = step();
-      if (!found.empty()) return found[0].rank == rank ? i : -1;
+      const Stragglers stragglers = step();
+      if (!stragglers.empty()) return stragglers[0].rank == rank ? i : -1;
     }
     return -1;
   }
@@ -128,15 +128,15 @@ struct NodesTraining : Training {
     const auto before = pages;
     const auto began = now;
     advance();
-    Stragglers found;
+    Stragglers stragglers;
     for (std::size_t node = 0; node < due.size(); ++node) {
       for (; due[node] < now; due[node] += period + nanoseconds(random() % 5'000'000)) {
         for (std::size_t i = 4 * node; i < 4 * node + 4; ++i)
           seen[i] = during_step(*before[i], *pages[i], due[node] - began);
-        if (node == 0) std::ranges::copy(comparison.observe(seen, now), std::back_inserter(found));
+        if (node == 0) std::ranges::copy(comparison.observe(seen, now), std::back_inserter(stragglers));
       }
     }
-    return found;
+    return stragglers;
   }
 
   Stragglers steps(int count) {
@@ -156,11 +156,11 @@ TEST_CASE("step_comparison: says in which section a rank is slow, how slow, and 
   Training training(4);
   training.slow_rank = 2;
   training.delay = 10ms;
-  const Stragglers found = training.steps(100);
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].rank == 2);
-  CHECK(found[0].other == std::nullopt);
-  const SlowSection& slow = found[0].slow;
+  const Stragglers stragglers = training.steps(100);
+  REQUIRE(stragglers.size() == 1);
+  CHECK(stragglers[0].rank == 2);
+  CHECK(stragglers[0].other == std::nullopt);
+  const SlowSection& slow = stragglers[0].slow;
   CHECK(slow.section == acc::Section::data);
   CHECK(slow.spent == 30ms);
   CHECK(slow.reference == 20ms);
@@ -218,10 +218,10 @@ TEST_CASE("step_comparison: a rank of another node that is slow by 10 % of a ste
     training.slow_rank = 5;
     training.slow_section = section;
     training.delay = 14ms;
-    const Stragglers found = training.steps(30);
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].rank == 5);
-    CHECK(found[0].slow.section == section);
+    const Stragglers stragglers = training.steps(30);
+    REQUIRE(stragglers.size() == 1);
+    CHECK(stragglers[0].rank == 5);
+    CHECK(stragglers[0].slow.section == section);
   }
 }
 
@@ -315,13 +315,13 @@ TEST_CASE("step_comparison: outside of all sections a rank is slow only if other
                      for (std::size_t i = 1; i < 3; ++i) training.spend(i, acc::Section::backward, 10ms);
                    })
             .empty());
-  const Stragglers found = training.steps(200, [&](int) {
+  const Stragglers stragglers = training.steps(200, [&](int) {
     training.spend(1, acc::Section::other, 20ms);
     for (const std::size_t i : {0U, 2U}) training.spend(i, acc::Section::communication, 20ms);
   });
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].rank == 1);
-  CHECK(found[0].slow.section == acc::Section::other);
+  REQUIRE(stragglers.size() == 1);
+  CHECK(stragglers[0].rank == 1);
+  CHECK(stragglers[0].slow.section == acc::Section::other);
 }
 
 TEST_CASE("step_comparison: when a rank has ended, the others are compared", "[launch]") {
@@ -335,9 +335,9 @@ TEST_CASE("step_comparison: when a rank has ended, the others are compared", "[l
   CHECK(training.slow_in(1) == std::nullopt);
   training.slow_rank = 2;
   training.delay = 20ms;
-  const Stragglers found = training.steps(100);
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].rank == 2);
+  const Stragglers stragglers = training.steps(100);
+  REQUIRE(stragglers.size() == 1);
+  CHECK(stragglers[0].rank == 2);
 }
 
 TEST_CASE("step_comparison: a rank that never ends a step keeps nobody from being compared", "[launch]") {

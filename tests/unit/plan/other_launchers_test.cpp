@@ -15,19 +15,19 @@ using acc::test::error_of;
 using acc::test::inputs;
 
 TEST_CASE("other_launcher: the first name that is on PATH is taken", "[plan]") {
-  const acc::launcher::OtherLauncher found =
+  const acc::launcher::OtherLauncher launcher =
       acc::launcher::find_launcher({"srun", "mpirun"}, acc::test::inputs({"train.py"}));
-  CHECK(found.command == std::vector<std::string>{"mpirun"});
-  CHECK(found.file == "/usr/bin/mpirun");
-  CHECK_FALSE(found.problem);
+  CHECK(launcher.command == std::vector<std::string>{"mpirun"});
+  CHECK(launcher.file == "/usr/bin/mpirun");
+  CHECK_FALSE(launcher.problem);
 }
 
 TEST_CASE("other_launcher: one that is missing is a problem of the plan", "[plan]") {
-  const acc::launcher::OtherLauncher found =
+  const acc::launcher::OtherLauncher launcher =
       acc::launcher::find_launcher({"aprun", "jsrun"}, acc::test::inputs({"train.py"}));
-  CHECK(found.command == std::vector<std::string>{"aprun"});
-  REQUIRE(found.problem);
-  CHECK(to_string(*found.problem) ==
+  CHECK(launcher.command == std::vector<std::string>{"aprun"});
+  REQUIRE(launcher.problem);
+  CHECK(to_string(*launcher.problem) ==
         "this job needs aprun or jsrun, which is not on PATH (install it on this machine)");
 }
 

@@ -129,11 +129,11 @@ TEST_CASE("rendezvous: c10d and etcd have ports of their own", "[plan]") {
   CHECK(port("c10d", "node0") == 29400);
   CHECK(port("c10d", "node0:29401") == 29401);
   CHECK(port("etcd", "node0") == 2379);
-  const LaunchPlan here = plan_of({"--nnodes=2", "--rdzv-backend=c10d"});
-  CHECK(here.rendezvous.endpoint_host == "localhost");
-  CHECK(here.rendezvous.endpoint_port == 29400);
-  CHECK(here.rendezvous.join_timeout == 600s);
-  CHECK(here.master_port == 0);
+  const LaunchPlan plan = plan_of({"--nnodes=2", "--rdzv-backend=c10d"});
+  CHECK(plan.rendezvous.endpoint_host == "localhost");
+  CHECK(plan.rendezvous.endpoint_port == 29400);
+  CHECK(plan.rendezvous.join_timeout == 600s);
+  CHECK(plan.master_port == 0);
   CHECK(plan_of({"--nnodes=2", "--rdzv-backend=etcd"}).rendezvous.join_timeout == 900s);
 }
 

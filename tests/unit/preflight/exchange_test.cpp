@@ -296,13 +296,13 @@ TEST_CASE("exchange: a transfer that was slow is measured again, and the better 
     asio::read(slow, asio::buffer(&byte, 1), error);
   }
   second.receive_from(peer, "00000000");
-  const std::vector<Transfer> own = {{.from = 0, .to = 1, .bytes_per_second = 1e6}};
-  second.publish("transfers", encode(own));
+  const std::vector<Transfer> transfers = {{.from = 0, .to = 1, .bytes_per_second = 1e6}};
+  second.publish("transfers", encode(transfers));
   CHECK(second.told("slow") == "[[0,1]]");
   PlayedNode::Socket fast = second.accept("d00000001");
   send_until_closed(fast);
   second.receive_from(peer, "00000001");
-  second.publish("repeats", encode(own));
+  second.publish("repeats", encode(transfers));
   second.publish("read", "");
   const json report = json::parse(first.result().json);
   CHECK(row(report, "transfers", 1, 0)["bytes_per_second"].get<double>() > 1e6);

@@ -69,11 +69,11 @@ TEST_CASE("job script: a number of workers over all nodes becomes one per node",
 }
 
 TEST_CASE("job script: GPUs are asked for where the job uses them", "[script]") {
-  const ScriptJob here = job_of("slurm", {"--nnodes", "2", "train.py"}, 8);
-  CHECK(here.gpus_per_node == 8);
-  CHECK(here.workers_per_node == 8);
-  CHECK(here.cpus_per_node == 64);
-  CHECK(here.words == Words{"acc", "launch", "train.py"});
+  const ScriptJob job = job_of("slurm", {"--nnodes", "2", "train.py"}, 8);
+  CHECK(job.gpus_per_node == 8);
+  CHECK(job.workers_per_node == 8);
+  CHECK(job.cpus_per_node == 64);
+  CHECK(job.words == Words{"acc", "launch", "train.py"});
   // A login node has none.
   CHECK(job_of("slurm", {"--multi_gpu", "--num_processes", "4", "train.py"}).gpus_per_node == 4);
   CHECK(job_of("slurm", {"--use_fsdp", "--num_processes", "4", "train.py"}).gpus_per_node == 4);

@@ -22,7 +22,7 @@ struct Outcome {
   int calls = 0;
   bool connected = false;
   bool refused = false;
-  std::string why = {};
+  std::string reason = {};
 };
 
 Outcome connect_to(asio::io_context& loop, const std::string& host, std::uint16_t port,
@@ -32,11 +32,11 @@ Outcome connect_to(asio::io_context& loop, const std::string& host, std::uint16_
     return addresses.empty() ? acc::look_up(name) : HostLookup{.addresses = addresses};
   };
   const auto connecting = std::make_shared<Connecting>(loop, look_up);
-  connecting->start(host, port, 10s, [&](const auto& socket, const std::string& why) {
+  connecting->start(host, port, 10s, [&](const auto& socket, const std::string& reason) {
     ++outcome.calls;
     outcome.connected = socket.has_value();
     outcome.refused = connecting->was_refused();
-    outcome.why = why;
+    outcome.reason = reason;
   });
   CHECK(outcome.calls == 0);  // never during the call
   loop.run();
@@ -64,7 +64,7 @@ TEST_CASE("connecting: reports a refused connection", "[store]") {
   const Outcome outcome = connect_to(loop, "127.0.0.1", port);
   CHECK(outcome.calls == 1);
   CHECK_FALSE(outcome.connected);
-  CHECK(outcome.why == "Connection refused");
+  CHECK(outcome.reason == "Connection refused");
   CHECK(outcome.refused);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("connecting: refused is what every address refuses", "[store]") {
   }
   const Outcome outcome = connect_to(loop, "two.test", port, {"127.0.0.1", "127.0.0.2"});
   CHECK_FALSE(outcome.connected);
-  CHECK(outcome.why == "Connection refused");
+  CHECK(outcome.reason == "Connection refused");
   CHECK(outcome.refused);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("connecting: a name without an address is told", "[store]") {
   const auto connecting = std::make_shared<Connecting>(
       loop, [](const std::string&) { return HostLookup{.error = "no such name"}; });
   std::string told;
-  connecting->start("nowhere.test", 1, 10s, [&](const auto&, const std::string& why) { told = why; });
+  connecting->start("nowhere.test", 1, 10s, [&](const auto&, const std::string& reason) { told = reason; });
   loop.run();
   CHECK(told == "cannot resolve the name: no such name");
 }

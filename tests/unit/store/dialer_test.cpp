@@ -24,7 +24,7 @@ using asio::ip::tcp;
 struct Dialed {
   bool done = false;
   bool found = false;
-  std::string why = {};
+  std::string reason = {};
   std::vector<std::string> failed = {};
 };
 
@@ -33,11 +33,11 @@ std::shared_ptr<Dialer> dial(asio::io_context& loop, const StoreAddress& address
   auto dialer = std::make_shared<Dialer>(loop);
   dialer->start(
       address, RunningClock::now() + timeout,
-      [&dialed](const std::string& why) { dialed.failed.push_back(why); },
-      [&dialed](auto socket, const std::string& why) {
+      [&dialed](const std::string& reason) { dialed.failed.push_back(reason); },
+      [&dialed](auto socket, const std::string& reason) {
         dialed.done = true;
         dialed.found = socket.has_value();
-        dialed.why = why;
+        dialed.reason = reason;
       });
   return dialer;
 }
@@ -95,7 +95,7 @@ TEST_CASE("dialer: gives up at the deadline with the last reason", "[store]") {
   dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed, std::chrono::milliseconds(1));
   acc::test::drive(loop, [&] { return dialed.done; });
   CHECK_FALSE(dialed.found);
-  CHECK(dialed.why == "Connection refused");
+  CHECK(dialed.reason == "Connection refused");
 }
 
 TEST_CASE("dialer: a server that closes the connection is not a store", "[store]") {
@@ -117,7 +117,7 @@ TEST_CASE("dialer: gives up on a server that never answers at the deadline", "[s
   Dialed dialed;
   dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed, std::chrono::milliseconds(50));
   acc::test::drive(loop, [&] { return dialed.done; });
-  CHECK(dialed.why == "what listens there does not answer as a store");
+  CHECK(dialed.reason == "what listens there does not answer as a store");
 }
 
 TEST_CASE("dialer: calls no handler after cancel()", "[store]") {

@@ -44,12 +44,12 @@ TEST_CASE("dcp checkpoint: parts by rows and by columns are merged into whole te
   REQUIRE(weights.size() == header.tensors.size());
   for (const acc::TensorInfo& wanted : header.tensors) {
     INFO(wanted.name);
-    const auto found =
+    const auto match =
         std::ranges::find(weights, wanted.name, [](const auto& weight) { return weight.info.name; });
-    REQUIRE(found != weights.end());
-    CHECK(found->info.dtype == wanted.dtype);
-    CHECK(found->info.shape == wanted.shape);
-    CHECK(acc::launcher::read_dcp_weight(recorded() / "sharded", *found) ==
+    REQUIRE(match != weights.end());
+    CHECK(match->info.dtype == wanted.dtype);
+    CHECK(match->info.shape == wanted.shape);
+    CHECK(acc::launcher::read_dcp_weight(recorded() / "sharded", *match) ==
           bytes.substr(header.data_begin + wanted.begin, wanted.end - wanted.begin));
   }
 }

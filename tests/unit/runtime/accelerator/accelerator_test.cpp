@@ -280,8 +280,8 @@ TEST_CASE("accelerator: options are returned as given, with accelerate's default
 }
 
 TEST_CASE("accelerator: relative paths are relative to the working folder", "[runtime]") {
-  const std::filesystem::path here = acc::test::temporary_folder();
-  const acc::test::WorkingFolder inside(here);
+  const std::filesystem::path folder = acc::test::temporary_folder();
+  const acc::test::WorkingFolder inside(folder);
   const std::string name = GENERATE("x", "./x", "a/b/x", "name with spaces", "link", "dangling");
   INFO(name);
   std::filesystem::create_directory("real");
@@ -310,15 +310,15 @@ TEST_CASE("accelerator: relative paths are relative to the working folder", "[ru
 }
 
 TEST_CASE("accelerator: the folder of a file must exist, and is named when it does not", "[runtime]") {
-  const std::filesystem::path here = std::filesystem::canonical(acc::test::temporary_folder());
-  const acc::test::WorkingFolder inside(here);
+  const std::filesystem::path folder = std::filesystem::canonical(acc::test::temporary_folder());
+  const acc::test::WorkingFolder inside(folder);
   acc::Accelerator accelerator;
   auto model = accelerator.prepare(Net());
   CHECK(acc::test::error_of([&] { accelerator.save(acc::PtValue(3), "no/x.pt"); }) ==
-        "no/x.pt: cannot be written: there is no folder " + (here / "no").string() +
+        "no/x.pt: cannot be written: there is no folder " + (folder / "no").string() +
             " (create the folder first)");
   CHECK(acc::test::error_of([&] { accelerator.save_model(model, "no/x.safetensors"); }) ==
-        "no/x.safetensors: cannot be written: there is no folder " + (here / "no").string() +
+        "no/x.safetensors: cannot be written: there is no folder " + (folder / "no").string() +
             " (create the folder first)");
   CHECK_FALSE(std::filesystem::exists("no"));
 }

@@ -86,13 +86,14 @@ TEST_CASE("join_watch: it names the ranks that have not joined, or the store tha
 
 TEST_CASE("comparison: the others are elsewhere when one that could have gone past it has", "[runtime]") {
   using acc::detail::others_are_elsewhere;
-  const acc::detail::PeerPosition own{.calls = 5, .phase = "in comparison of parameters, since x was frozen"};
+  const acc::detail::PeerPosition position{.calls = 5,
+                                           .phase = "in comparison of parameters, since x was frozen"};
   const acc::detail::PeerPosition same{.calls = 5, .phase = "in comparison of parameters, since y changed"};
-  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, same}}, 2));
-  CHECK(others_are_elsewhere(own, {{0, own}, {1, {.calls = 5, .phase = "in backward"}}}, 2));
-  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 4, .phase = "in forward"}}}, 2));
+  CHECK_FALSE(others_are_elsewhere(position, {{0, position}, {1, same}}, 2));
+  CHECK(others_are_elsewhere(position, {{0, position}, {1, {.calls = 5, .phase = "in backward"}}}, 2));
+  CHECK_FALSE(others_are_elsewhere(position, {{0, position}, {1, {.calls = 4, .phase = "in forward"}}}, 2));
   // Rank 2 does not answer: it may be suspended, with a part of the comparison that rank 1 has got already.
-  CHECK_FALSE(others_are_elsewhere(own, {{0, own}, {1, {.calls = 6, .phase = "in backward"}}}, 3));
+  CHECK_FALSE(others_are_elsewhere(position, {{0, position}, {1, {.calls = 6, .phase = "in backward"}}}, 3));
 }
 
 TEST_CASE("comparison: others elsewhere are believed only when it still is not over afterwards",
