@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""system_calls_test.py ACC: holds how many system calls and page faults acc needs to start a job of /bin/true and to end with
-it, where time depends on what else the machine does.
+"""system_calls_test.py ACC: bounds the system calls and page faults that acc needs to start a job of /bin/true and to end with
+it. Times would depend on what else the machine does.
 
-Who exceeds a bound has added work to every start, or to that of every worker. ACC_TEST_SHOW=1 prints all counts. Of the
-machine the counts depend on:
+Whoever exceeds a bound has added work to every start, or to that of every worker. ACC_TEST_SHOW=1 prints all counts. They depend
+on these properties of the machine:
 - strace, which must be allowed to trace (skipped otherwise);
-- the C library, and what acc is linked to: their start is counted, too;
-- the size of the kernel's pages: with larger ones than 4 KiB there are fewer faults;
-- other jobs of acc, which it looks at when it starts: the test runs alone (RUN_SERIAL);
+- the C library and the libraries that acc is linked to: loading them is counted, too;
+- the size of the kernel's pages: with pages larger than 4 KiB there are fewer faults;
+- other jobs of acc, at which it looks when it starts: so the test runs alone (RUN_SERIAL);
 - not the number of CPUs: acc gets two, or the only one.
-On Debian 12 (glibc 2.36, x86_64) at least 3 % of each bound is left, for another C library and kernel."""
+On Debian 12 (glibc 2.36, x86_64) at least 3 % of each bound is left for another C library and kernel."""
 import collections
 import os
 import re
@@ -36,8 +36,8 @@ def run(line):
 
 
 def calls(workers):
-    """The system calls by name, before the first fork and after it: of three runs the one with the fewest, for a loaded machine wakes
-    acc more often."""
+    """The system calls by name, before the first fork and after it: of three runs the one with the fewest, because a loaded
+    machine wakes acc more often."""
     return min((traced_calls(workers) for _ in range(3)), key=lambda phases: sum(phase.total() for phase in phases))
 
 
