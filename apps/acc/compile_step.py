@@ -667,8 +667,8 @@ class CheckedIndices:
         self.safe = {}
         self.inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         for node in list(self.graph.nodes):
-            for position, of, dimension, negative in self.index_arguments(node):
-                self.replace(node, position, of, dimension, negative)
+            for position, indexed, dimension, negative in self.index_arguments(node):
+                self.replace(node, position, indexed, dimension, negative)
         if self.flags:
             output = self.graph.output_node()
             with self.graph.inserting_before(output):
@@ -695,15 +695,15 @@ class CheckedIndices:
                 return [((1, i), node.args[0], i, True) for i, one in enumerate(node.args[1]) if one is not None]
         return []
 
-    def replace(self, node, position, of, dimension, negative):
-        shape = (of,) if isinstance(of, int) else of.meta["val"].shape
+    def replace(self, node, position, indexed, dimension, negative):
+        shape = (indexed,) if isinstance(indexed, int) else indexed.meta["val"].shape
         if not shape:
             return
         index = node.args[position[0]] if len(position) == 1 else node.args[1][position[1]]
         with self.graph.inserting_before(node):
             size = shape[dimension]
             if not isinstance(size, int):
-                size = self.graph.call_function(torch.ops.aten.sym_size.int, (of, dimension % len(shape)))
+                size = self.graph.call_function(torch.ops.aten.sym_size.int, (indexed, dimension % len(shape)))
             safe = self.checked(index, size, shape[dimension], negative)
         if len(position) == 1:
             node.update_arg(position[0], safe)

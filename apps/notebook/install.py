@@ -88,12 +88,12 @@ def cling(_):
     """Starts it as a kernel does, and loads acc's libraries."""
     command = [sys.executable, "-c", CLING, str(HERE)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    found = re.search(r"^versions (\d+) (\d+)$", done.stdout, re.MULTILINE)
-    if not found:
+    versions = re.search(r"^versions (\d+) (\d+)$", done.stdout, re.MULTILINE)
+    if not versions:
         said = (done.stderr.strip() or "no output").splitlines()
         error = next((line for line in said if "error:" in line or "annot " in line), said[-1])
         raise Missing(f"{error}; is g++ installed, whose C++ library it reads?")
-    return f"LLVM {found[1]} with the C++ library of GCC {found[2]}, libacc is loaded"
+    return f"LLVM {versions[1]} with the C++ library of GCC {versions[2]}, libacc is loaded"
 
 
 def precompiled(layout):
@@ -131,13 +131,13 @@ def report(layout, groups, only_missing=False):
         good = True
         for name, check in checks.items():
             try:
-                found = check(layout)
+                result = check(layout)
             except Missing as problem:
                 print(f"missing  {name}: {problem}", flush=True)
                 good = False
             else:
                 if not only_missing:
-                    print(f"ok       {name}: {found}", flush=True)
+                    print(f"ok       {name}: {result}", flush=True)
         if not good:
             return False
     return True

@@ -70,7 +70,7 @@ class Block:
 
 def blocks_of(page):
     lines = page.splitlines()
-    found = []
+    blocks = []
     marks = {}
     number = 0
     while number < len(lines):
@@ -80,12 +80,12 @@ def blocks_of(page):
         elif line.startswith("```"):
             begin = number
             number = lines.index("```", begin + 1)
-            found.append(Block(begin + 1, line.removeprefix("```"), "\n".join(lines[begin + 1 : number]) + "\n", marks))
+            blocks.append(Block(begin + 1, line.removeprefix("```"), "\n".join(lines[begin + 1 : number]) + "\n", marks))
             marks = {}
         elif line:
             marks = {}
         number += 1
-    return found
+    return blocks
 
 
 def python_with(modules):

@@ -44,7 +44,7 @@ time.sleep(1000)
 
 def commands_of(readme):
     """The commands in the order of the file, without duplicates."""
-    found = []
+    commands = []
     in_fence = False
     for line in readme.splitlines():
         if line.startswith("```"):
@@ -52,11 +52,11 @@ def commands_of(readme):
         if in_fence:
             continue
         if line.startswith("    ") and line.strip():
-            found.append(line.strip().split("   #")[0].strip())
+            commands.append(line.strip().split("   #")[0].strip())
         else:
             spans = re.findall(r"`([^`]+)`", line)
-            found += [span for span in spans if re.match(r"(acc \S+|cmake|man|source|scripts/\S+) ", span)]
-    return list(dict.fromkeys(found))
+            commands += [span for span in spans if re.match(r"(acc \S+|cmake|man|source|scripts/\S+) ", span)]
+    return list(dict.fromkeys(commands))
 
 
 class Skipped(Exception):

@@ -46,13 +46,13 @@ def traced_calls(workers):
         run(["strace", "-f", "-qq", "-o", trace.name, *command(workers)])
         before, after, forked, executed = collections.Counter(), collections.Counter(), False, set()
         for line in trace:
-            found = re.match(r"(\d+) +(\w+)\(", line)  # not the second half of a call, nor a signal or an end
-            if not found or found[1] in executed:
+            call = re.match(r"(\d+) +(\w+)\(", line)  # not the second half of a call, nor a signal or an end
+            if not call or call[1] in executed:
                 continue
-            (after if forked else before)[found[2]] += 1
-            forked |= found[2] in ("clone", "clone3", "fork", "vfork")
-            if found[2] == "execve" and "/bin/true\", [" in line:
-                executed.add(found[1])
+            (after if forked else before)[call[2]] += 1
+            forked |= call[2] in ("clone", "clone3", "fork", "vfork")
+            if call[2] == "execve" and "/bin/true\", [" in line:
+                executed.add(call[1])
         return before, after
 
 
@@ -80,13 +80,14 @@ def main():
     without = collections.Counter({name: few[name] - FEW * each[name] for name in few})
     faults, faults_of_many = page_faults(FEW), page_faults(MANY)
     faults_each = (faults_of_many - faults) / (MANY - FEW)
-    counts = [(f"system calls {phase}", of.total(), MAX_CALLS[phase]) for phase, of in zip(MAX_CALLS, (before, without, each))]
+    counters = (before, without, each)
+    counts = [(f"system calls {phase}", counter.total(), MAX_CALLS[phase]) for phase, counter in zip(MAX_CALLS, counters)]
     counts += [(f"page faults {phase}", count, MAX_PAGE_FAULTS[phase])
                for phase, count in zip(MAX_PAGE_FAULTS, (faults - FEW * faults_each, faults_each))]
     for what, count, limit in counts:
         print(f"{count:.1f} {what}, at most {limit}")
     if os.environ.get("ACC_TEST_SHOW"):
-        print(*(of.most_common() for of in (before, without, each)), sep="\n")
+        print(*(counter.most_common() for counter in counters), sep="\n")
     sys.exit(any(count > limit for _, count, limit in counts))
 
 

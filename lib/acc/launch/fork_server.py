@@ -297,7 +297,7 @@ class Watch:
 
 def threads():
     """Those beside the first, but for the one of jemalloc, which is prepared for forks (pyarrow brings it)."""
-    found = []
+    names = []
     for thread in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{thread}/comm") as file:
@@ -305,8 +305,8 @@ def threads():
         except OSError:  # it has ended
             continue
         if int(thread) != os.getpid() and name != "jemalloc_bg_thd":
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def wait_for(child):
@@ -349,13 +349,13 @@ def has_children():
 
 def open_files():
     """What each descriptor leads to."""
-    found = {}
+    targets = {}
     for descriptor in os.listdir("/proc/self/fd"):
         try:
-            found[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
+            targets[descriptor] = os.readlink(f"/proc/self/fd/{descriptor}")
         except OSError:  # the descriptor of the listing
             pass
-    return found
+    return targets
 
 
 def find_obstacle(watch, own_files):

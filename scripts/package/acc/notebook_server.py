@@ -143,11 +143,11 @@ def become_acc(request: dict[str, Any], caller: int) -> NoReturn:
         ours.close()
         os.close(caller)
         become_server(theirs)
-    own = [caller, python, ours.fileno(), int(request["announce"])]
+    descriptors = [caller, python, ours.fileno(), int(request["announce"])]
     for descriptor in (caller, ours.fileno()):
         os.set_inheritable(descriptor, True)
     try:
-        os.execve(request["acc"], ["acc", "notebook-job", *map(str, own), *request["words"]], request["environment"])
+        os.execve(request["acc"], ["acc", "notebook-job", *map(str, descriptors), *request["words"]], request["environment"])
     except OSError as error:
         refuse(error)
 
