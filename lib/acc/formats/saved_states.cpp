@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -26,8 +27,10 @@ constexpr std::string_view kOnDisk = "on_disk_";
 
 std::optional<std::int64_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return {};
-  const auto number = parse_integer(name.substr(prefix.size()));
-  return number && *number >= 0 ? number : std::nullopt;
+  const std::string_view digits = name.substr(prefix.size());
+  const auto number = parse_integer(digits);
+  const bool is_state = number && *number >= 0 && *number <= kMaxStateNumber;
+  return is_state && std::to_string(*number) == digits ? number : std::nullopt;
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
@@ -57,9 +60,11 @@ fs::path on_disk_file(const fs::path& folder, std::int64_t number) {
   return folder / fmt::format("{}{}", kOnDisk, number);
 }
 
-// Nothing of one that is being removed.
+// Nothing of one that is being removed, and of one that add_on_disk() has not written.
 std::optional<std::string> note_at(const fs::path& file) try {
-  return read_file(file);
+  const std::string path = read_file(file);
+  const bool is_path = path.starts_with('/') && path.find('\0') == std::string::npos && is_utf8(path);
+  return is_path ? std::optional(path) : std::nullopt;
 } catch (const Error&) {
   return {};
 }
@@ -87,7 +92,9 @@ SnapshotRecord read_snapshot_record(const fs::path& folder) {
   const fs::path file = folder / kRecord;
   try {
     const auto fields = nlohmann::json::parse(read_file(file));
-    return {.id = fields.at("id"), .disk = fs::path(fields.at("disk").get<std::string>())};
+    const std::string id = fields.at("id");
+    if (id.empty()) refuse_file(file, "is damaged");
+    return {.id = id, .disk = fs::path(fields.at("disk").get<std::string>())};
   } catch (const nlohmann::json::exception&) {
     refuse_file(file, "is damaged");
   }

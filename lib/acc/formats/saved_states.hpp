@@ -25,6 +25,9 @@ void write_snapshot_record(const std::filesystem::path& folder, const SnapshotRe
 /// Throws Error, naming the file, if it is missing or is something else.
 SnapshotRecord read_snapshot_record(const std::filesystem::path& folder);
 
+/// The highest number of a state, which no training reaches. What has a higher one is ignored.
+inline constexpr std::int64_t kMaxStateNumber = 1'000'000'000'000'000;
+
 /// A state that a training has saved: a folder in memory, or one on a disk.
 struct SavedState {
   /// Counts the states of the training in the order in which they were saved.
@@ -37,7 +40,7 @@ struct SavedState {
 
 /// The states of one training in the memory of this machine, which outlives its processes: the folders
 /// `snapshot_<number>`, which get that name when they are whole, and `on_disk_<number>`, files
-/// with the paths of those that went to a disk.
+/// with the absolute paths of those that went to a disk.
 class SavedStates {
  public:
   /// `folder` need not exist.

@@ -80,6 +80,18 @@ TEST_CASE_METHOD(Fixture, "saved_states: a note that is being removed is none", 
   CHECK(numbers() == Numbers{1});
 }
 
+TEST_CASE_METHOD(Fixture, "saved_states: what nobody saves so is no state", "[formats]") {
+  save(1);
+  for (const char* name : {"snapshot_01", "snapshot_-1", "snapshot_+2", "snapshot_ 3", "snapshot_4a",
+                           "snapshot_", "snapshot_1000000000000001", "snapshot_9223372036854775807"})
+    fs::create_directories(states.folder() / name);
+  for (const std::string& note :
+       {std::string(), std::string("disk/2"), std::string("/disk/\xff"), std::string("/disk\0", 6)}) {
+    std::ofstream(states.folder() / "on_disk_2", std::ios::binary) << note;
+    CHECK(numbers() == Numbers{1});
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "saved_states: what came after a state goes, and what killed processes left",
                  "[formats]") {
   for (const int number : {1, 2, 3}) save(number);
@@ -107,9 +119,11 @@ TEST_CASE_METHOD(Fixture, "saved_states: a record is read as it was written, and
   const acc::SnapshotRecord record{.id = "a1", .disk = "/runs/checkpoint-120"};
   acc::write_snapshot_record(folder.path(), record);
   CHECK(acc::read_snapshot_record(folder.path()) == record);
-  std::ofstream(folder.path() / "snapshot.json") << "{";
-  CHECK_THROWS_WITH(acc::read_snapshot_record(folder.path()),
-                    Catch::Matchers::EndsWith("snapshot.json: is damaged"));
+  for (const char* text : {"{", R"({"id": "", "disk": "/runs"})", R"({"id": 1, "disk": "/runs"})"}) {
+    std::ofstream(folder.path() / "snapshot.json") << text;
+    CHECK_THROWS_WITH(acc::read_snapshot_record(folder.path()),
+                      Catch::Matchers::EndsWith("snapshot.json: is damaged"));
+  }
 }
 
 }  // namespace saved_states_test
