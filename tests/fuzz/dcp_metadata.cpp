@@ -11,8 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!metadata) return 0;
   for (const auto& [name, tensor] : metadata->tensors) {
     for (const acc::DcpChunk& chunk : tensor.chunks) {
-      fuzz::require(chunk.storage.file.find('/') == std::string::npos, "a part is in the folder",
-                    chunk.storage.file);
+      const std::string& file = chunk.storage.file;
+      fuzz::require(!file.empty() && file != "." && file != ".." && file.find('/') == std::string::npos,
+                    "a part is in the folder", file);
       for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
         fuzz::require(
             chunk.box.offsets.at(i) >= 0 && chunk.box.offsets[i] + chunk.box.sizes.at(i) <= tensor.shape[i],

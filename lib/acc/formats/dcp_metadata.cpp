@@ -26,6 +26,12 @@ constexpr std::uint64_t kMaxElements = 1ULL << 60U;
 // Of a checkpoint of a thousand processes.
 constexpr std::size_t kMaxMetadataBytes = 1U << 30U;
 
+// Not a path out of the folder, nor a name of which the system would take a part.
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
 // torch.distributed.checkpoint.metadata.Metadata, from its pickle.
 class MetadataReader {
  public:
@@ -92,8 +98,7 @@ class MetadataReader {
       const DcpStorageInfo location{.file = text(member(*info, "relative_path")),
                                     .begin = number(member(*info, "offset")),
                                     .length = number(member(*info, "length"))};
-      // Must be a file name, not a path out of the folder.
-      if (location.file.find('/') != std::string::npos) refuse("it names a file elsewhere");
+      if (!is_file_name(location.file)) refuse("it names a file elsewhere");
       const PickleValue* transforms = find(*info, "transform_descriptors");
       if (transforms != nullptr && transforms->type != Type::none)
         refuse("it holds compressed values, which acc cannot read");

@@ -77,9 +77,14 @@ TEST_CASE("dcp metadata: what cannot be true is an error", "[formats]") {
   CHECK(error_after([](DcpMetadata& metadata) {
           matrix(metadata).chunks[1].box.offsets = {3, 0};
         }).ends_with("a part of 'optimizer.state.0.weight.exp_avg' lies outside of it"));
-  CHECK(error_after([](DcpMetadata& metadata) {
-          matrix(metadata).chunks[1].storage.file = "../x";
-        }).ends_with("it names a file elsewhere"));
+  for (const std::string& file : {std::string("../x"), std::string(".."), std::string("."), std::string(),
+                                  std::string("x\0y", 3), std::string("x/y")}) {
+    DcpMetadata metadata = sample();
+    matrix(metadata).chunks[1].storage.file = file;
+    CHECK(error_of([&] {
+            acc::parse_dcp_metadata(acc::format_dcp_metadata(metadata));
+          }).ends_with("it names a file elsewhere"));
+  }
   CHECK(error_after([](DcpMetadata& metadata) {
           for (acc::DcpChunk& chunk : matrix(metadata).chunks) chunk.storage.length = 8;
         }).ends_with("a part of 'optimizer.state.0.weight.exp_avg' is larger than its place"));
