@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/checksums.hpp"
+#include "acc/formats/state_messages.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/file_transfer.hpp"
 #include "acc/runtime/comm/operations.hpp"
@@ -18,11 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of each file that one process writes for all of its machine, by name.
-using Checksums = std::map<std::string, std::string>;
-
-Checksums shared_checksums(const fs::path& folder) {
-  Checksums checksums;
+// Of the files that one process writes for all of its machine.
+ChecksumsByName shared_checksums(const fs::path& folder) {
+  ChecksumsByName checksums;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().lexically_relative(folder).string();
     if (!entry.is_directory() && !is_of_one_process(name)) checksums[name] = checksum_of(entry.path());
@@ -30,22 +27,33 @@ Checksums shared_checksums(const fs::path& folder) {
   return checksums;
 }
 
-bool has(const Checksums& machine, const std::string& name, const std::string& checksum) {
+bool has(const ChecksumsByName& machine, const std::string& name, const std::string& checksum) {
   const auto file = machine.find(name);
   return file != machine.end() && file->second == checksum;
 }
 
+// The main process's first. Of the others only the first of each machine has sent some.
+std::vector<ChecksumsByName> checksums_of_machines(const std::vector<std::string>& texts) {
+  std::vector<ChecksumsByName> machines;
+  for (int process = 0; process < std::ssize(texts); ++process) {
+    const std::string& text = texts[static_cast<std::size_t>(process)];
+    if (process == 0 || !text.empty()) machines.push_back(parse_checksums(text, process));
+  }
+  return machines;
+}
+
 // What the main process wrote is what is saved: the objects of a program may differ between processes.
 void spread_shared_files(const fs::path& folder, const SavingProcesses& processes) {
-  Checksums checksums;
+  ChecksumsByName checksums;
+  std::string text;
   const auto unread = failure_of([&] {
-    if (processes.is_local_main()) checksums = shared_checksums(folder);
+    if (!processes.is_local_main()) return;
+    checksums = shared_checksums(folder);
+    text = format_checksums(checksums);
   });
-  const std::string text = processes.is_local_main() ? nlohmann::json(checksums).dump() : "";
-  std::vector<Checksums> machines;
-  for (const std::string& one : gather_texts({text}, processes.group.get(), unread))
-    if (!one.empty()) machines.push_back(nlohmann::json::parse(one));
-  const Checksums& of_main = machines.front();
+  const std::vector<ChecksumsByName> machines =
+      checksums_of_machines(gather_texts({text}, processes.group.get(), unread));
+  const ChecksumsByName& of_main = machines.front();
 
   std::vector<std::string> names;
   for (const auto& file : of_main)
@@ -61,10 +69,22 @@ void spread_shared_files(const fs::path& folder, const SavingProcesses& processe
     if (!of_main.contains(file.first)) fs::remove(folder / file.first);
 }
 
-// Those that this process alone has written.
+// Those that this process alone writes.
+std::vector<std::string> own_files_of(int process) {
+  return {random_states_file(process), gradients_file(process)};
+}
+
 std::vector<std::string> own_files_in(const fs::path& folder, int process) {
-  std::vector<std::string> names = {random_states_file(process), gradients_file(process)};
+  std::vector<std::string> names = own_files_of(process);
   std::erase_if(names, [&](const std::string& name) { return !fs::exists(folder / name); });
+  return names;
+}
+
+std::vector<std::string> parse_own_files(const std::string& text, int process) {
+  std::vector<std::string> names = parse_file_names(text, process);
+  const std::vector<std::string> possible = own_files_of(process);
+  if (!std::ranges::all_of(names, [&](const std::string& name) { return contains(possible, name); }))
+    refuse_message(process, "names of its own files");
   return names;
 }
 
@@ -74,11 +94,14 @@ void spread_own_files(const fs::path& folder, const SavingProcesses& processes) 
     const bool lacks = processes.is_local_main() && !fs::exists(folder / name);
     return lacks ? folder / name : fs::path();
   };
-  const auto names = nlohmann::json(own_files_in(folder, processes.index)).dump();
-  const std::vector<std::string> of_all = gather_texts({names}, processes.group.get());
+  const std::string names = format_file_names(own_files_in(folder, processes.index));
+  const std::vector<std::string> texts = gather_texts({names}, processes.group.get());
+  std::vector<std::vector<std::string>> of_all;
+  for (const std::string& text : texts)
+    of_all.push_back(parse_own_files(text, static_cast<int>(of_all.size())));
   std::exception_ptr failure;
   for (int process = 0; process < std::ssize(of_all); ++process) {
-    const auto files = nlohmann::json::parse(of_all[static_cast<std::size_t>(process)]);
+    const auto& files = of_all[static_cast<std::size_t>(process)];
     const auto unwritten = send_files(files, folder, process, processes, target_of);
     if (!failure) failure = unwritten;
   }
