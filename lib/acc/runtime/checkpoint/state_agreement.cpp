@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <exception>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <set>
 #include <string>
 #include <system_error>
@@ -11,6 +11,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/formats/checksums.hpp"
+#include "acc/formats/state_messages.hpp"
 #include "acc/runtime/checkpoint/file_transfer.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/comm/operations.hpp"
@@ -25,42 +26,33 @@ std::vector<std::string> texts_of_all(const std::string& text, const SavingProce
   return gather_texts({text}, processes.group.get());
 }
 
-// A state that some machine has.
-struct Candidate {
-  std::int64_t number = 0;
-  // Of a snapshot; empty for a folder on a disk.
-  std::string id = {};
-  std::string disk = {};
-
-  auto operator<=>(const Candidate&) const = default;
-};
-
 void tell_damage(const std::string& damage, const Tell& tell) {
   tell("a state in memory is damaged: " + damage);
 }
 
-nlohmann::json known_to_this_machine(const SavedStates& states, const Tell& tell) {
-  nlohmann::json entries = nlohmann::json::array();
+std::vector<StateCandidate> known_to_this_machine(const SavedStates& states, const Tell& tell) {
+  std::vector<StateCandidate> candidates;
   for (const SavedState& state : states.all()) {
     try {
       const std::string id = state.in_memory ? read_snapshot_record(state.folder).id : "";
-      entries.push_back({state.number, id, state.in_memory ? "" : state.folder.string()});
+      candidates.push_back(
+          {.number = state.number, .id = id, .disk = state.in_memory ? "" : state.folder.string()});
     } catch (const Error& damage) {
       tell_damage(damage.what(), tell);
     }
   }
-  return entries;
+  return candidates;
 }
 
 // The newest first, the same on all processes.
-std::vector<Candidate> candidates_of_all(const SavedStates& states, const SavingProcesses& processes,
-                                         const Tell& tell) {
-  std::string known = "[]";
-  if (processes.is_local_main()) known = known_to_this_machine(states, tell).dump();
-  std::vector<Candidate> candidates;
-  for (const std::string& text : texts_of_all(known, processes))
-    for (const auto& state : nlohmann::json::parse(text))
-      candidates.push_back({.number = state.at(0), .id = state.at(1), .disk = state.at(2)});
+std::vector<StateCandidate> candidates_of_all(const SavedStates& states, const SavingProcesses& processes,
+                                              const Tell& tell) {
+  std::vector<StateCandidate> known;
+  if (processes.is_local_main()) known = known_to_this_machine(states, tell);
+  std::vector<StateCandidate> candidates;
+  int process = 0;
+  for (const std::string& text : texts_of_all(format_candidates(known), processes))
+    std::ranges::move(parse_candidates(text, process++), std::back_inserter(candidates));
   std::ranges::sort(candidates, std::greater());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   return candidates;
@@ -72,7 +64,7 @@ struct Lack {
   bool is_damage = false;
 };
 
-Lack lack_of(const Candidate& candidate, const fs::path& folder, const SavingProcesses& processes) {
+Lack lack_of(const StateCandidate& candidate, const fs::path& folder, const SavingProcesses& processes) {
   if (candidate.id.empty()) {
     std::error_code error;
     const bool is_there = fs::is_directory(complete_folder(candidate.disk), error);
@@ -92,22 +84,29 @@ std::set<int> machines_without(const std::vector<std::string>& lacks, const std:
   return without;
 }
 
-std::string names_in(const fs::path& folder) {
-  nlohmann::json names = nlohmann::json::array();
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (!entry.is_directory()) names.push_back(entry.path().lexically_relative(folder).string());
-  return names.dump();
+  return names;
+}
+
+// Of the files that the process `from` has.
+std::vector<std::string> names_of_sender(const fs::path& folder, int from, const SavingProcesses& processes) {
+  std::string text;
+  const std::exception_ptr unread = failure_of([&] {
+    if (processes.index == from) text = format_file_names(names_in(folder));
+  });
+  return parse_file_names(broadcast_text(text, from, processes.group.get(), unread), from);
 }
 
 // Writes the folder where `receives`. An error there is that of all, when nobody waits for a piece any more.
 void copy_to_machines(const fs::path& folder, int from, bool receives, const SavingProcesses& processes) {
+  const std::vector<std::string> names = names_of_sender(folder, from, processes);
   FolderReplacement replacement(folder, [](const std::string&) { return true; });
   std::exception_ptr failure = failure_of([&] {
     if (receives) replacement.begin();
   });
-  const bool sends = processes.index == from;
-  const std::vector<std::string> names =
-      nlohmann::json::parse(broadcast_text(sends ? names_in(folder) : "", from, processes.group.get()));
   const bool writes = receives && !failure;
   const std::exception_ptr unwritten = send_files(
       names, folder, from, processes,
@@ -120,7 +119,7 @@ void copy_to_machines(const fs::path& folder, int from, bool receives, const Sav
 }
 
 // Whether all processes can load it, where needed after a machine that has it has given it to the others.
-bool is_for_all(const Candidate& candidate, const fs::path& folder, const std::vector<int>& machines,
+bool is_for_all(const StateCandidate& candidate, const fs::path& folder, const std::vector<int>& machines,
                 const SavingProcesses& processes, const Tell& tell) {
   const Lack lack = lack_of(candidate, folder, processes);
   if (lack.is_damage) tell_damage(lack.reason, tell);
@@ -139,18 +138,19 @@ bool is_for_all(const Candidate& candidate, const fs::path& folder, const std::v
 StateNumbering agree_on_numbering(const SavedStates& states, const std::string& run_id,
                                   const SavingProcesses& processes) {
   const std::vector<SavedState> all = states.all();
-  StateNumbering numbering{.run_id =
-                               broadcast_text(processes.is_main() ? run_id : "", 0, processes.group.get())};
+  const std::string sent_id = broadcast_text(processes.is_main() ? run_id : "", 0, processes.group.get());
+  StateNumbering numbering{.run_id = parse_run_id(sent_id, 0)};
   const std::string next = std::to_string(all.empty() ? 0 : all.front().number + 1);
+  int process = 0;
   for (const std::string& number : texts_of_all(next, processes))
-    numbering.next = std::max<std::int64_t>(numbering.next, std::stoll(number));
+    numbering.next = std::max(numbering.next, parse_sent_number(number, {.max = kMaxStateNumber}, process++));
   return numbering;
 }
 
 std::optional<SavedState> newest_common_state(const SavedStates& states, const SavingProcesses& processes,
                                               const std::function<void(const std::string& line)>& tell) {
   const std::vector<int> machines = machines_of(processes);
-  for (const Candidate& candidate : candidates_of_all(states, processes, tell)) {
+  for (const StateCandidate& candidate : candidates_of_all(states, processes, tell)) {
     const bool in_memory = !candidate.id.empty();
     const fs::path folder = in_memory ? states.snapshot(candidate.number) : fs::path(candidate.disk);
     if (is_for_all(candidate, folder, machines, processes, tell))
