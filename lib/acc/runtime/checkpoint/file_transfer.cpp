@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <system_error>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/formats/state_messages.hpp"
 #include "acc/runtime/comm/operations.hpp"
 
 namespace acc::detail {
@@ -42,12 +45,15 @@ void send_file(const fs::path& file, int from, const SavingProcesses& processes,
   ProcessGroup* group = processes.group.get();
   const std::string size =
       broadcast_text(content ? std::to_string(content->size()) : "", from, group, failure);
-  const std::size_t bytes = std::stoull(size);
+  const NumberRange sizes{.max = std::numeric_limits<std::int64_t>::max()};
+  const auto bytes = static_cast<std::size_t>(parse_sent_number(size, sizes, from));
   for (std::size_t begin = 0; begin < bytes; begin += kPiece) {
     const std::size_t length = std::min(kPiece, bytes - begin);
-    const std::string_view piece =
+    const std::string_view own_piece =
         content ? std::string_view(content->data() + begin, length) : std::string_view();
-    received.write(broadcast_text(piece, from, group));
+    const std::string piece = broadcast_text(own_piece, from, group);
+    if (piece.size() != length) refuse_message(from, "a file of the size that it named");
+    received.write(piece);
   }
 }
 
