@@ -14,7 +14,6 @@
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/save_steps.hpp"
 #include "acc/runtime/checkpoint/state_shards.hpp"
-#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/comm/progress.hpp"
 
 namespace acc::detail {
@@ -230,7 +229,7 @@ void Checkpointing::free_memory() {
 
 int Checkpointing::next_iteration(const SavingProcesses& processes) {
   int& number = preparation_.options().project.iteration;
-  number = std::stoi(broadcast_text(std::to_string(number), 0, processes.group.get()));
+  number = number_of_main(number, processes);
   return number;
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/formats/state_messages.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/comm/operations.hpp"
 
@@ -51,9 +53,18 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
 std::vector<int> machines_of(const SavingProcesses& processes) {
   std::vector<int> machines;
   for (const std::string& machine :
-       gather_texts({std::to_string(processes.machine())}, processes.group.get()))
-    machines.push_back(std::stoi(machine));
+       gather_texts({std::to_string(processes.machine())}, processes.group.get())) {
+    // The first process of a machine has the lowest rank.
+    const auto process = static_cast<int>(machines.size());
+    machines.push_back(static_cast<int>(parse_sent_number(machine, {.max = process}, process)));
+  }
   return machines;
+}
+
+int number_of_main(int number, const SavingProcesses& processes) {
+  const NumberRange numbers{.min = std::numeric_limits<int>::min(), .max = std::numeric_limits<int>::max()};
+  const std::string text = broadcast_text(std::to_string(number), 0, processes.group.get());
+  return static_cast<int>(parse_sent_number(text, numbers, 0));
 }
 
 std::function<bool(bool)> on_any(const SavingProcesses& processes) {

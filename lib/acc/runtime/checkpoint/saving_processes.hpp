@@ -49,6 +49,9 @@ inline FileShare share_on_machine(const SavingProcesses& processes) {
 /// Together: the machine of each process.
 std::vector<int> machines_of(const SavingProcesses& processes);
 
+/// Together: the number that the main process has.
+int number_of_main(int number, const SavingProcesses& processes);
+
 /// A function, for all processes together, that returns whether its argument is true on any of them.
 std::function<bool(bool)> on_any(const SavingProcesses& processes);
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <vector>
 
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "support/catch.hpp"
@@ -30,6 +31,11 @@ TEST_CASE("saving_processes: the error of a process alone is thrown, after it ha
   CHECK(is_clean);
   CHECK(acc::detail::on_any({})(true));
   CHECK_FALSE(acc::detail::on_any({})(false));
+}
+
+TEST_CASE("saving_processes: a process alone is the main one, on the first machine", "[runtime]") {
+  CHECK(acc::detail::number_of_main(-7, {}) == -7);
+  CHECK(acc::detail::machines_of({}) == std::vector<int>{0});
 }
 
 TEST_CASE("saving_processes: a folder is replaced when all is in it, and left alone after a failure",
