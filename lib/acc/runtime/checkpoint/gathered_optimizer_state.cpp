@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/formats/state_messages.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
@@ -25,9 +25,8 @@
 namespace acc::detail {
 namespace {
 
-// The fields of parameters, in the order of the optimizer.
-using Fields = nlohmann::ordered_json;
 using PieceKey = std::pair<const Unit*, std::size_t>;  // a piece of a unit
+using Fields = std::map<PieceKey, std::vector<PieceField>>;
 
 // The index of each tensor of an optimizer, as in its state.
 std::unordered_map<const c10::TensorImpl*, std::int64_t> indices_of(
@@ -67,10 +66,8 @@ std::vector<LocalPart> parts_of(const ShardedOptimizer& optimizer) {
   return parts;
 }
 
-// The fields of each parameter, by the numbers of its module, unit and piece; those with a number for each
-// element are null.
-Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
-  Fields fields = Fields::object();
+FieldsByPiece fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
+  FieldsByPiece fields;
   const PtValue* states = local.find("state");
   const std::vector<LocalPart> parts = parts_of(optimizer);
   for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
@@ -79,11 +76,10 @@ Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
       for (const LocalPart& part : parts) {
         const PtValue* state = part.unit == units[u].get() ? states->find(part.index) : nullptr;
         if (state == nullptr) continue;
-        Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, part.piece)];
-        for (const PtEntry& entry : *state->get_if<PtDict>()) {
-          const auto number = is_spread(entry) ? std::nullopt : entry.value.number();
-          of_piece[*entry.key.get_if<std::string>()] = number ? Fields(*number) : Fields();
-        }
+        std::vector<PieceField>& of_piece = fields[{.module = m, .unit = u, .piece = part.piece}];
+        for (const PtEntry& entry : *state->get_if<PtDict>())
+          of_piece.push_back({.name = *entry.key.get_if<std::string>(),
+                              .number = is_spread(entry) ? std::nullopt : entry.value.number()});
       }
     }
   }
@@ -91,18 +87,19 @@ Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
 }
 
 // Those of all processes.
-std::map<PieceKey, Fields> agreed_fields(const ShardedOptimizer& optimizer, const PtValue& local) {
-  std::map<PieceKey, Fields> agreed;
+Fields agreed_fields(const ShardedOptimizer& optimizer, const PtValue& local) {
+  Fields agreed;
   if (optimizer.modules().empty()) return agreed;
   ProcessGroup& group = optimizer.modules().front()->group();
-  for (const std::string& text : gather_texts({fields_here(optimizer, local).dump()}, &group)) {
-    const Fields of_process = Fields::parse(text);
+  int process = 0;
+  for (const std::string& text : gather_texts({format_piece_fields(fields_here(optimizer, local))}, &group)) {
+    const FieldsByPiece of_process = parse_piece_fields(text, process++);
     for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
       const auto& units = optimizer.modules()[m]->units();
       for (std::size_t u = 0; u < units.size(); ++u) {
         for (std::size_t p = 0; p < units[u]->pieces().size(); ++p) {
-          const auto entry = of_process.find(fmt::format("{}.{}.{}", m, u, p));
-          if (entry != of_process.end()) agreed.try_emplace({units[u].get(), p}, *entry);
+          const auto entry = of_process.find({.module = m, .unit = u, .piece = p});
+          if (entry != of_process.end()) agreed.try_emplace({units[u].get(), p}, entry->second);
         }
       }
     }
@@ -110,13 +107,13 @@ std::map<PieceKey, Fields> agreed_fields(const ShardedOptimizer& optimizer, cons
   return agreed;
 }
 
-std::vector<std::string> spread_names(const Unit& unit, const std::map<PieceKey, Fields>& fields) {
+std::vector<std::string> spread_names(const Unit& unit, const Fields& fields) {
   std::vector<std::string> names;
   for (std::size_t p = 0; p < unit.pieces().size(); ++p) {
     const auto found = fields.find({&unit, p});
     if (found == fields.end()) continue;
-    for (const auto& [name, value] : found->second.items())
-      if (value.is_null() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    for (const auto& [name, number] : found->second)
+      if (!number && std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;
 }
@@ -127,7 +124,7 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
   const at::NoGradGuard no_grad;
   const PtValue local = optimizer_state(optimizer.native());
   const PtValue* states = local.find("state");
-  const std::map<PieceKey, Fields> fields = agreed_fields(optimizer, local);
+  const Fields fields = agreed_fields(optimizer, local);
   const std::vector<LocalPart> parts = parts_of(optimizer);
   // The gathered fields of each unit, by name.
   std::map<const Unit*, std::map<std::string, at::Tensor>> gathered;
@@ -138,8 +135,8 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
         for (const LocalPart& part : parts) {
           const PtValue* state = part.unit == unit.get() ? states->find(part.index) : nullptr;
           const PtValue* field = state != nullptr ? state->find(name) : nullptr;
-          if (field != nullptr)
-            shard.narrow(0, part.overlap.in_shard, part.overlap.length).copy_(*field->get_if<at::Tensor>());
+          const auto* values = field != nullptr ? field->get_if<at::Tensor>() : nullptr;
+          if (values != nullptr) shard.narrow(0, part.overlap.in_shard, part.overlap.length).copy_(*values);
         }
         at::Tensor flat = unit->collect(shard);
         if (keep) gathered[unit.get()][name] = std::move(flat);
@@ -162,12 +159,12 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
         if (whole != nullptr) of_parameter = *whole->get_if<PtDict>();
       } else if (entry != fields.end()) {
         const Piece& slice = unit->pieces()[piece];
-        for (const auto& [name, value] : entry->second.items()) {
-          if (value.is_null()) {
+        for (const auto& [name, number_of_all] : entry->second) {
+          if (number_of_all) {
+            of_parameter.push_back({name, steps_tensor(*number_of_all)});
+          } else {
             const at::Tensor& flat = gathered.at(unit).at(name);
             of_parameter.push_back({name, flat.narrow(0, slice.offset, slice.numel).view(slice.shape)});
-          } else {
-            of_parameter.push_back({name, steps_tensor(value.get<double>())});
           }
         }
       }
