@@ -162,10 +162,21 @@ bool is_covered_once(const DcpTensor& tensor) {
   return next == dcp_elements(tensor.shape);
 }
 
+DcpMetadata metadata_of_process(const std::string& pickle, int process) {
+  try {
+    return parse_dcp_metadata(pickle);
+  } catch (const Error& error) {
+    throw Error({.kind = error.kind(),
+                 .what = error.problems().front().what,
+                 .where = fmt::format("process {}", process)});
+  }
+}
+
 DcpMetadata merge(const std::vector<std::string>& pickles) {
   DcpMetadata merged;
+  int process = 0;
   for (const std::string& pickle : pickles) {
-    DcpMetadata part = parse_dcp_metadata(pickle);
+    DcpMetadata part = metadata_of_process(pickle, process++);
     merged.objects.merge(part.objects);
     for (auto& [name, tensor] : part.tensors) {
       const auto [entry, added] = merged.tensors.try_emplace(name, tensor);
