@@ -17,12 +17,12 @@ constexpr int kMaxDepth = 20;
   refuse("is damaged: a tensor does not fit its storage");
 }
 
-std::uint64_t whole_number(const PickleValue& value) {
+std::uint64_t pickled_number(const PickleValue& value) {
   if (value.type != Type::integer || value.integer < 0) refuse_tensor();
   return static_cast<std::uint64_t>(value.integer);
 }
 
-std::vector<std::int64_t> whole_numbers(const PickleValue& value) {
+std::vector<std::int64_t> pickled_numbers(const PickleValue& value) {
   // torch.Size is called with a tuple.
   const bool called =
       value.type == Type::object && value.arguments != nullptr && value.arguments->items.size() == 1;
@@ -30,7 +30,7 @@ std::vector<std::int64_t> whole_numbers(const PickleValue& value) {
   if (numbers.type != Type::tuple) refuse_tensor();
   std::vector<std::int64_t> result;
   for (const PickleValue* item : numbers.items)
-    result.push_back(static_cast<std::int64_t>(whole_number(*item)));
+    result.push_back(static_cast<std::int64_t>(pickled_number(*item)));
   return result;
 }
 
@@ -130,9 +130,9 @@ StoredTensor TorchFile::view(const std::vector<const PickleValue*>& items, const
   const std::string_view* storage = find("data/" + id->items[2]->text);
   if (storage == nullptr) refuse_tensor();
   StoredTensor tensor{.dtype = dtype != nullptr ? dtype : dtype_of(id->items[1]->text),
-                      .sizes = whole_numbers(*items[2]),
-                      .strides = whole_numbers(*items[3])};
-  const std::uint64_t begin = product(whole_number(*items[1]), tensor.dtype->bytes);
+                      .sizes = pickled_numbers(*items[2]),
+                      .strides = pickled_numbers(*items[3])};
+  const std::uint64_t begin = product(pickled_number(*items[1]), tensor.dtype->bytes);
   const std::uint64_t size = product(span_of(tensor.sizes, tensor.strides), tensor.dtype->bytes);
   if (sum(begin, size) > storage->size()) refuse_tensor();
   tensor.bytes = storage->substr(begin, size);
