@@ -5,6 +5,7 @@
 A fault replaces an expression or statements (what ends with a newline), where a variable has its number. A text that is not
 in the source exactly once ends the build: the fault has to follow the source."""
 import collections
+import pathlib
 import sys
 
 
@@ -37,3 +38,17 @@ def mutate(source, replacements, variable):
 def list_of(names):
     """The names as the elements of a list in C++."""
     return "".join(f'    "{name}",\n' for name in names)
+
+
+def write_copies(mutants):
+    """For `... LIBRARY RESULT SOURCE...`: writes RESULT/SOURCE with those of the mutants (name: source, old, new) that are of
+    this source, and RESULT/names.cpp with the names of all."""
+    library, result = map(pathlib.Path, sys.argv[1:3])
+    header = '#include "simulation/mutants/mutants.hpp"\n'
+    for name in sys.argv[3:]:
+        replacements = [(number, old, new) for number, (source, old, new) in enumerate(mutants.values(), 1) if source == name]
+        text = mutate(library / name, replacements, "simulation::mutant")
+        (result / name).parent.mkdir(parents=True, exist_ok=True)
+        (result / name).write_text(header + text)
+    (result / "names.cpp").write_text(
+        f"{header}\nconst std::vector<std::string> simulation::kMutants = {{\n{list_of(mutants)}}};\n")

@@ -24,9 +24,17 @@ constexpr std::chrono::system_clock::time_point kStartOfClock{std::chrono::secon
 constexpr auto kPatience = std::chrono::hours(1);
 /// An execution has some hundred events.
 constexpr int kMaxEvents = 20'000;
+/// The local rank of a worker of another node.
+constexpr int kElsewhere = -1;
 /// How long a killed process takes to end, at most, and what it takes to hear of that.
 constexpr auto kDeath = 5ms;
 constexpr auto kNews = 3ms;
+/// A signal that follows within this is the first one's copy.
+constexpr auto kAtOnce = 100ms;
+/// How long those who lost a peer end nobody, since the peer may yet say why it ended.
+constexpr auto kWaitForCause = 2s;
+/// Nothing of a job is alive this long after its supervisor was killed.
+constexpr auto kEndWithoutSupervisor = 1s;
 /// The other nodes, the disk and the reader of the output answer within this.
 constexpr auto kAnswer = 4000ms;
 
@@ -52,6 +60,7 @@ struct Process {
   Obedience obedience = Obedience::ends;
   milliseconds reaction = {};
   bool term_pending = false;
+  std::set<int> signals = {};
   bool was_asked = false;
   bool was_killed = false;
   /// Since when it handles notices; absent: never.
@@ -127,11 +136,16 @@ class Job : public Processes, public Rendezvous {
   void obey(int local_rank, Process& process, int signal);
   void react_to_failure(int failing);
   void die(int local_rank);
+  void pass_until(TimePoint time);
+  void check_urgency(TimePoint time) const;
+  void check_reason_to_stop() const;
   void check_suspension() const;
   void check_death(int local_rank, const Process& process) const;
   void on_report(const Event& event);
   void on_taken(const AgentEvent& event);
+  void on_end_taken(const WorkerEnded& ended);
   void on_signal_taken(const SignalArrived& arrived);
+  bool is_copy(const SignalArrived& arrived);
   void check_end(const LaunchReport& report) const;
   int expected_code(const LaunchReport& report) const;
   bool verdict_of_group(const RoundOver& verdict, const std::string& line, milliseconds after);
@@ -151,6 +165,7 @@ class Job : public Processes, public Rendezvous {
   bool orphans_signalled_ = false;
   bool preparing_ = false;
   int check_ = 0;
+  int passed_check_ = 0;
   bool flushing_ = false;
   int flush_ = 0;
   bool suspended_ = false;
@@ -165,21 +180,25 @@ class Job : public Processes, public Rendezvous {
   // What the agent has taken.
   std::optional<int> stop_signal_ = {};
   TimePoint stop_time_ = {};
+  std::set<Receiver> stop_receivers_ = {};
   bool stopped_by_user_ = false;
   bool impatient_ = false;
-  bool supervisor_lost_ = false;
+  std::optional<TimePoint> supervisor_lost_ = {};
   bool hang_taken_ = false;
   bool noticed_ = false;
   std::optional<TimePoint> notice_time_ = {};
   std::optional<RoundOver> verdict_ = {};
-  int group_code_ = 0;  // of a verdict that came before the request to end
+  bool others_failing_ = false;  // a worker elsewhere has failed; the verdict is to come
+  int group_code_ = 0;           // of a verdict that came before the request to end
   bool job_done_ = false;
 
   // The attempt.
   std::optional<TimePoint> asked_ = {};  // its workers were first asked to end
   std::vector<int> own_failures_ = {};   // in the order in which connections were closed
   bool hung_ = false;
-  bool has_failed_ = false;  // a worker, as the agent knows
+  bool has_failed_ = false;                   // a worker, as the agent knows
+  std::optional<TimePoint> first_loss_ = {};  // when the agent heard of the first that had lost a peer
+  bool has_own_failure_ = false;              // it has heard of one that failed by itself
 };
 
 std::vector<std::string> Job::run() {
@@ -190,10 +209,14 @@ std::vector<std::string> Job::run() {
   if (schedule_.has_checks) {
     parts.check_nodes = [this](const Round&, int) {
       const bool passes = draw_.chance(80);
-      // Those of an earlier round are given up.
-      at(now_ + draw_.milliseconds(0, 3000), [this, passes, number = ++check_] {
+      const milliseconds takes = draw_.milliseconds(0, draw_.chance(30) ? 8000 : 3000);
+      // Those of an earlier round are given up, but may have come to a result before.
+      at(now_ + takes, [this, passes, number = ++check_] {
         if (number != check_) return;
-        deliver(NodesChecked{{.passed = passes, .summary = passes ? "" : "a node failed its checks"}},
+        if (passes) passed_check_ = number;
+        deliver(NodesChecked{{.passed = passes,
+                              .summary = passes ? "" : "a node failed its checks",
+                              .text = fmt::format("{}", number)}},
                 passes ? "the nodes pass their checks" : "a node fails its checks");
       });
     };
@@ -238,17 +261,40 @@ AgentEvent Job::next(std::optional<TimePoint> deadline) {
   while (delivered_.empty()) {
     if (agenda_.empty() || (deadline && agenda_.begin()->first > *deadline)) {
       require(deadline.has_value(), "the agent waits for nothing that never comes");
-      now_ = std::max(now_, *deadline);
+      pass_until(*deadline);
       return TimeUp{};
     }
     auto entry = agenda_.extract(agenda_.begin());
-    now_ = std::max(now_, entry.key());
+    pass_until(entry.key());
     entry.mapped()();
   }
   AgentEvent event = std::move(delivered_.front());
   delivered_.pop_front();
   on_taken(event);
   return event;
+}
+
+void Job::pass_until(TimePoint time) {
+  if (time <= now_) return;
+  check_urgency(time);
+  now_ = time;
+}
+
+// What is to be done now is done before time passes.
+void Job::check_urgency(TimePoint time) const {
+  if (!stop_signal_ && !supervisor_lost_) return;
+  const bool is_over = supervisor_lost_ && time > *supervisor_lost_ + kEndWithoutSupervisor;
+  for (const auto& [rank, process] : workers_) {
+    if (!process.alive) continue;
+    require(!supervisor_lost_ || process.was_killed,
+            "workers are killed at once when the supervisor is lost");
+    require(!impatient_ || process.was_killed, "a second signal kills the workers at once");
+    const int signal = stop_signal_ == SIGPIPE ? SIGTERM : stop_signal_.value_or(SIGKILL);
+    require(process.was_killed || process.signals.contains(signal), "a signal is passed to every worker");
+    require(!is_over, "no worker is alive a second after the supervisor's end");
+  }
+  require(!is_over || std::ranges::none_of(orphans_, &Process::alive),
+          "no orphan is alive a second after the supervisor's end");
 }
 
 // ---- Workers ----
@@ -275,8 +321,12 @@ StartedWorker Job::start(WorkerStart worker) {
     asked_.reset();
     own_failures_.clear();
     hung_ = false;
+    first_loss_.reset();
+    has_own_failure_ = false;
   }
-  require(in_round_ && !verdict_, "workers start in a round that goes on");
+  require(!schedule_.has_checks || passed_check_ == check_,
+          "workers start when the nodes of their round have passed the checks");
+  require((in_round_ || others_failing_) && !verdict_, "workers start in a round that goes on");
   require(!stop_signal_ && !supervisor_lost_, "no worker starts once the job is to end");
   require(!workers_.contains(local_rank), "a worker starts once in each attempt");
   require(!left_, "a node that has left starts nothing");
@@ -395,6 +445,7 @@ void Job::signal(int local_rank, int signal) {
   Process& process = workers_.at(local_rank);
   if (!process.alive || process.was_killed) return;
   trace(fmt::format("worker {} gets {}", local_rank, signal_name(signal)));
+  process.signals.insert(signal);
   if (signal == SIGSTOP) {
     if (std::exchange(process.stopped, true)) return;
     if (process.end)
@@ -406,6 +457,7 @@ void Job::signal(int local_rank, int signal) {
       end_later(local_rank, process, *std::exchange(process.left, std::nullopt), process.status);
     if (std::exchange(process.term_pending, false)) obey(local_rank, process, SIGTERM);
   } else if (signal == SIGKILL) {
+    check_reason_to_stop();
     const bool is_late = asked_ && now_ - *asked_ >= schedule_.plan.shutdown_timeout;
     require(is_late || impatient_ || supervisor_lost_, "nobody is killed before the grace is over");
     process.was_killed = true;
@@ -413,12 +465,23 @@ void Job::signal(int local_rank, int signal) {
     end_later(local_rank, process, draw_.milliseconds(0, static_cast<int>(kDeath.count())),
               Signaled{SIGKILL});
   } else if (is_stop(signal)) {
+    check_reason_to_stop();
     if (!asked_) asked_ = now_;
     if (process.stopped)
       process.term_pending = true;
     else
       obey(local_rank, process, signal);
   }
+}
+
+void Job::check_reason_to_stop() const {
+  const bool must_not_hang = hung_ && schedule_.plan.hang.action != OnHang::report;
+  if (asked_ || stop_signal_ || supervisor_lost_ || verdict_ || job_done_ || must_not_hang) return;
+  require(has_failed_, "workers are asked to end for a reason");
+  // Who only lost a peer ends nobody while that one, which has closed its connections, may yet say why.
+  if (!first_loss_ || has_own_failure_ || now_ - *first_loss_ >= kWaitForCause) return;
+  for (const auto& [rank, process] : workers_)
+    require(!process.alive || !process.is_failing, "the worker that fails by itself has the time to end");
 }
 
 bool Job::signal_if_handled(int local_rank, int signal) {
@@ -535,6 +598,8 @@ void Job::fail(const RoundOver& failure) {
             "the failure is that of a worker");
     const Process& worker = found->second;
     require(!own_failures_.empty() || worker.lost_peer || !succeeded(worker.status), "a failure has a cause");
+    require(!others_failing_ || !worker.lost_peer,
+            "a node whose workers only lost one of another node waits for that node to say so");
     // Peers that lost it are no cause while it says why itself.
     if (!own_failures_.empty() && !suspended_ && worker.lost_peer) {
       const Process& origin = workers_.at(own_failures_.front());
@@ -595,10 +660,15 @@ void Job::disturb(const Disturbance& one) {
       return;
     case Kind::others_fail: {
       const WorkerFailure theirs = {.rank = 99, .host = "node1", .status = Exited{77}};
-      verdict_of_group(
+      // It may have closed its connections before it ended.
+      const milliseconds slow = draw_.chance(50) ? draw_.milliseconds(0, 1500) : 0ms;
+      const bool is_agreed = verdict_of_group(
           {.restart = one.number == 1, .failure = to_json_text(theirs), .exit_code = 77},
           one.number == 1 ? "a worker elsewhere fails, and all start again" : "a worker elsewhere fails",
-          0ms);
+          slow);
+      if (!is_agreed) return;
+      others_failing_ = true;
+      if (slow > 0ms) react_to_failure(kElsewhere);
       return;
     }
     case Kind::others_lost:
@@ -622,27 +692,46 @@ void Job::ask(const Disturbance& one) {
 
 void Job::on_taken(const AgentEvent& event) {
   if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal_taken(*arrived);
-  if (const auto* ended = std::get_if<WorkerEnded>(&event); ended != nullptr && !asked_) {
-    const auto* signaled = std::get_if<Signaled>(&ended->status);
-    const bool obeyed = signaled != nullptr && schedule_.plan.notice_signals.contains(signaled->signal);
-    has_failed_ = has_failed_ || (!succeeded(ended->status) && !obeyed);
-  }
+  if (const auto* ended = std::get_if<WorkerEnded>(&event); ended != nullptr && !asked_) on_end_taken(*ended);
   // A pipeline ends so; a failure is told all the same.
   const bool is_over = left_ && verdict_ && !verdict_->failure.empty();
   if (std::holds_alternative<ReaderLost>(event) && !stop_signal_ && !has_failed_ && !is_over) {
     stop_signal_ = SIGPIPE;
     stop_time_ = now_;
   }
-  if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = true;
+  if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = supervisor_lost_.value_or(now_);
   if (std::holds_alternative<HangExamined>(event)) hang_taken_ = hung_ = true;
   const auto* of_node = std::get_if<NodeEvent>(&event);
   if (of_node == nullptr) return;
   if (const auto* verdict = std::get_if<RoundOver>(of_node); verdict != nullptr && !verdict_) {
     verdict_ = *verdict;
+    others_failing_ = false;
     if (!verdict->restart && !stop_signal_) group_code_ = verdict->exit_code;
   }
   if (std::holds_alternative<JobDone>(*of_node)) job_done_ = true;
   if (std::holds_alternative<EndNotice>(*of_node) && !std::exchange(noticed_, true)) notice_time_ = now_;
+}
+
+void Job::on_end_taken(const WorkerEnded& ended) {
+  const auto* signaled = std::get_if<Signaled>(&ended.status);
+  const bool obeyed = signaled != nullptr && schedule_.plan.notice_signals.contains(signaled->signal);
+  if (succeeded(ended.status) || obeyed) return;
+  has_failed_ = true;
+  if (!workers_.at(ended.local_rank).lost_peer)
+    has_own_failure_ = true;
+  else if (!first_loss_)
+    first_loss_ = now_;
+}
+
+// One request to end may arrive as several signals: at once, at several of acc's processes, or repeated by
+// an engine.
+bool Job::is_copy(const SignalArrived& arrived) {
+  const bool is_of_another_process = arrived.signal == stop_signal_ && arrived.receiver &&
+                                     !stop_receivers_.empty() &&
+                                     stop_receivers_.insert(*arrived.receiver).second;
+  const bool is_repeated = arrived.signal == SIGTERM && stop_signal_ == SIGTERM && arrived.receiver &&
+                           !stop_receivers_.empty() && now_ - stop_time_ <= schedule_.plan.repeated_sigterm;
+  return is_of_another_process || is_repeated || now_ - stop_time_ <= kAtOnce;
 }
 
 void Job::on_signal_taken(const SignalArrived& arrived) {
@@ -652,8 +741,9 @@ void Job::on_signal_taken(const SignalArrived& arrived) {
     notice_time_ = now_;
   if (!is_stop(arrived.signal)) return;
   stopped_by_user_ = stopped_by_user_ || !arrived.receiver;
-  if (arrived.now || stop_signal_) impatient_ = true;  // or a copy, which a test of its own tells apart
+  if (arrived.now || (stop_signal_ && !is_copy(arrived))) impatient_ = true;
   if (stop_signal_) return;
+  if (arrived.receiver) stop_receivers_.insert(*arrived.receiver);
   stop_signal_ = arrived.signal;
   stop_time_ = now_;
 }
@@ -661,6 +751,10 @@ void Job::on_signal_taken(const SignalArrived& arrived) {
 void Job::on_report(const Event& event) {
   if (const auto* killed = std::get_if<Killed>(&event))
     require(!killed->ranks.empty(), "the report names those that were killed");
+  if (std::holds_alternative<Restarting>(event))
+    require(!stop_signal_ && !supervisor_lost_, "a job that is to end does not start again");
+  if (const auto* checked = std::get_if<PreflightFinished>(&event))
+    require(checked->result.text == fmt::format("{}", check_), "the result is that of this round's checks");
 }
 
 // ---- The end ----
@@ -735,6 +829,7 @@ Schedule schedule_of(std::uint64_t seed) {
   plan.nproc_per_node = 1 + draw.below(4);
   plan.max_restarts = draw.below(4);
   plan.shutdown_timeout = std::array{0ms, 500ms, 5000ms, 30'000ms}[static_cast<std::size_t>(draw.below(4))];
+  if (draw.chance(20)) plan.repeated_sigterm = 5000ms;
   plan.requeue_on_preemption = draw.chance(25);
   if (draw.chance(50)) plan.notice_signals = {SIGUSR1, SIGUSR2};
   plan.hang.action =

@@ -6,7 +6,7 @@
 
 namespace simulation {
 
-/// The faults in the copies of sources that mutate.py writes.
+/// The faults in the copies of sources that the scripts beside this file write.
 extern const std::vector<std::string> kMutants;
 
 /// Which of them is there: its number from 1 on. 0: none.

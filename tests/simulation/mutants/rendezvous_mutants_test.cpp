@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the simulation would notice faults: copies of the sources of the rendezvous have each of
-// mutate.py's.
+// mutate_rendezvous.py's.
 #include <algorithm>
 #include <ctime>
 #include <iostream>

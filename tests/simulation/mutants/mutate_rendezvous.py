@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mutate.py LIBRARY RESULT SOURCE...: writes RESULT/SOURCE with the faults below, and RESULT/names.cpp with their names."""
+"""mutate_rendezvous.py LIBRARY RESULT SOURCE...: writes RESULT/SOURCE with the faults below, and their names."""
 import pathlib
 import sys
 
@@ -68,18 +68,4 @@ MUTANTS = {
     "who waits for keys that are there waits on": ("store/waits.cpp", "wait.missing > 0", "true"),
 }
 
-
-def main():
-    library, result = map(pathlib.Path, sys.argv[1:3])
-    for name in sys.argv[3:]:
-        replacements = [(number, old, new) for number, (source, old, new) in enumerate(MUTANTS.values(), 1)
-                        if source == name]
-        text = mutation.mutate(library / name, replacements, "simulation::mutant")
-        (result / name).parent.mkdir(parents=True, exist_ok=True)
-        (result / name).write_text(f'#include "simulation/mutants/mutants.hpp"\n{text}')
-    (result / "names.cpp").write_text(
-        '#include "simulation/mutants/mutants.hpp"\n\n'
-        f"const std::vector<std::string> simulation::kMutants = {{\n{mutation.list_of(MUTANTS)}}};\n")
-
-
-main()
+mutation.write_copies(MUTANTS)
