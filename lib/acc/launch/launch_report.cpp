@@ -75,8 +75,11 @@ bool is_consequence(const WorkerFailure& failure) {
   // An uncaught C++ exception ends in SIGABRT; a lost connection causes no other signal.
   const auto* signaled = std::get_if<Signaled>(&failure.status);
   if (signaled != nullptr && signaled->signal != SIGABRT) return false;
-  if (failure.error_file)
-    return failure.error_file->consequence || names_lost_peer(failure.error_file->message);
+  if (const auto& file = failure.error_file) {
+    if (file->consequence || names_lost_peer(file->message)) return true;
+    // The worker may have been killed, or the disk full, while it wrote another text.
+    if (file->valid) return false;
+  }
   const auto what = signaled != nullptr ? uncaught_what(failure.stderr_tail) : std::nullopt;
   return names_lost_peer(what ? std::string(*what) : last_message(failure.stderr_tail));
 }

@@ -84,7 +84,7 @@ bool asks_for_requeue(const LaunchReport& report);
 int exit_code_of(const LaunchReport& report);
 
 /// Whether the worker failed because it lost another one: its error file says so, or its message is one that
-/// names_lost_peer(), in the error file or, without one, at the end of stderr.
+/// names_lost_peer(), in the error file or, without a valid one, at the end of stderr.
 bool is_consequence(const WorkerFailure& failure);
 
 /// Which of the failed workers is the cause; a consequence only if all are, and then one that another has

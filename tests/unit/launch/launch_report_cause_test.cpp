@@ -81,6 +81,17 @@ TEST_CASE("root_cause: a worker that says it lost another is believed, whatever 
   CHECK_FALSE(is_consequence(wrote(0, {.message = "no data", .consequence = false})));
 }
 
+TEST_CASE("root_cause: where an error file is torn, the end of stderr says whether another was lost",
+          "[launch]") {
+  const auto torn = [](const std::string& last_line) {
+    WorkerFailure failure = with_stderr(0, last_line);
+    failure.error_file = ErrorFile{.message = R"({"message": {"mess)", .valid = false};
+    return failure;
+  };
+  CHECK(is_consequence(torn("Connection closed by peer\n")));
+  CHECK_FALSE(is_consequence(torn("ValueError: no data\n")));
+}
+
 TEST_CASE("root_cause: what is a consequence", "[launch]") {
   CHECK(is_consequence(
       wrote(0, {.message = "DistBackendError: NCCL error: remote process exited or there was a "
