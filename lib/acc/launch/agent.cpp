@@ -781,11 +781,14 @@ WorkerFailure Agent::find_cause() {
 // was ending, and has yet to say why: stopped now, it would take the cause with it.
 void Agent::wait_for_local_cause() {
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
+  std::vector<WorkerFailure> consequences;
+  const auto may_have_lost = [this](const WorkerFailure& failure) { return may_have_lost_running(failure); };
   for (std::size_t i = 0; i < failed_.size(); ++i) {
-    const WorkerFailure failure = describe(failed_[i]);
-    if (!is_consequence(failure)) return;
-    while (failed_.size() == i + 1 && may_have_lost_running(failure) && !asked_to_end() && !round_over_ &&
-           !hung_) {
+    consequences.push_back(describe(failed_[i]));
+    if (!is_consequence(consequences.back())) return;
+    // Of several, one may have lost another that has ended, and that one the cause.
+    while (failed_.size() == i + 1 && std::ranges::any_of(consequences, may_have_lost) && !asked_to_end() &&
+           !round_over_ && !hung_) {
       if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
     }
   }

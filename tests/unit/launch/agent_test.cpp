@@ -843,6 +843,27 @@ TEST_CASE("agent: for a cause that has ended, or is elsewhere, nobody waits here
   CHECK(job.processes.signals() == Signals{{2, SIGTERM}});
 }
 
+TEST_CASE("agent: a cause is waited for although another worker lost one that has ended", "[launch]") {
+  const TemporaryFolder folder;
+  const LaunchPlan plan = plan_with_logs(3, folder);
+  const LogFolder logs = LogFolder::make(plan);
+  Job job;
+  job.processes.before_start = [&] {
+    const auto write = [&](const char* rank, const char* lost) {
+      std::ofstream(logs.attempt(0) / rank / "error.json")
+          << R"({"message": {"message": "lost", "extraInfo": {"consequence": true, "lost_ranks": [)" << lost
+          << "]}}}";
+    };
+    write("0", "2");
+    write("1", "0");
+  };
+  job.processes.will_end(0, Exited{1});
+  job.processes.will_end(1, Exited{1}, 200ms);
+  job.processes.will_end(2, Exited{42}, 1s);
+  CHECK(job.run(plan, logs).exit_code == 42);
+  CHECK(job.processes.signals().empty());
+}
+
 TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
   const CgroupPaths cgroups = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
