@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -29,6 +31,8 @@ constexpr int kElsewhere = -1;
 /// How long a killed process takes to end, at most, and what it takes to hear of that.
 constexpr auto kDeath = 5ms;
 constexpr auto kNews = 3ms;
+/// What has closed its connections ends within this, as a rule.
+constexpr milliseconds kSlowEnd = 1500ms;
 /// A signal that follows within this is the first one's copy.
 constexpr auto kAtOnce = 100ms;
 /// How long those who lost a peer end nobody, since the peer may yet say why it ended.
@@ -39,6 +43,7 @@ constexpr auto kEndWithoutSupervisor = 1s;
 constexpr auto kAnswer = 4000ms;
 
 constexpr const char* kLostPeer = "RuntimeError: Connection closed by peer [127.0.0.1]:4242\n";
+constexpr const char* kOtherHost = "node1";
 
 bool is_stop(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
@@ -47,6 +52,9 @@ bool is_stop(int signal) {
 /// A process of this attempt, or one that it left.
 struct Process {
   enum class Obedience { ends, exits, deaf };
+  /// What becomes of its error file: libacc's, torch's, half of one, or one that a child writes after its
+  /// end.
+  enum class Record { none, exact, of_torch, torn, late };
 
   bool alive = true;
   bool stopped = false;
@@ -57,6 +65,12 @@ struct Process {
   /// Its end has been drawn already as a failure of its own, and the connections are closed.
   bool is_failing = false;
   bool lost_peer = false;
+  /// The local rank of that peer.
+  int lost = kElsewhere;
+  std::filesystem::path error_file = {};
+  Record record = Record::none;
+  /// When it wrote a whole error file, as that says; absent: never.
+  std::optional<std::chrono::system_clock::time_point> recorded = {};
   Obedience obedience = Obedience::ends;
   milliseconds reaction = {};
   bool term_pending = false;
@@ -68,15 +82,19 @@ struct Process {
   bool notice_ends = false;
   std::optional<TimePoint> noticed = {};
   TimePoint died = {};
+  std::string late_record = {};
 };
 
 class Job : public Processes, public Rendezvous {
  public:
-  explicit Job(const Schedule& schedule) : schedule_(schedule), draw_(schedule.seed, 1) {
+  explicit Job(const Schedule& schedule)
+      : schedule_(schedule), logs_(LogFolder::make(schedule.plan)), draw_(schedule.seed, 1) {
     for (const Disturbance& one : schedule.disturbances) at(kStart + one.time, [this, one] { disturb(one); });
     at(kStart + kPatience,
        [this] { deliver(SignalArrived{SIGTERM, Receiver::supervisor}, "the user loses patience"); });
   }
+
+  ~Job() override { logs_.remove_temporary(); }
 
   std::vector<std::string> run();
 
@@ -135,6 +153,12 @@ class Job : public Processes, public Rendezvous {
   void end_later(int local_rank, Process& process, milliseconds after, ExitStatus status);
   void obey(int local_rank, Process& process, int signal);
   void react_to_failure(int failing);
+  void record_failure(int local_rank, Process& process);
+  std::string error_json(const Process& process) const;
+  void write_error_file(int local_rank, const std::filesystem::path& file, const std::string& text);
+  int first_rank() const;
+  int rank_of(int local_rank) const;
+  std::chrono::system_clock::time_point wall_clock() const { return kStartOfClock + (now_ - kStart); }
   void die(int local_rank);
   void pass_until(TimePoint time);
   void check_urgency(TimePoint time) const;
@@ -146,11 +170,14 @@ class Job : public Processes, public Rendezvous {
   void on_end_taken(const WorkerEnded& ended);
   void on_signal_taken(const SignalArrived& arrived);
   bool is_copy(const SignalArrived& arrived);
+  void check_cause(const WorkerFailure& cause) const;
+  void check_cause_among_losses(const WorkerFailure& cause) const;
   void check_end(const LaunchReport& report) const;
   int expected_code(const LaunchReport& report) const;
   bool verdict_of_group(const RoundOver& verdict, const std::string& line, milliseconds after);
 
   const Schedule& schedule_;
+  const LogFolder logs_;
   Draw draw_;
   TimePoint now_ = kStart;
   std::multimap<TimePoint, std::function<void()>> agenda_ = {};
@@ -160,6 +187,7 @@ class Job : public Processes, public Rendezvous {
   mutable std::string violated_ = {};
 
   int attempts_ = 0;
+  bool is_attempt_over_ = true;
   std::map<int, Process> workers_ = {};
   std::vector<Process> orphans_ = {};
   bool orphans_signalled_ = false;
@@ -188,8 +216,9 @@ class Job : public Processes, public Rendezvous {
   bool noticed_ = false;
   std::optional<TimePoint> notice_time_ = {};
   std::optional<RoundOver> verdict_ = {};
-  bool others_failing_ = false;  // a worker elsewhere has failed; the verdict is to come
-  int group_code_ = 0;           // of a verdict that came before the request to end
+  // A worker elsewhere has failed, and takes this long to end; the verdict is to come.
+  std::optional<milliseconds> others_end_ = {};
+  int group_code_ = 0;  // of a verdict that came before the request to end
   bool job_done_ = false;
 
   // The attempt.
@@ -198,6 +227,7 @@ class Job : public Processes, public Rendezvous {
   bool hung_ = false;
   bool has_failed_ = false;                   // a worker, as the agent knows
   std::optional<TimePoint> first_loss_ = {};  // when the agent heard of the first that had lost a peer
+  std::vector<int> losses_ = {};              // the ranks that had lost a peer, as far as it has heard
   bool has_own_failure_ = false;              // it has heard of one that failed by itself
 };
 
@@ -206,6 +236,7 @@ std::vector<std::string> Job::run() {
   JobParts parts{.processes = *this, .rendezvous = *this, .reporter = reports};
   parts.cgroups = {.membership = "/nonexistent", .root = "/nonexistent"};
   parts.kernel_log = {};
+  parts.logs = logs_;
   if (schedule_.has_checks) {
     parts.check_nodes = [this](const Round&, int) {
       const bool passes = draw_.chance(80);
@@ -245,7 +276,7 @@ std::vector<std::string> Job::run() {
     const LaunchReport report = launcher::run(schedule_.plan, parts);
     trace(fmt::format("acc ends with {}", report.exit_code));
     check_end(report);
-  } catch (Violation& violation) {
+  } catch (const std::exception& violation) {
     std::string text = fmt::format("{}\nseed {}", violation.what(), schedule_.seed);
     for (const std::string& line : trace_) text += "\n" + line;
     throw Violation(text);
@@ -314,6 +345,7 @@ StartedWorker Job::start(WorkerStart worker) {
   const int local_rank = worker.local_rank;
   if (local_rank == 0) {
     ++attempts_;
+    is_attempt_over_ = false;
     for (const auto& [rank, process] : workers_) require(!process.alive, "no worker outlives its attempt");
     require(std::ranges::none_of(orphans_, &Process::alive),
             "nothing of an attempt is left when the next one begins");
@@ -322,11 +354,12 @@ StartedWorker Job::start(WorkerStart worker) {
     own_failures_.clear();
     hung_ = false;
     first_loss_.reset();
+    losses_.clear();
     has_own_failure_ = false;
   }
   require(!schedule_.has_checks || passed_check_ == check_,
           "workers start when the nodes of their round have passed the checks");
-  require((in_round_ || others_failing_) && !verdict_, "workers start in a round that goes on");
+  require((in_round_ || others_end_) && !verdict_, "workers start in a round that goes on");
   require(!stop_signal_ && !supervisor_lost_, "no worker starts once the job is to end");
   require(!workers_.contains(local_rank), "a worker starts once in each attempt");
   require(!left_, "a node that has left starts nothing");
@@ -338,9 +371,20 @@ StartedWorker Job::start(WorkerStart worker) {
   process.reaction = draw.milliseconds(0, draw.chance(20) ? 60'000 : 500);
   if (draw.chance(60)) process.handler = now_ + draw.milliseconds(0, 6000);
   process.notice_ends = draw.chance(15);
+  if (!worker.folder.empty()) {
+    process.error_file = worker.folder / "error.json";
+    // Of one library, as a rule.
+    Draw common(schedule_.seed, 3);
+    process.record = static_cast<Process::Record>((common.chance(60) ? common : draw).below(5));
+    require(std::filesystem::is_directory(worker.folder) && std::filesystem::is_empty(worker.folder),
+            "a worker finds nothing of an earlier attempt");
+  }
   trace(fmt::format("worker {} starts, attempt {}", local_rank, attempts_));
   if (draw.chance(1)) deliver(SignalArrived{SIGTERM, Receiver::agent}, "SIGTERM while workers start");
-  const milliseconds lasts = draw.milliseconds(0, 30'000);
+  milliseconds lasts = draw.milliseconds(0, 30'000);
+  // What ends one may end others at the same time.
+  if (Draw common(schedule_.seed, 4, static_cast<std::uint64_t>(attempts_)); common.chance(15))
+    lasts = common.milliseconds(0, 30'000) + draw.milliseconds(0, 500);
   const int fate = draw.below(10);
   if (fate < 5) {
     end_later(local_rank, process, lasts, Exited{0});
@@ -348,7 +392,7 @@ StartedWorker Job::start(WorkerStart worker) {
     // It closes its connections, and ends a little later.
     const ExitStatus status =
         draw.chance(50) ? ExitStatus(Exited{2 + draw.below(100)}) : ExitStatus(Signaled{SIGSEGV});
-    const milliseconds slow = draw.milliseconds(0, 1500);
+    const milliseconds slow = draw.milliseconds(0, static_cast<int>(kSlowEnd.count()));
     at(now_ + lasts, [this, local_rank, status, slow, attempt = attempts_] {
       if (attempt != attempts_) return;
       Process& failing = workers_.at(local_rank);
@@ -356,6 +400,7 @@ StartedWorker Job::start(WorkerStart worker) {
       if (!failing.alive || failing.was_asked || failing.lost_peer || failing.stopped) return;
       failing.is_failing = true;
       trace(fmt::format("worker {} fails", local_rank));
+      record_failure(local_rank, failing);
       end_later(local_rank, failing, slow, status);
       own_failures_.push_back(local_rank);
       react_to_failure(local_rank);
@@ -387,14 +432,61 @@ void Job::end_later(int local_rank, Process& process, milliseconds after, ExitSt
 void Job::react_to_failure(int failing) {
   for (auto& [rank, peer] : workers_) {
     if (rank == failing || !peer.alive || peer.is_failing || peer.was_asked || !draw_.chance(60)) continue;
-    at(now_ + draw_.milliseconds(0, 1500), [this, rank = rank, attempt = attempts_] {
-      if (attempt != attempts_) return;
-      Process& losing = workers_.at(rank);
-      if (!losing.alive || losing.is_failing || losing.was_asked || losing.stopped) return;
-      losing.lost_peer = true;
-      end_later(rank, losing, 0ms, Exited{1});
-    });
+    at(now_ + draw_.milliseconds(0, static_cast<int>(kSlowEnd.count())),
+       [this, failing, rank = rank, attempt = attempts_] {
+         if (attempt != attempts_) return;
+         Process& losing = workers_.at(rank);
+         if (!losing.alive || losing.is_failing || losing.was_asked || losing.stopped) return;
+         if (std::exchange(losing.lost_peer, true)) return;
+         losing.lost = failing;
+         record_failure(rank, losing);
+         end_later(rank, losing, 0ms, Exited{1});
+         react_to_failure(rank);
+       });
   }
+}
+
+// As the exception ends its script, some time before the process ends.
+void Job::record_failure(int local_rank, Process& process) {
+  using Record = Process::Record;
+  if (process.record == Record::none) return;
+  const std::string text = error_json(process);
+  if (process.record == Record::late) {
+    process.late_record = text;
+  } else if (process.record == Record::torn) {
+    const int length = 1 + draw_.below(static_cast<int>(text.size()) - 1);
+    write_error_file(local_rank, process.error_file, text.substr(0, static_cast<std::size_t>(length)));
+  } else {
+    process.recorded = wall_clock();
+    write_error_file(local_rank, process.error_file, text);
+  }
+}
+
+// libacc says that it is a consequence, and of whom; torch's record only has the message of the exception.
+std::string Job::error_json(const Process& process) const {
+  if (process.record == Process::Record::of_torch)
+    return to_error_json(process.lost_peer ? kLostPeer : "ValueError: no such file", "", wall_clock());
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(wall_clock().time_since_epoch());
+  std::string extra =
+      fmt::format(R"("timestamp": "{}", "timestamp_us": "{}")", time.count() / 1'000'000, time.count());
+  if (process.lost_peer)
+    extra += fmt::format(R"(, "consequence": true, "lost_ranks": [{}])", rank_of(process.lost));
+  return fmt::format(R"({{"message": {{"message": "{}", "extraInfo": {{{}}}}}}})",
+                     process.lost_peer ? "all_reduce failed" : "ValueError: no such file", extra);
+}
+
+void Job::write_error_file(int local_rank, const std::filesystem::path& file, const std::string& text) {
+  trace(fmt::format("worker {} leaves in its error file {}", local_rank, text));
+  std::ofstream(file) << text;
+}
+
+int Job::first_rank() const {
+  return schedule_.num_machines > 1 && schedule_.seed % 2 == 1 ? schedule_.plan.nproc_per_node : 0;
+}
+
+int Job::rank_of(int local_rank) const {
+  if (local_rank != kElsewhere) return first_rank() + local_rank;
+  return first_rank() == 0 ? schedule_.plan.nproc_per_node : 0;
 }
 
 void Job::die(int local_rank) {
@@ -410,7 +502,14 @@ void Job::die(int local_rank) {
     orphan.reaction = draw_.milliseconds(0, 3000);
     orphans_.push_back(orphan);
   }
-  const WorkerEnded ended{local_rank, process.status, kStartOfClock + (now_ - kStart)};
+  if (!process.late_record.empty()) {
+    at(now_ + draw_.milliseconds(0, 60),
+       [this, local_rank, file = process.error_file, text = process.late_record, attempt = attempts_] {
+         // Nobody is left to write it when the attempt is over.
+         if (attempt == attempts_ && !is_attempt_over_) write_error_file(local_rank, file, text);
+       });
+  }
+  const WorkerEnded ended{local_rank, process.status, wall_clock()};
   at(now_ + draw_.milliseconds(0, 3), [this, ended] { delivered_.push_back(ended); });
 }
 
@@ -480,8 +579,15 @@ void Job::check_reason_to_stop() const {
   require(has_failed_, "workers are asked to end for a reason");
   // Who only lost a peer ends nobody while that one, which has closed its connections, may yet say why.
   if (!first_loss_ || has_own_failure_ || now_ - *first_loss_ >= kWaitForCause) return;
-  for (const auto& [rank, process] : workers_)
-    require(!process.alive || !process.is_failing, "the worker that fails by itself has the time to end");
+  for (const auto& [rank, process] : workers_) {
+    const bool is_waited_for = std::ranges::any_of(losses_, [&, rank = rank](int loser) {
+      const Process& one = workers_.at(loser);
+      const bool says_whom = one.recorded && one.record == Process::Record::exact;
+      return !says_whom || one.lost == rank;
+    });
+    require(!process.alive || !process.is_failing || !is_waited_for,
+            "the worker that fails by itself has the time to end");
+  }
 }
 
 bool Job::signal_if_handled(int local_rank, int signal) {
@@ -517,6 +623,7 @@ void Job::end_attempt() {
   for (const auto& [rank, process] : workers_) require(!process.alive, "no worker outlives its attempt");
   require(std::ranges::none_of(orphans_, &Process::alive), "no orphan outlives its attempt");
   orphans_.clear();
+  is_attempt_over_ = true;
 }
 
 bool Job::finish_output() {
@@ -561,11 +668,9 @@ void Job::join() {
     in_round_ = true;
     joined_ = false;
     trace("a round begins");
-    const int machine = schedule_.num_machines > 1 ? static_cast<int>(schedule_.seed % 2) : 0;
-    const int first = machine * schedule_.plan.nproc_per_node;
-    emit(RoundReady{{.machine_rank = machine,
+    emit(RoundReady{{.machine_rank = first_rank() / schedule_.plan.nproc_per_node,
                      .num_machines = schedule_.num_machines,
-                     .first_rank = first,
+                     .first_rank = first_rank(),
                      .world_size = schedule_.num_machines * schedule_.plan.nproc_per_node,
                      .master_port = 4321},
                     restarts_});
@@ -591,24 +696,56 @@ void Job::fail(const RoundOver& failure) {
     const WorkerFailure cause = parse_failure(failure.failure);
     require(failure.restart == (restarts_ < schedule_.plan.max_restarts) || !in_round_,
             "workers start again while restarts are left");
-    const int first =
-        schedule_.num_machines > 1 && schedule_.seed % 2 == 1 ? schedule_.plan.nproc_per_node : 0;
-    const auto found = workers_.find(cause.rank - first);
-    require(found != workers_.end() && found->second.status == cause.status,
-            "the failure is that of a worker");
-    const Process& worker = found->second;
-    require(!own_failures_.empty() || worker.lost_peer || !succeeded(worker.status), "a failure has a cause");
-    require(!others_failing_ || !worker.lost_peer,
-            "a node whose workers only lost one of another node waits for that node to say so");
-    // Peers that lost it are no cause while it says why itself.
-    if (!own_failures_.empty() && !suspended_ && worker.lost_peer) {
-      const Process& origin = workers_.at(own_failures_.front());
-      require(origin.was_asked || origin.was_killed,
-              "the worker that failed by itself is the cause, not those that lost it");
-    }
+    check_cause(cause);
   }
   const milliseconds after = draw_.milliseconds(0, 200);
   if (!verdict_of_group(failure, "the nodes agree", after)) return;
+}
+
+void Job::check_cause(const WorkerFailure& cause) const {
+  const auto entry = workers_.find(cause.rank - first_rank());
+  require(entry != workers_.end(), "the failure is that of a worker");
+  const Process& worker = entry->second;
+  // A signal of the agent ended what had failed before.
+  const bool was_ended = asked_ && cause.error_file && cause.status == ExitStatus(Exited{1});
+  require(worker.status == cause.status || was_ended, "the failure is that of a worker");
+  require(!own_failures_.empty() || worker.lost_peer || !succeeded(worker.status), "a failure has a cause");
+  require(!others_end_ || *others_end_ > kSlowEnd || !worker.lost_peer,
+          "a node whose workers only lost one of another node waits for that node to say so");
+  if (worker.lost_peer) return check_cause_among_losses(cause);
+  // Whole error files tell the order, by the second that torch writes.
+  const auto second = [](std::chrono::system_clock::time_point time) {
+    return std::chrono::floor<std::chrono::seconds>(time);
+  };
+  const bool is_recorded = cause.error_file && cause.error_file->time;
+  const auto known = is_recorded ? *cause.error_file->time : cause.time;
+  bool all_are_exact = true;
+  for (const int one : own_failures_) {
+    const Process& other = workers_.at(one);
+    all_are_exact = all_are_exact && other.recorded && other.record == Process::Record::exact;
+    require(!other.recorded || second(known) <= second(*other.recorded),
+            "the cause is a worker that failed in the first second");
+  }
+  require(!all_are_exact || own_failures_.empty() ||
+              worker.recorded == workers_.at(own_failures_.front()).recorded,
+          "the cause is the worker that failed first");
+}
+
+// Peers that lost it are no cause while it says why itself; if none is, one that others have lost.
+void Job::check_cause_among_losses(const WorkerFailure& cause) const {
+  for (const int one : own_failures_) {
+    const Process& origin = workers_.at(one);
+    require(!origin.recorded, "a worker whose error file says why is the cause, not those that lost it");
+    require(suspended_ || origin.was_asked || origin.was_killed,
+            "the worker that failed by itself is the cause, not those that lost it");
+  }
+  std::set<int> lost;
+  for (const int loser : losses_) {
+    const Process& one = workers_.at(loser);
+    if (one.recorded && one.record == Process::Record::exact) lost.insert(one.lost);
+  }
+  const bool has_both = std::ranges::any_of(losses_, [&](int loser) { return lost.contains(loser); });
+  require(!has_both || lost.contains(cause.rank - first_rank()), "the cause is one that others have lost");
 }
 
 void Job::finish() {
@@ -659,23 +796,27 @@ void Job::disturb(const Disturbance& one) {
       delivered_.push_back(HangExamined{restarts_});
       return;
     case Kind::others_fail: {
-      const WorkerFailure theirs = {.rank = 99, .host = "node1", .status = Exited{77}};
+      const WorkerFailure theirs = {.rank = 99, .host = kOtherHost, .status = Exited{77}};
       // It may have closed its connections before it ended.
-      const milliseconds slow = draw_.chance(50) ? draw_.milliseconds(0, 1500) : 0ms;
+      milliseconds slow = draw_.chance(50) ? draw_.milliseconds(0, static_cast<int>(kSlowEnd.count())) : 0ms;
+      if (draw_.chance(10)) slow += 5000ms;
       const bool is_agreed = verdict_of_group(
           {.restart = one.number == 1, .failure = to_json_text(theirs), .exit_code = 77},
           one.number == 1 ? "a worker elsewhere fails, and all start again" : "a worker elsewhere fails",
           slow);
       if (!is_agreed) return;
-      others_failing_ = true;
+      others_end_ = slow;
       if (slow > 0ms) react_to_failure(kElsewhere);
       return;
     }
     case Kind::others_lost:
-      verdict_of_group({.restart = true, .text = "node 1 was lost"}, "another node is lost", 0ms);
+      // Where the number of nodes may change, that is no restart: the attempt has the same number again.
+      if (verdict_of_group({.restart = true, .text = "node 1 was lost"}, "another node is lost", 0ms) &&
+          one.number == 1)
+        --restarts_;
       return;
     case Kind::others_notice:
-      if (!left_) tell(EndNotice{SIGUSR1, "node1"}, "another node has a notice", 0ms);
+      if (!left_) tell(EndNotice{SIGUSR1, kOtherHost}, "another node has a notice", 0ms);
       return;
   }
 }
@@ -705,7 +846,7 @@ void Job::on_taken(const AgentEvent& event) {
   if (of_node == nullptr) return;
   if (const auto* verdict = std::get_if<RoundOver>(of_node); verdict != nullptr && !verdict_) {
     verdict_ = *verdict;
-    others_failing_ = false;
+    others_end_.reset();
     if (!verdict->restart && !stop_signal_) group_code_ = verdict->exit_code;
   }
   if (std::holds_alternative<JobDone>(*of_node)) job_done_ = true;
@@ -717,10 +858,12 @@ void Job::on_end_taken(const WorkerEnded& ended) {
   const bool obeyed = signaled != nullptr && schedule_.plan.notice_signals.contains(signaled->signal);
   if (succeeded(ended.status) || obeyed) return;
   has_failed_ = true;
-  if (!workers_.at(ended.local_rank).lost_peer)
+  if (!workers_.at(ended.local_rank).lost_peer) {
     has_own_failure_ = true;
-  else if (!first_loss_)
-    first_loss_ = now_;
+    return;
+  }
+  losses_.push_back(ended.local_rank);
+  if (!first_loss_) first_loss_ = now_;
 }
 
 // One request to end may arrive as several signals: at once, at several of acc's processes, or repeated by
@@ -777,7 +920,10 @@ void Job::check_end(const LaunchReport& report) const {
 int Job::expected_code(const LaunchReport& report) const {
   if (supervisor_lost_) return 128 + SIGKILL;
   const bool is_noticed = (noticed_ || stop_signal_ == SIGTERM) && !stopped_by_user_;
-  const bool failed = report.first_failure && !is_consequence(*report.first_failure);
+  const auto lost_peer = [this](const WorkerFailure& failure) {
+    return failure.host != kOtherHost && workers_.at(failure.rank - first_rank()).lost_peer;
+  };
+  const bool failed = report.first_failure && !lost_peer(*report.first_failure);
   if (schedule_.plan.requeue_on_preemption && is_noticed && !failed && !report.hung &&
       report.killed_ranks.empty() && (group_code_ == 0 || group_code_ == 75))
     return 75;
@@ -825,7 +971,7 @@ Schedule schedule_of(std::uint64_t seed) {
   plan.worker_command = {"train"};
   plan.program = "/bin/train";
   plan.environment.set("ACCELERATE_USE_CPU", "true");
-  plan.output.no_logs = true;
+  plan.output.no_logs = !draw.chance(25);
   plan.nproc_per_node = 1 + draw.below(4);
   plan.max_restarts = draw.below(4);
   plan.shutdown_timeout = std::array{0ms, 500ms, 5000ms, 30'000ms}[static_cast<std::size_t>(draw.below(4))];

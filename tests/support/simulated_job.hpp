@@ -41,7 +41,7 @@ struct Disturbance {
     supervisor_lost,  ///< with SIGKILL
     hang,             ///< all ranks are idle
     others_fail,      ///< a worker of another node fails; `number` 1: the job starts again
-    others_lost,      ///< another node is lost, and the nodes meet again
+    others_lost,      ///< another node is lost, and the nodes meet again; `number` 1: without a restart
     others_notice,    ///< another node tells of a notice
   };
   std::chrono::milliseconds time = {};

@@ -45,6 +45,21 @@ MUTANTS = {
     "failures of an earlier attempt count": (AGENT, "  failed_.clear();\n", ""),
     "a failure is forgotten when the reader of the output is gone": (
         AGENT, "stop_signal_ || report_.first_failure || !failed_.empty()", "stop_signal_.has_value()"),
+    # Error files.
+    "a consequence that an error file names is not one": (
+        REPORT, "file->consequence || names_lost_peer(file->message)", "names_lost_peer(file->message)"),
+    "a message in an error file is never that of a consequence": (
+        REPORT, "file->consequence || names_lost_peer(file->message)", "file->consequence"),
+    "a torn error file hides what stderr says": (REPORT, "    if (file->valid) return false;\n", "    return false;\n"),
+    "the times of error files do not count": (REPORT, "failed_before(failures[i], failures[cause])", "false"),
+    "the microseconds of error files do not count": (REPORT, "is_exact(one) && is_exact(other)", "false"),
+    "a stopped worker whose error file says why is not the cause": (
+        AGENT, "failure.error_file || (only_consequences && own_status)", "only_consequences && own_status"),
+    "the cause is waited for only if it is what the last one lost": (
+        AGENT, "std::ranges::any_of(consequences, may_have_lost)", "may_have_lost(consequences.back())"),
+    "error files of the first attempt count in each": (
+        AGENT, "read_error_file(folder / std::to_string(local_rank) / \"error.json\")",
+        "read_error_file(parts_.logs.attempt(0) / std::to_string(local_rank) / \"error.json\")"),
     # Rounds.
     "a stale result of the checks counts": (
         AGENT, "  if (must_end()) return false;\n  checked_.reset();\n", "  if (must_end()) return false;\n"),
