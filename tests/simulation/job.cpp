@@ -310,45 +310,47 @@ Outcome Job::run() {
   // Far beyond what check_processes() allows, for what goes round in circles.
   const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + 120s;
   std::size_t events = 0;
-  while (!is_over() && promises_.violation().empty() && world_.step(end)) {
+  while (!is_over() && promises_.broken() == Promise::none && world_.step(end)) {
     promises_.check(network_.is_whole());
     if (++events % 64 == 0) check_processes();
-    if (events == kMaxEvents) promises_.violate("it goes round in circles");
+    if (events == kMaxEvents) promises_.violate(Promise::bounded_waits, "it goes round in circles");
   }
-  if (!is_over()) promises_.violate("a process waits for ever");
+  if (!is_over()) promises_.violate(Promise::bounded_waits, "a process waits for ever");
   check_end();
   world_.running = nullptr;
   processes_.clear();
-  return {promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
+  return {promises_.broken(), promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
 }
 
 void Job::check_processes() {
   // A listener, a store and its client for each process, and what it connects to while it looks for others.
   const std::size_t max_held = 64 * static_cast<std::size_t>(schedule_.nodes);
   if (const std::size_t held = network_.held(); held > max_held)
-    promises_.violate(fmt::format("{} ends of connections are open", held));
+    promises_.violate(Promise::small_queues, fmt::format("{} ends of connections are open", held));
   const std::size_t unread = network_.unread();
   for (const auto& [node, process] : processes_) {
     if (!process->is_alive()) continue;
     promises_.check_queues(process->loop().tasks(), unread);
     if (const std::string wait = process->overdue(promises_.last_work()); !wait.empty())
-      promises_.violate(wait);
+      promises_.violate(Promise::bounded_waits, wait);
   }
 }
 
 // What shows when all is over.
 void Job::check_end() {
-  if (!promises_.violation().empty()) return;
-  if (network_.listening() > 0) promises_.violate("a port is open, and no process is there");
+  if (promises_.broken() != Promise::none) return;
+  if (network_.listening() > 0)
+    promises_.violate(Promise::small_queues, "a port is open, and no process is there");
   if (must_succeed() && !promises_.is_done())
-    promises_.violate("the job has not succeeded, and nothing hinders it");
+    promises_.violate(Promise::unhindered_success, "the job has not succeeded, and nothing hinders it");
   const auto hits_one = [](const Fault& fault) {
     return fault.kind != Kind::worker_fails && fault.kind != Kind::stop_job && fault.kind != Kind::notice &&
            fault.kind != Kind::clock_jump;
   };
   const bool is_alike =
       has_all_nodes_from_the_beginning() && std::ranges::none_of(schedule_.faults, hits_one);
-  if (is_alike && promises_.codes().size() > 1) promises_.violate("nodes end with different codes");
+  if (is_alike && promises_.codes().size() > 1)
+    promises_.violate(Promise::documented_code, "nodes end with different codes");
 }
 
 bool Job::has_all_nodes_from_the_beginning() const {
@@ -502,12 +504,14 @@ Outcome simulate(const Schedule& schedule, bool with_trace) {
   return Job(schedule, with_trace).run();
 }
 
-// Drops one fault after the other, as long as a promise is not kept without it.
+// Drops one fault after the other, as long as the same promise is not kept without it: another one would lead
+// whoever looks into the failure to another fault.
 Schedule shortened(Schedule schedule) {
+  const Promise promise = simulate(schedule).broken;
   for (std::size_t i = schedule.faults.size(); i > 0; --i) {
     Schedule shorter = schedule;
     shorter.faults.erase(shorter.faults.begin() + static_cast<std::ptrdiff_t>(i - 1));
-    if (!simulate(shorter).violation.empty()) schedule = shorter;
+    if (simulate(shorter).broken == promise) schedule = shorter;
   }
   return schedule;
 }

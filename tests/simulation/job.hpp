@@ -19,7 +19,8 @@ namespace simulation {
 
 /// What a simulated job came to.
 struct Outcome {
-  /// The promise that was not kept; empty: all were.
+  /// The promise that was not kept, and how; none and empty: all were.
+  Promise broken = Promise::none;
   std::string violation = {};
   /// Whether all workers of all nodes have succeeded.
   bool is_done = false;
@@ -31,7 +32,7 @@ struct Outcome {
 /// Runs the job of `schedule` to its end, or to the first promise that is not kept.
 Outcome simulate(const Schedule& schedule, bool with_trace = false);
 
-/// The schedule without the faults that the failure does not need, and how it fails.
+/// The schedule without the faults without which the same promise is not kept.
 Schedule shortened(Schedule schedule);
 
 class Job;

@@ -22,8 +22,9 @@ bool ends_by_signal(const Fault& fault) {
 
 }  // namespace
 
-void Promises::violate(const std::string& text) {
-  if (!violation_.empty()) return;
+void Promises::violate(Promise promise, const std::string& text) {
+  if (broken_ != Promise::none) return;
+  broken_ = promise;
   violation_ = text;
   World::current().trace("NOT KEPT: " + text);
 }
@@ -52,8 +53,8 @@ void Promises::inherit(std::size_t number, const Worker& worker) {
   // A host that is started anew believes no stranger how often an elastic job was restarted.
   const bool is_fixed = schedule_.min_nodes == schedule_.max_nodes;
   if (is_fixed && std::get<4>(group.view) < std::get<4>(before.view))
-    violate(fmt::format("a round counts {} restarts, and the one before {}", std::get<4>(group.view),
-                        std::get<4>(before.view)));
+    violate(Promise::one_view, fmt::format("a round counts {} restarts, and the one before {}",
+                                           std::get<4>(group.view), std::get<4>(before.view)));
 }
 
 void Promises::on_workers_start(int process, int workers, const RoundReady& ready) {
@@ -71,16 +72,18 @@ void Promises::on_workers_start(int process, int workers, const RoundReady& read
 void Promises::check_ranks(Group& group, int process, int workers, const RoundReady& ready) {
   const auto& round = ready.round;
   if (round.num_machines < schedule_.min_nodes || round.num_machines > schedule_.max_nodes)
-    violate(fmt::format("a round of {} nodes", round.num_machines));
+    violate(Promise::one_view, fmt::format("a round of {} nodes", round.num_machines));
   if (ready.restarts > schedule_.max_restarts)
-    violate(fmt::format("restart {} of {}", ready.restarts, schedule_.max_restarts));
+    violate(Promise::one_view, fmt::format("restart {} of {}", ready.restarts, schedule_.max_restarts));
   const auto [holder, is_free] = group.process_of_machine_rank.emplace(round.machine_rank, process);
   if (!is_free)
-    violate(fmt::format("machine rank {} belongs to processes {} and {}", round.machine_rank, holder->second,
-                        process));
+    violate(Promise::one_view, fmt::format("machine rank {} belongs to processes {} and {}",
+                                           round.machine_rank, holder->second, process));
   for (int rank = round.first_rank; rank < round.first_rank + workers; ++rank) {
-    if (rank < 0 || rank >= round.world_size) violate(fmt::format("rank {} of {}", rank, round.world_size));
-    if (!group.ranks.insert(rank).second) violate(fmt::format("rank {} is there twice", rank));
+    if (rank < 0 || rank >= round.world_size)
+      violate(Promise::one_view, fmt::format("rank {} of {}", rank, round.world_size));
+    if (!group.ranks.insert(rank).second)
+      violate(Promise::one_view, fmt::format("rank {} is there twice", rank));
   }
 }
 
@@ -106,7 +109,8 @@ void Promises::on_job_done(int process) {
     return !group.has_failed && static_cast<int>(group.succeeded.size()) == std::get<2>(group.view);
   };
   if (std::ranges::none_of(groups_, is_complete))
-    violate(fmt::format("process {} is told that the job is done, and no group's workers have all succeeded",
+    violate(Promise::success_of_all,
+            fmt::format("process {} is told that the job is done, and no group's workers have all succeeded",
                         process));
 }
 
@@ -127,7 +131,8 @@ void Promises::on_end(int process, int code) {
   const bool is_documented =
       (code == 0 && worker.knows_of_success) || (code == kWorkerCode && has_failed_) || code == kNotMetCode ||
       (code == kTerminatedCode && std::ranges::any_of(schedule_.faults, ends_by_signal));
-  if (!is_documented) violate(fmt::format("process {} ends with {}", process, code));
+  if (!is_documented)
+    violate(Promise::documented_code, fmt::format("process {} ends with {}", process, code));
 }
 
 bool Promises::runs(std::size_t number) const {
@@ -153,7 +158,8 @@ void Promises::check_group(int process, const Worker& worker) {
   const Group& group = groups_[worker.group];
   // A message takes as long as its connection is not lost, and may have to pass the coordinator.
   if (group.has_failed && now - std::max(group.failed_at, worker.awake_since) > 2 * notice_time() + kStopTime)
-    violate(fmt::format("workers of process {} go on although one of the round has failed", process));
+    violate(Promise::failure_ends_round,
+            fmt::format("workers of process {} go on although one of the round has failed", process));
   for (std::size_t number = worker.group + 1; number < groups_.size(); ++number)
     check_overlap(process, worker, number);
 }
@@ -166,8 +172,10 @@ void Promises::check_overlap(int process, const Worker& worker, std::size_t numb
   const Time since = std::max(later.begin, worker.awake_since);
   if (later.ancestors.contains(worker.group)) {
     if (now - since > notice_time() + kStopTime)
-      violate(fmt::format(
-          "two groups run: workers of process {} go on although its group has begun another round", process));
+      violate(Promise::one_job,
+              fmt::format("two groups run: workers of process {} go on although its group has begun another "
+                          "round",
+                          process));
     return;
   }
   if (!runs(number)) return;
@@ -176,15 +184,16 @@ void Promises::check_overlap(int process, const Worker& worker, std::size_t numb
   const Duration limit = is_sibling ? kStopTime : 2 * notice_time() + 20s;
   if (now - (is_sibling ? since : std::max(since, whole_since_)) <= limit) return;
   if (is_sibling || was_whole_)
-    violate(fmt::format("two groups run: workers of process {} go on, and so does {}", process,
+    violate(Promise::one_job,
+            fmt::format("two groups run: workers of process {} go on, and so does {}", process,
                         is_sibling ? "another part of the same round" : "another job"));
 }
 
 void Promises::check_queues(std::size_t tasks, std::size_t unread) {
   constexpr std::size_t kMaxTasks = 10000;
   constexpr std::size_t kMaxUnread = std::size_t{4} << 20U;
-  if (tasks > kMaxTasks) violate(fmt::format("{} handlers are queued", tasks));
-  if (unread > kMaxUnread) violate(fmt::format("{} bytes are not read", unread));
+  if (tasks > kMaxTasks) violate(Promise::small_queues, fmt::format("{} handlers are queued", tasks));
+  if (unread > kMaxUnread) violate(Promise::small_queues, fmt::format("{} bytes are not read", unread));
 }
 
 }  // namespace simulation

@@ -13,6 +13,19 @@
 
 namespace simulation {
 
+/// One of those below; `none`: all were kept.
+enum class Promise {
+  none,
+  one_job,
+  one_view,
+  failure_ends_round,
+  success_of_all,
+  bounded_waits,
+  unhindered_success,
+  documented_code,
+  small_queues
+};
+
 /// Checks what the rendezvous promises, whatever happens to nodes and network:
 ///
 /// - One job: two groups of nodes that come from the same round never both have workers. When a group has
@@ -45,10 +58,12 @@ class Promises {
   /// What holds at any time; called after each event. `is_whole`: all machines reach each other.
   void check(bool is_whole);
   void check_queues(std::size_t tasks, std::size_t unread);
-  void violate(const std::string& text);
+  void violate(Promise promise, const std::string& text);
 
   /// How long the loss of a node goes unnoticed: the node timeout, and the interval in which it is looked at.
   Duration notice_time() const { return schedule_.node_timeout * 5 / 4; }
+  /// The first promise that was not kept, and how.
+  Promise broken() const { return broken_; }
   const std::string& violation() const { return violation_; }
   bool is_done() const { return is_done_; }
   /// When workers ran last.
@@ -92,6 +107,7 @@ class Promises {
   const Schedule& schedule_;
   std::vector<Group> groups_ = {};
   std::map<int, Worker> workers_ = {};
+  Promise broken_ = Promise::none;
   std::string violation_ = {};
   bool is_done_ = false;
   bool has_failed_ = false;

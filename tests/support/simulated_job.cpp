@@ -132,14 +132,19 @@ class Job : public Processes, public Rendezvous {
   friend struct Reports;
 
   // The agent cleans up after an exception, which may violate more.
-  void require(bool holds, const std::string& promise) const {
+  void require(bool holds, const std::string& promise, const std::string& detail = {}) const {
     if (holds) return;
     if (violated_.empty()) violated_ = promise;
-    throw Violation(violated_);
+    throw Violation(violated_, detail.empty() ? violated_ : fmt::format("{}: {}", violated_, detail));
   }
   void trace(const std::string& line) {
     trace_.push_back(
         fmt::format("{:>9} ms  {}", std::chrono::duration_cast<milliseconds>(now_ - kStart).count(), line));
+  }
+  std::string story() const {
+    std::string text = fmt::format("\nseed {}", schedule_.seed);
+    for (const std::string& line : trace_) text += "\n" + line;
+    return text;
   }
   void at(TimePoint time, std::function<void()> action) { agenda_.emplace(time, std::move(action)); }
   void deliver(AgentEvent event, const std::string& line) {
@@ -276,10 +281,10 @@ std::vector<std::string> Job::run() {
     const LaunchReport report = launcher::run(schedule_.plan, parts);
     trace(fmt::format("acc ends with {}", report.exit_code));
     check_end(report);
-  } catch (const std::exception& violation) {
-    std::string text = fmt::format("{}\nseed {}", violation.what(), schedule_.seed);
-    for (const std::string& line : trace_) text += "\n" + line;
-    throw Violation(text);
+  } catch (const Violation& violation) {
+    throw Violation(violation.promise, violation.what() + story());
+  } catch (const std::exception& error) {
+    throw Violation("the agent throws nothing", error.what() + story());
   }
   return std::move(trace_);
 }
@@ -522,8 +527,8 @@ void Job::check_death(int local_rank, const Process& process) const {
       process.noticed)
     return;
   const TimePoint known = std::max(*notice_time_, *process.handler);
-  require(now_ - known <= 1s + 10ms || process.stopped || suspended_,
-          fmt::format("worker {} hears of the notice", local_rank));
+  require(now_ - known <= 1s + 10ms || process.stopped || suspended_, "who handles a notice hears of it",
+          fmt::format("worker {}", local_rank));
 }
 
 void Job::obey(int local_rank, Process& process, int signal) {
@@ -909,8 +914,8 @@ void Job::check_end(const LaunchReport& report) const {
   require(left_, "the other nodes hear that this one leaves");
   require(report.restarts <= restarts_, "a restart is one that the nodes agreed on");
   const int expected = expected_code(report);
-  require(report.exit_code == expected,
-          fmt::format("the exit code is {}, not {}", expected, report.exit_code));
+  require(report.exit_code == expected, "the exit code is the documented one",
+          fmt::format("{}, not {}", expected, report.exit_code));
   if (stop_signal_ && now_ > stop_time_) {
     const auto allowed = schedule_.plan.shutdown_timeout + 2s + 1s + 5s + 2 * kAnswer + 1s;
     require(now_ - stop_time_ <= allowed, "a job that is asked to end does so in time");
@@ -1008,18 +1013,19 @@ std::vector<std::string> execute(const Schedule& schedule) {
 }
 
 Schedule shortened(Schedule schedule) {
-  const auto violates = [](const Schedule& one) {
+  const auto broken_promise = [](const Schedule& one) -> std::string {
     try {
       execute(one);
-    } catch (const Violation&) {
-      return true;
+    } catch (const Violation& violation) {
+      return violation.promise;
     }
-    return false;
+    return {};
   };
+  const std::string promise = broken_promise(schedule);
   for (std::size_t i = schedule.disturbances.size(); i-- > 0;) {
     Schedule without = schedule;
     without.disturbances.erase(without.disturbances.begin() + static_cast<std::ptrdiff_t>(i));
-    if (violates(without)) schedule = std::move(without);
+    if (broken_promise(without) == promise) schedule = std::move(without);
   }
   return schedule;
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acc/launch/agent.hpp"
@@ -64,14 +65,17 @@ Schedule schedule_of(std::uint64_t seed);
 
 /// What was promised and did not hold.
 struct Violation : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  Violation(std::string name, const std::string& text) : std::runtime_error(text), promise(std::move(name)) {}
+
+  /// Its name, the same in each execution that does not keep it.
+  std::string promise;
 };
 
 /// Runs the agent that ships with workers, other nodes and users of this schedule, and checks after each
 /// event what it promises. Returns what happened, a line each. Throws Violation.
 std::vector<std::string> execute(const Schedule& schedule);
 
-/// Without the disturbances that it does not need to violate a promise.
+/// Without the disturbances without which the same promise is not kept.
 Schedule shortened(Schedule schedule);
 
 }  // namespace acc::test
