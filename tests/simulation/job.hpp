@@ -59,6 +59,9 @@ class Process {
   /// last, on any node.
   std::string overdue(Time last_work) const;
 
+  /// Whether its workers run, and it leads the job in the place of a host that was lost.
+  bool has_succeeded_host() const;
+
   int node() const { return node_; }
   bool is_alive() const { return is_alive_; }
   acc::net::io_context& loop() { return loop_; }
@@ -112,6 +115,7 @@ class Job {
   Network& network() { return network_; }
   World& world() { return world_; }
   void on_ended(int node);
+  void on_round() { has_lost_pair_ = false; }
 
  private:
   void set_latencies();
@@ -136,6 +140,9 @@ class Job {
   std::map<int, std::unique_ptr<Process>> processes_ = {};
   int next_process_ = 100;
   int coming_ = 0;
+  /// The last round was of two nodes, one of which had succeeded the host, and its machine has lost its power
+  /// since. The guide says that both may end without meeting again.
+  bool has_lost_pair_ = false;
 };
 
 }  // namespace simulation

@@ -12,7 +12,6 @@ using acc::launcher::RoundReady;
 
 namespace {
 
-constexpr int kNotMetCode = 75;
 // To stop workers, and for what is late.
 constexpr Duration kStopTime = 1500ms;
 

@@ -66,6 +66,8 @@ class Promises {
   Promise broken() const { return broken_; }
   const std::string& violation() const { return violation_; }
   bool is_done() const { return is_done_; }
+  /// Of the round that began last; 0: none has.
+  int nodes_of_last_round() const { return groups_.empty() ? 0 : std::get<2>(groups_.back().view); }
   /// When workers ran last.
   Time last_work() const { return last_work_; }
   /// With which codes processes have ended by themselves.

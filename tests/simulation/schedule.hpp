@@ -10,7 +10,8 @@
 
 namespace simulation {
 
-/// The exit codes of workers that fail, and of what is stopped by SIGTERM.
+/// The exit codes of nodes that do not meet, of workers that fail, and of what is stopped by SIGTERM.
+inline constexpr int kNotMetCode = 75;
 inline constexpr int kWorkerCode = 17;
 inline constexpr int kTerminatedCode = 143;
 

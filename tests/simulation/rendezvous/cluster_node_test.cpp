@@ -93,6 +93,17 @@ TEST_CASE("simulation: nodes that come back to a job that is over hear how it en
   check_seeds(32627, 1);
 }
 
+// Two would have to know which of them went on last. The guide names it, and the promise of success excepts
+// it, but no other end without success.
+TEST_CASE("simulation: of two nodes, neither goes on alone after the second leader has lost its power",
+          "[simulation]") {
+  const Outcome outcome = simulate(draw_schedule(53556), /*with_trace=*/true);
+  CHECK(outcome.violation.empty());
+  CHECK(!outcome.is_done);
+  CHECK(outcome.trace.find("ends with 75") != std::string::npos);
+  CHECK(outcome.trace.find("ends with 0") == std::string::npos);
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
 }
