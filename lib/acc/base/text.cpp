@@ -185,11 +185,13 @@ std::string pluralize(std::uint64_t count, std::string_view noun) {
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {
-  return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
+  return fmt::format("{} s", static_cast<double>(time.count()) / 1000);
 }
 
 std::string rounded_seconds_text(std::chrono::duration<double> time) {
-  return fmt::format("{:.3g} s", time.count());
+  constexpr double kThreeDigits = 999.5;
+  return time.count() < kThreeDigits ? fmt::format("{:.3g} s", time.count())
+                                     : fmt::format("{:.0f} s", time.count());
 }
 
 std::string number_ranges(const std::vector<int>& numbers) {

@@ -63,7 +63,7 @@ std::string pluralize(std::uint64_t count, std::string_view noun);
 
 /// `1.5 s`.
 std::string seconds_text(std::chrono::milliseconds time);
-/// `0.213 s`: what was measured, to three significant digits.
+/// `0.213 s`, `1800 s`: what was measured, to three significant digits or to a second.
 std::string rounded_seconds_text(std::chrono::duration<double> time);
 
 /// `0-3, 5, 7, 8`: ascending numbers, of which three neighbours or more are a range. Of many parts only the

@@ -11,6 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
+#include "acc/report/html_text.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -353,12 +354,12 @@ class HistoryBuilder {
 
   void note_straggler(const EventLine& line) {
     const json& fields = line.fields;
-    const auto milliseconds = [&](const char* field) { return number_in(fields, field).value_or(0) * 1000; };
+    const auto time = [&](const char* field) { return duration_text(number_in(fields, field).value_or(0)); };
     const std::string host = text_in(fields, "rank_host");
     note(Moment::Kind::straggler, line,
-         fmt::format("rank {}{} was slow in {}: {:.3g} ms a step, others {:.3g} ms",
-                     integer_in(fields, "rank").value_or(0), host.empty() ? "" : " on " + host,
-                     text_in(fields, "section"), milliseconds("seconds"), milliseconds("reference_seconds")));
+         fmt::format("rank {}{} was slow in {}: {} a step, others {}", integer_in(fields, "rank").value_or(0),
+                     host.empty() ? "" : " on " + host, text_in(fields, "section"), time("seconds"),
+                     time("reference_seconds")));
   }
 
   // All nodes tell what concerns all.

@@ -32,7 +32,10 @@ TEST_CASE("text: a count has its noun, a time its unit", "[base]") {
   CHECK(acc::seconds_text(500ms) == "0.5 s");
   CHECK(acc::seconds_text(1234ms) == "1.234 s");
   CHECK(acc::rounded_seconds_text(1234ms) == "1.23 s");
+  CHECK(acc::seconds_text(12h * 24 * 30) == "31104000 s");
   CHECK(acc::rounded_seconds_text(60s) == "60 s");
+  CHECK(acc::rounded_seconds_text(999.4s) == "999 s");
+  CHECK(acc::rounded_seconds_text(30min) == "1800 s");
 }
 
 TEST_CASE("text: ranks are named, three neighbours or more as a range, of many parts the first sixteen",

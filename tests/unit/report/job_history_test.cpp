@@ -149,6 +149,18 @@ TEST_CASE("job_history: a hang lasts until a step ends, or the attempt", "[repor
   CHECK_FALSE(history.exit_code);
 }
 
+TEST_CASE("job_history: the time of a slow rank has the unit that fits it", "[report]") {
+  EventLogText log;
+  log.add(100, "attempt_started")
+      .add(200, "straggler_found", 0,
+           R"("rank":1,"rank_host":"b","section":"compute","seconds":1.25,"reference_seconds":0.031)")
+      .add(300, "hang_found", 0, R"("idle_s":1800,"then":"report")");
+  const JobHistory history = history_of(log);
+  REQUIRE(history.moments.size() == 2);
+  CHECK(history.moments[0].text == "rank 1 on b was slow in compute: 1.25 s a step, others 31 ms");
+  CHECK(history.moments[1].text == "no rank has done anything for 1800 s");
+}
+
 TEST_CASE("job_history: workers that start again because a node joins are another attempt", "[report]") {
   EventLogText log;
   log.add(100, "attempt_started")
