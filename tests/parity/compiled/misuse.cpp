@@ -4,13 +4,11 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/optim/sgd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
-#include "acc/accelerator.hpp"
 #include "acc/error.hpp"
 #include "acc/modules.hpp"
 
@@ -54,11 +52,6 @@ void misuse_layers(acc::CompiledModel& mlp) {
   print_error_of("layer", [&] { mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)); });
 }
 
-void misuse_preparation(acc::CompiledModel& gpt) {
-  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{}});
-  print_error_of("sharding", [&] { accelerator.prepare(gpt, torch::optim::SGD(gpt->parameters(), 0.1)); });
-}
-
 }  // namespace
 
 int main(int, char** argv) try {
@@ -70,7 +63,6 @@ int main(int, char** argv) try {
   misuse_layers(mlp);
   print_error_of("token -1", [&] { gpt->forward(at::full({2, 7}, -1, at::kLong)); });
   print_error_of("token 20", [&] { gpt->forward(at::full({2, 7}, 20, at::kLong)); });
-  misuse_preparation(gpt);
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a package as train_in_python of compare.py trains the model, and prints the loss of each step.
-//   train PACKAGE NAME FOLDER [accumulate] [clip] [bf16] [slowly] [resumed | trainer]
+//   train PACKAGE NAME FOLDER [accumulate] [clip] [bf16] [slowly] [sharded] [resumed | trainer]
 // resumed: after two steps the state is saved, the model and the optimizer are spoilt, and the state is
 // loaded. trainer: by acc::Trainer.
 #include <ATen/core/grad_mode.h>
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,8 @@ void train(acc::CompiledModel& net, const Words& words) {
   const std::string& name = words.at(1);
   acc::Accelerator accelerator(
       {.mixed_precision = has(words, "bf16") ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
-       .gradient_accumulation_steps = has(words, "accumulate") ? 2 : 1});
+       .gradient_accumulation_steps = has(words, "accumulate") ? 2 : 1,
+       .fsdp = has(words, "sharded") ? std::optional<acc::FsdpOptions>(std::in_place) : std::nullopt});
   torch::optim::SGD sgd(net->parameters(),
                         torch::optim::SGDOptions(has(words, "slowly") ? 1e-3 : 0.1).momentum(0.9));
   auto [model, optimizer] = accelerator.prepare(net, std::move(sgd));
