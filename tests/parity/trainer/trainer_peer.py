@@ -189,7 +189,10 @@ def train(name, data, weights, arguments):
         processing_class=Padding() if args.include_num_input_tokens_seen == "non_padding" else None,
         preprocess_logits_for_metrics=(lambda logits, labels: logits.argmax(-1)) if args.include_for_metrics else None,
     )
-    trainer.train()
+    result = trainer.train()
+    output = pathlib.Path(args.output_dir)
+    output.mkdir(exist_ok=True)
+    (output / f"train_loss.{args.process_index}").write_text(repr(result.training_loss))
     trainer.save_model()
     trainer.save_state()
     sys.stdout.flush()
