@@ -97,7 +97,22 @@ TEST_CASE("simulation: nodes that come back to a job that is over hear how it en
 // it, but no other end without success.
 TEST_CASE("simulation: of two nodes, neither goes on alone after the second leader has lost its power",
           "[simulation]") {
-  const Outcome outcome = simulate(draw_schedule(53556), /*with_trace=*/true);
+  const Schedule schedule = {.seed = 1,
+                             .nodes = 2,
+                             .machines = 2,
+                             .min_nodes = 1,
+                             .max_nodes = 2,
+                             .max_restarts = 4,
+                             .node_timeout = 6s,
+                             .join_timeout = 46s,
+                             .last_call = 1s,
+                             .work = 60s,
+                             .starts = {0ms, 200ms},
+                             .faults = {{.kind = Kind::kill, .at = 5s, .duration = 1s, .node = 0},
+                                        {.kind = Kind::power_loss, .at = 15s, .duration = 20s, .node = 1}}};
+  INFO(to_text(schedule));
+  const Outcome outcome = simulate(schedule, /*with_trace=*/true);
+  INFO(outcome.trace);
   CHECK(outcome.violation.empty());
   CHECK(!outcome.is_done);
   CHECK(outcome.trace.find("ends with 75") != std::string::npos);
