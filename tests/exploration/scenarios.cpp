@@ -14,6 +14,7 @@ namespace {
 
 // More chunks than slots, on three ranks reduced in parts.
 const std::vector<Step> kSums = {{Kind::all_reduce, 150}, {Kind::all_reduce, 1}};
+const std::vector<Step> kExchanges = {{Kind::all_to_all, 50}, {Kind::all_to_all, 30}};
 const std::vector<Step> kMixture = {
     {Kind::barrier}, {Kind::broadcast, 60, 1}, {Kind::all_reduce, 90}, {Kind::all_gather, 1}};
 
@@ -25,9 +26,12 @@ const std::vector<Operations> kOperations = {
     {"sums", kSums},
     {"broadcasts", {{Kind::broadcast, 100, 0}, {Kind::broadcast, 50, 1}, {Kind::broadcast, 1, 0}}},
     {"gathers", {{Kind::all_gather, 100}, {Kind::all_gather, 10}}},
-    {"exchanges", {{Kind::all_to_all, 50}, {Kind::all_to_all, 30}}},
+    {"exchanges", kExchanges},
     {"barriers", {{Kind::barrier}, {Kind::barrier}, {Kind::barrier}}},
     {"mixture", kMixture}};
+// In which a rank is lost: between them they have every kind of step.
+const std::vector<Operations> kInterrupted = {
+    {"sums", kSums}, {"exchanges", kExchanges}, {"mixture", kMixture}};
 
 struct Way {
   std::string_view name;
@@ -106,8 +110,8 @@ class List {
                                                                         .promise = Promise::last_fails,
                                                                         .vary = kDifferences[0].vary});
     for (const Loss& loss : kLosses) {
-      for (int victim = 0; victim < 2; ++victim) {
-        for (const auto& [name, steps] : {kOperations.front(), kOperations.back()})
+      for (int victim = 0; victim < ranks; ++victim) {
+        for (const auto& [name, steps] : kInterrupted)
           add(fmt::format("{} ranks, {}, rank {} {}", ranks, name, victim, loss.name),
               {.ranks = ranks,
                .steps = steps,
