@@ -50,23 +50,22 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
 }
 
 // What own nodes have written in rounds that are over, and torchrun's agents never remove: a job that
-// restarts for months would fill the store. The round before stays, for nodes that are slow to leave it, and
-// so does the master's address that an own node has published before the last one: later rounds may look for
-// it.
+// restarts for months would fill the store. The last rounds stay.
 class OldKeys {
  public:
-  explicit OldKeys(Store& store) : store_(store) {}
+  OldKeys(Store& store, std::size_t kept_rounds) : store_(store), kept_rounds_(kept_rounds) {}
 
   void add(std::vector<std::string> keys_of_round) {
     if (keys_of_round.empty()) return;
     rounds_.push_back(std::move(keys_of_round));
-    if (rounds_.size() <= 2) return;
+    if (rounds_.size() <= kept_rounds_) return;
     for (std::string& key : rounds_.front()) store_.delete_key(std::move(key), [](StoreOutcome, bool) {});
     rounds_.pop_front();
   }
 
  private:
   Store& store_;
+  std::size_t kept_rounds_;
   std::deque<std::vector<std::string>> rounds_ = {};
 };
 
@@ -119,8 +118,8 @@ struct C10dBackend::Impl : StoreMeeting {
 
   std::optional<C10dRound> round = {};
   std::optional<C10dMaster> master = {};  // of the round before
-  OldKeys rank_keys{store};
-  OldKeys master_keys{store};
+  OldKeys rank_keys{store, 2};            // of own nodes alone, which have left the rounds before
+  OldKeys master_keys{store, 64};         // for nodes of others that stood still, and go on in their round
 };
 
 // When the job ends, the store's host may exit before this node.
@@ -269,8 +268,10 @@ void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
 void C10dBackend::Impl::begin_round(const RendezvousState& state) {
   last_missing.clear();
   round.emplace(*this, options, state, own_nodes, master);
-  rank_keys.add(round->rank_keys());
-  master_keys.add(round->master_keys());
+  if (options.endpoint) {  // a file is only appended to, also by removing
+    rank_keys.add(round->rank_keys());
+    master_keys.add(round->master_keys());
+  }
   round->start();
 }
 
