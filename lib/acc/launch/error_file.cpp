@@ -115,6 +115,15 @@ ErrorFile parse_error_file(std::string_view text) {
   return result;
 }
 
+std::string_view told_message(std::string_view torn) {
+  const std::string name = fmt::format("\"{}\"", error_field::kMessage);
+  const std::size_t outer = torn.find(name);
+  const std::size_t inner = outer == torn.npos ? outer : torn.find(name, outer + name.size());
+  const std::size_t quote = inner == torn.npos ? inner : torn.find('"', inner + name.size());
+  const std::size_t end = quote == torn.npos ? quote : torn.find_first_of("\\\"", quote + 1);
+  return end == torn.npos ? std::string_view() : torn.substr(quote + 1, end - quote - 1);
+}
+
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
   constexpr std::uintmax_t kMax = 1U << 26U;
   // Opening a pipe would wait for a writer.

@@ -77,8 +77,11 @@ bool is_consequence(const WorkerFailure& failure) {
   if (signaled != nullptr && signaled->signal != SIGABRT) return false;
   if (const auto& file = failure.error_file) {
     if (file->consequence || names_lost_peer(file->message)) return true;
-    // The worker may have been killed, or the disk full, while it wrote another text.
     if (file->valid) return false;
+    // The worker may have been killed, or the disk full, while it wrote. What stderr ends with may be of a
+    // connection that was lost after the error that the file and stderr have told.
+    const std::string_view told = told_message(file->message);
+    if (!told.empty() && failure.stderr_tail.find(told) != std::string::npos) return false;
   }
   const auto what = signaled != nullptr ? uncaught_what(failure.stderr_tail) : std::nullopt;
   return names_lost_peer(what ? std::string(*what) : last_message(failure.stderr_tail));

@@ -83,13 +83,20 @@ TEST_CASE("root_cause: a worker that says it lost another is believed, whatever 
 
 TEST_CASE("root_cause: where an error file is torn, the end of stderr says whether another was lost",
           "[launch]") {
-  const auto torn = [](const std::string& last_line) {
+  const auto torn = [](const std::string& text, const std::string& last_line) {
     WorkerFailure failure = with_stderr(0, last_line);
-    failure.error_file = ErrorFile{.message = R"({"message": {"mess)", .valid = false};
+    failure.error_file = ErrorFile{.message = text, .valid = false};
     return failure;
   };
-  CHECK(is_consequence(torn("Connection closed by peer\n")));
-  CHECK_FALSE(is_consequence(torn("ValueError: no data\n")));
+  for (const char* text : {R"({"message": {"mess)", R"({"message": {"message": "ValueError: \"row)"}) {
+    CHECK(is_consequence(torn(text, "Connection closed by peer\n")));
+    CHECK_FALSE(is_consequence(torn(text, "ValueError: no data\n")));
+  }
+  // The error that the file and stderr have told, before a connection was lost.
+  const char* told = R"({"message": {"message": "ValueError: row 17\nof 20", "extraInfo": {"py_ca)";
+  CHECK_FALSE(
+      is_consequence(torn(told, "ValueError: row 17\nof 20\nBrokenPipeError: [Errno 32] Broken pipe\n")));
+  CHECK(is_consequence(torn(told, "BrokenPipeError: [Errno 32] Broken pipe\n")));
 }
 
 TEST_CASE("root_cause: what is a consequence", "[launch]") {
