@@ -214,9 +214,11 @@ TEST_CASE("sharded: processes that divide a model differently get an error that 
   acc::Accelerator accelerator(options);
   Stack net = seeded_stack();
   const acc::Error error = caught_error([&] { (void)accelerator.prepare(net, adamw(net->parameters())); });
-  CHECK(std::string(error.what()) ==
-        "the processes divide the model differently: rank 0 has the root with 27 parameters, rank 1 has the "
-        "root with 3 parameters (every process needs the same settings of sharding)");
+  const std::string text = error.what();
+  CHECK(text.starts_with(
+      "the processes divide the model differently: rank 0 has the root with 27 parameters of "));
+  CHECK(text.find(" elements, rank 1 has the root with 3 parameters of ") != std::string::npos);
+  CHECK(text.ends_with(" elements (every process needs the same settings of sharding)"));
 }
 
 TEST_CASE("sharded: a process that uses fewer blocks than the others gets an error, too", "[.fewer]") {

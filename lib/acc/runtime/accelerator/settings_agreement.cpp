@@ -46,13 +46,15 @@ SharedSettings shared_settings(const AcceleratorOptions& options, MixedPrecision
       {"even_batches", text_of(options.even_batches)},
       {"step_scheduler_with_optimizer", text_of(options.step_scheduler_with_optimizer)},
       {"check_parameters_every", fmt::format("{}", options.check_parameters_every)},
-      {"activation_checkpointing", text_of(options.activation_checkpointing)},
       {"use_fsdp", text_of(options.fsdp.has_value())},
   };
   if (options.fsdp) {
     const bool in_shards = options.fsdp->state_dict_type == StateDictType::sharded;
     settings.emplace_back("fsdp.prefetch", text_of(options.fsdp->prefetch));
     settings.emplace_back("fsdp.state_dict_type", in_shards ? "sharded" : "full");
+    settings.emplace_back("fsdp.ignored_modules", options.fsdp->ignored_modules);
+    // Where parameters are gathered again in backward. Under DDP a rank with less memory may recompute alone.
+    settings.emplace_back("activation_checkpointing", text_of(options.activation_checkpointing));
   } else {
     settings.emplace_back("ddp.bucket_cap_mb", text_of(options.ddp.bucket_cap_mb));
     settings.emplace_back("ddp.find_unused_parameters", text_of(options.ddp.find_unused_parameters));
@@ -67,12 +69,13 @@ std::optional<Error> find_disagreement(const std::vector<SharedSettings>& by_ran
   const SharedSettings& first = by_rank.front();
   for (std::size_t index = 0; index < first.size(); ++index) {
     for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
-      const auto& [name, value] = by_rank[rank].at(index);
-      if (value == first[index].second) continue;
-      return Error(
-          {.what = fmt::format("is {} on rank 0, and {} on rank {}", first[index].second, value, rank),
-           .where = name,
-           .hint = "give all processes the same options, and all nodes the same configuration"});
+      const auto& [name, value] = first[index];
+      const std::string there = index < by_rank[rank].size() ? by_rank[rank][index].second : "unknown";
+      if (value == there) continue;
+      return Error({.what = fmt::format("is {} on rank 0, and {} on rank {}", value.empty() ? "empty" : value,
+                                        there.empty() ? "empty" : there, rank),
+                    .where = name,
+                    .hint = "give all processes the same options, and all nodes the same configuration"});
     }
   }
   return std::nullopt;

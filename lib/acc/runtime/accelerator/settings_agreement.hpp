@@ -18,7 +18,7 @@ SharedSettings shared_settings(const AcceleratorOptions& options, MixedPrecision
                                int gradient_accumulation_steps);
 
 /// An Error that names the first setting in which a rank differs from rank 0; nothing when all ranks agree.
-/// All have the same names.
+/// All have the same names, in the order of rank 0's, unless they run other versions of the library.
 std::optional<Error> find_disagreement(const std::vector<SharedSettings>& by_rank);
 
 /// Throws the same Error{usage} on every rank of the group when the values differ between ranks.

@@ -152,9 +152,10 @@ std::string_view without_suffix(std::string_view name) {
 }  // namespace
 
 void refuse_sparse_gradient(const std::string& parameter) {
-  throw Error({.what = "has sparse gradients, which are not averaged in shards",
-               .where = fmt::format("parameter '{}'", parameter),
-               .hint = "make the embedding without sparse(true), or train without fsdp (--use_fsdp)"});
+  throw Error(
+      {.what = "has sparse gradients, which are not averaged in shards",
+       .where = fmt::format("parameter '{}'", parameter),
+       .hint = "make the embedding without sparse(true), freeze it, or train without fsdp (--use_fsdp)"});
 }
 
 bool is_class(std::string_view demangled, std::string_view name) {
@@ -174,7 +175,10 @@ std::vector<std::string> describe_plan(const std::vector<UnitPlan>& plan, const 
                                                                   : "parameters that stay after forward"};
   for (const UnitPlan& unit : plan) {
     const std::string name = unit.name.empty() ? "the root" : fmt::format("'{}'", unit.name);
-    lines.push_back(fmt::format("{} with {}", name, pluralize(unit.parameters.size(), "parameter")));
+    std::int64_t elements = 0;
+    for (const UnitPlan::Parameter& parameter : unit.parameters) elements += parameter.tensor.numel();
+    lines.push_back(fmt::format("{} with {} of {}", name, pluralize(unit.parameters.size(), "parameter"),
+                                pluralize(static_cast<std::uint64_t>(elements), "element")));
   }
   return lines;
 }

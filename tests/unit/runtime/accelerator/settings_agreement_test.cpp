@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/accelerator/settings_agreement.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,35 @@ TEST_CASE("settings_agreement: the first setting that differs is named, with bot
             .starts_with("dispatch_batches: is not set on rank 0, and false on rank 2 ("));
   CHECK(message(shared_settings({.ddp = {.comm_hook = acc::CommHook::fp16}}, MixedPrecision::no, 4))
             .starts_with("ddp.comm_hook: is none on rank 0, and fp16 on rank 2 ("));
+}
+
+TEST_CASE("settings_agreement: which modules are not sharded is compared, and there what is recomputed",
+          "[runtime]") {
+  const auto sharded = [](const std::string& ignored, std::optional<bool> recomputes) {
+    return shared_settings(
+        {.fsdp = acc::FsdpOptions{.ignored_modules = ignored}, .activation_checkpointing = recomputes},
+        MixedPrecision::no, 1);
+  };
+  const auto message = [&](const acc::detail::SharedSettings& other) {
+    return std::string(find_disagreement({sharded("", {}), other}).value().what());
+  };
+  CHECK(message(sharded("head", {}))
+            .starts_with("fsdp.ignored_modules: is empty on rank 0, and head on rank 1 ("));
+  CHECK(message(sharded("", true))
+            .starts_with("activation_checkpointing: is not set on rank 0, and true on rank 1 ("));
+  // Under DDP a process with less memory may recompute alone.
+  CHECK_FALSE(
+      find_disagreement({shared_settings({}, MixedPrecision::no, 1),
+                         shared_settings({.activation_checkpointing = true}, MixedPrecision::no, 1)}));
+}
+
+TEST_CASE("settings_agreement: a setting that another version does not have differs", "[runtime]") {
+  auto shorter = shared_settings({}, MixedPrecision::no, 1);
+  const std::string last = shorter.back().first;
+  shorter.pop_back();
+  const auto error = find_disagreement({shared_settings({}, MixedPrecision::no, 1), shorter});
+  CHECK(error.value().problems().front().where == last);
+  CHECK(error.value().problems().front().what.ends_with("and unknown on rank 1"));
 }
 
 TEST_CASE("settings_agreement: a process that shards has other settings than one that does not",

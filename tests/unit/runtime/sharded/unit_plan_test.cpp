@@ -114,7 +114,7 @@ TEST_CASE("unit_plan: an embedding with sparse gradients must be frozen", "[runt
   CHECK(
       acc::test::error_of([&] { plan_units(net, {}); }) ==
       "parameter 'words.weight': has sparse gradients, which are not averaged in shards (make the embedding "
-      "without sparse(true), or train without fsdp (--use_fsdp))");
+      "without sparse(true), freeze it, or train without fsdp (--use_fsdp))");
   net.words->weight.set_requires_grad(false);
   CHECK(plan_of(net, {}) == Names{": words.weight"});
 }
@@ -131,9 +131,10 @@ TEST_CASE("unit_plan: ranks that divide a model differently are told the first d
   };
   const std::string begin = "the processes divide the model differently: rank 0 has ";
   CHECK(message({layers, layers, described({})})
-            .starts_with(begin + "the root with 3 parameters, rank 2 has the root with 7 parameters ("));
+            .starts_with(begin + "the root with 3 parameters of 10 elements, rank 2 has the root with 7 "
+                                 "parameters of 22 elements ("));
   CHECK(message({layers, {layers.begin(), layers.end() - 1}})
-            .starts_with(begin + "'second' with 2 parameters, rank 1 has no more units ("));
+            .starts_with(begin + "'second' with 2 parameters of 6 elements, rank 1 has no more units ("));
   CHECK(message({layers, described({.reshard_after_forward = false, .transformer_cls_to_wrap = {"Layer"}})})
             .starts_with(begin + "parameters that are freed after forward, rank 1 has parameters that stay"));
 }
