@@ -16,6 +16,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/json_number.hpp"
+#include "acc/formats/state_messages.hpp"
 
 namespace acc {
 namespace {
@@ -67,8 +68,10 @@ std::vector<std::string> files_in(const fs::path& folder) {
 // A line of JSON, and one with its own checksum.
 std::string list_text(const Checksums& checksums, std::size_t count) {
   nlohmann::json files = nlohmann::json::object();
-  for (const auto& [name, checksum] : checksums)
+  for (const auto& [name, checksum] : checksums) {
+    require_utf8_name(name);
     files[name] = {{"bytes", checksum.bytes}, {"xxh3", checksum.xxh3}};
+  }
   const std::string text = nlohmann::json({{"lists", count}, {"files", files}}).dump();
   return text + "\n" + xxh3_of(text) + "\n";
 }

@@ -91,13 +91,6 @@ class MessageReader {
   const char* content_;
 };
 
-void require_utf8_name(const std::string& name) {
-  if (is_utf8(name)) return;
-  throw Error({.what = "is not UTF-8, which the name of a file in memory has to be",
-               .where = name,
-               .hint = "rename it, or start without --memory-checkpoints"});
-}
-
 std::string checksum_in(const MessageReader& reader, const Json& value) {
   constexpr std::size_t kDigits = 32;
   const std::string& checksum = reader.text(value);
@@ -136,6 +129,14 @@ std::vector<PieceField> fields_in(const MessageReader& reader, const Json& entri
 }
 
 }  // namespace
+
+void require_utf8_name(const std::string& name) {
+  if (is_utf8(name)) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = "is not UTF-8, which the name of a file in memory has to be",
+               .where = name,
+               .hint = "rename it, or start without --memory-checkpoints"});
+}
 
 void refuse_message(int process, const std::string& content) {
   refuse_sent(process, "has sent something else than " + content);

@@ -17,8 +17,10 @@ namespace acc {
 /// Throws this error: `process` has sent something else than `content`.
 [[noreturn]] void refuse_message(int process, const std::string& content);
 
-/// Names of files below a folder, with the subfolders that they are in. Throws Error{usage} for one that is
-/// not UTF-8.
+/// Throws Error{system} for the name of a file that is not UTF-8: all that is written about a state is JSON.
+void require_utf8_name(const std::string& name);
+
+/// Names of files below a folder, with the subfolders that they are in. All pass require_utf8_name().
 std::string format_file_names(const std::vector<std::string>& names);
 /// Each is once in the result, and stays below the folder.
 std::vector<std::string> parse_file_names(std::string_view text, int process);
@@ -26,7 +28,7 @@ std::vector<std::string> parse_file_names(std::string_view text, int process);
 /// The checksums of files below a folder (see checksum_of), by the files' names.
 using ChecksumsByName = std::map<std::string, std::string>;
 
-/// Throws Error{usage} for a name that is not UTF-8.
+/// All names pass require_utf8_name().
 std::string format_checksums(const ChecksumsByName& checksums);
 /// The names are as those of parse_file_names.
 ChecksumsByName parse_checksums(std::string_view text, int process);

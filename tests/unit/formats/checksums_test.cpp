@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace checksums_test {
@@ -50,6 +51,14 @@ TEST_CASE("checksums: what was written is undamaged, for any number of processes
   CHECK(damage_by_all(folder.path(), 1).empty());
   CHECK(damage_by_all(folder.path(), 2).empty());
   CHECK(damage_by_all(folder.path(), 7).empty());
+}
+
+TEST_CASE("checksums: a file whose name is not UTF-8 is refused by its name", "[formats]") {
+  const acc::test::TemporaryFolder folder;
+  write(folder.path() / "a\xff", "text");
+  CHECK(acc::test::error_of([&] {
+          acc::write_checksums(folder.path(), {0, 1});
+        }).starts_with("a\\xff: is not UTF-8"));
 }
 
 TEST_CASE("checksums: each flipped bit is found, in files and in the lists of checksums", "[formats]") {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "acc/base/text.hpp"
 #include "acc/formats/checksums.hpp"
@@ -91,11 +93,14 @@ std::vector<std::string> parse_own_files(const std::string& text, int process) {
 // Ranks may be others after a restart, and a machine may be replaced.
 void spread_own_files(const fs::path& folder, const SavingProcesses& processes) {
   const auto target_of = [&](const std::string& name) {
-    const bool lacks = processes.is_local_main() && !fs::exists(folder / name);
+    std::error_code ignored;
+    const bool lacks = processes.is_local_main() && !fs::exists(folder / name, ignored);
     return lacks ? folder / name : fs::path();
   };
-  const std::string names = format_file_names(own_files_in(folder, processes.index));
-  const std::vector<std::string> texts = gather_texts({names}, processes.group.get());
+  std::string names;
+  const std::exception_ptr unread =
+      failure_of([&] { names = format_file_names(own_files_in(folder, processes.index)); });
+  const std::vector<std::string> texts = gather_texts({names}, processes.group.get(), unread);
   std::vector<std::vector<std::string>> of_all;
   for (const std::string& text : texts)
     of_all.push_back(parse_own_files(text, static_cast<int>(of_all.size())));
