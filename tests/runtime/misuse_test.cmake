@@ -21,7 +21,7 @@ string(REGEX REPLACE ",$" "" entry "${entry}")
 string(JSON command GET "{${entry}}" command)
 string(REGEX REPLACE " -o .*" "" command "${command}")
 separate_arguments(command UNIX_COMMAND "${command}")
-execute_process(COMMAND ${command} -fsyntax-only ${CMAKE_CURRENT_LIST_DIR}/misuse.cpp
+execute_process(COMMAND ${command} -Werror=unused-result -fsyntax-only ${CMAKE_CURRENT_LIST_DIR}/misuse.cpp
                 RESULT_VARIABLE ended ERROR_VARIABLE said OUTPUT_VARIABLE ignored)
 string(REPLACE ";" "," lines "${said}")
 string(REGEX MATCHALL "[^\n]*error: [^\n]*" errors "${lines}")
