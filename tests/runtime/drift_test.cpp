@@ -399,15 +399,20 @@ TEST_CASE("drift: gradients with a graph are refused where they would be average
   const auto backward = [&] {
     accelerator.backward(model(own_input()).square().sum(), {.create_graph = true});
   };
+  // A gradient's graph has its parameter, which has the gradient.
+  const auto forget = [&] {
+    for (const at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+  };
   {
     const acc::NoSync alone = model.no_sync();
     backward();
     CHECK(net->first->weight.grad().requires_grad());
   }
-  for (const at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+  forget();
   const acc::Error error = caught_error(backward);
   CHECK(error.problems().front().what ==
         "got a gradient with a graph of its own (create_graph), which averaging would cut off");
+  forget();
 }
 
 TEST_CASE("drift: a penalty on gradients is averaged, also in a static graph", "[ranks]") {

@@ -25,9 +25,10 @@ struct CountingHooks {
   acc::detail::Pack pack() {
     return [this](const at::Tensor& tensor) -> acc::detail::Unpack {
       ++packed;
-      return [this, tensor] {
+      // A result has the graph that saves it, and would keep itself.
+      return [this, saved = tensor.detach()] {
         ++unpacked;
-        return tensor * factor;
+        return saved * factor;
       };
     };
   }
