@@ -429,7 +429,7 @@ def nodes_follow_the_rules_of_the_name(venv):
     assert done.stdout.splitlines()[-7:] == [str(venv.bin / "acc"), "accelerate", "launch", "--python", str(python), "--srun", "script"], done
     venv.write("script", "#!/nowhere/bin/python\nimport os, sys\nprint(os.path.realpath(sys.executable))\n")
     (venv.work / "script").chmod(0o755)
-    venv.write("rsh", 'shift; exec sh -c "$*"\n')  # in place of ssh: all hosts are this machine
+    venv.write("rsh", 'shift; exec sh -c "$*"\n')  # instead of ssh: all hosts are this machine
     done = venv.call("launch", "--cpu", "--hosts", "node-a", "script", ACC_RSH=f"sh {venv.work}/rsh")
     assert done.returncode == 0 and os.path.realpath(sys.executable) in done.stdout, done
 

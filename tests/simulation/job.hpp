@@ -59,7 +59,7 @@ class Process {
   /// last, on any node.
   std::string overdue(Time last_work) const;
 
-  /// Whether its workers run, and it leads the job in the place of a host that was lost.
+  /// Whether its workers run, and it leads the job since the host was lost.
   bool has_succeeded_host() const;
 
   int node() const { return node_; }

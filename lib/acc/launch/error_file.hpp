@@ -37,8 +37,8 @@ struct ErrorFile {
 
 ErrorFile parse_error_file(std::string_view text);
 
-/// The message in the text of an error file that was torn after it, up to its first escaped character, as the
-/// end of its first line; empty if there is none.
+/// The message in an error file that was torn later, up to its first escaped character, such as the end of
+/// its first line. Empty if the file was torn before that.
 std::string_view told_message(std::string_view torn);
 
 /// Returns nullopt when the file does not exist or is empty. Texts above 64 KiB lose their middle.

@@ -435,8 +435,8 @@ class Accelerator : public PartialState {
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 
-  // Their functions are repeated above, since a program has one object, and reads its promises in one place.
-  // As base classes they would be a chain: each part needs the one before it.
+  // Their functions are repeated above, since a program has one object, whose promises are read in one
+  // header. As base classes they would be a chain: each part needs the one before it.
   detail::Preparation preparation_;
   detail::Checkpointing checkpointing_;
   detail::Trackers trackers_;

@@ -55,7 +55,7 @@ const char* name_of(const Call& call) {
 // form of the tensor, or the number of texts or bytes of objects.
 constexpr std::int64_t kCallSize = 3;
 constexpr std::int64_t kNumbers = kCallSize + kFormSize;
-// In place of the form or the number where there is nothing to send. Of a tensor the reason comes next.
+// Instead of the form or the number, where there is nothing to send. For a tensor the reason follows.
 constexpr std::int64_t kUnsendable = -1;
 
 // "reduce (max)", "broadcast (from rank 1)"
