@@ -12,6 +12,9 @@ import tempfile
 
 ACC, PACKAGE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
 
+# For cases that are not about how workers start: otherwise each of them imports torch, which takes seconds.
+PRELOADED = ["--preload", "torch,torch._dynamo"]
+
 TRAINING = """
 import os, sys
 import torch
@@ -227,9 +230,9 @@ def progress_of(job):
     return [rank["progress"] for rank in json.loads(shown.stdout)[0]["ranks"]]
 
 
-def progress_at_end(folder, script, environment):
+def progress_at_end(folder, script, environment, *flags):
     """What is known of both ranks when they have said their rank."""
-    job = subprocess.Popen(command(folder, script, 2), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    job = subprocess.Popen(command(folder, script, 2, *flags), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         lines = {job.stdout.readline() for _ in range(2)}
         assert lines == {"rank 0\n", "rank 1\n"}, lines
@@ -242,7 +245,7 @@ def progress_at_end(folder, script, environment):
 def a_rank_that_waits_for_data_is_named(folder):
     # By `acc ps`: for a hang report all would have to be idle, and within seconds the CPU of threads that wake up and wait again,
     # as those of Gloo do, cannot be told from work.
-    job = subprocess.Popen(command(folder, TRAINING, 3), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+    job = subprocess.Popen(command(folder, TRAINING, 3, *PRELOADED), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                            env={**os.environ, "PATH": ""})
     try:
         assert job.stdout.readline() == "waits for data\n"
@@ -259,13 +262,13 @@ def a_rank_that_waits_for_data_is_named(folder):
 
 
 def crossed_calls_are_named(folder):
-    assert hang(folder, CROSSED, 4, "--preload", "torch") == [
+    assert hang(folder, CROSSED, 4, *PRELOADED) == [
         "rank 1 waits in broadcast 2 (float [4]); ranks 0, 2, 3 wait in all_reduce 2 (float [4])",
         "call 2 differs: broadcast (float [4]) on rank 1; all_reduce (float [4]) on ranks 0, 2, 3"]
 
 
 def different_shapes_are_named(folder):
-    assert hang(folder, SHAPES, 3) == [
+    assert hang(folder, SHAPES, 3, *PRELOADED) == [
         "rank 1 is in other after step 0; ranks 0, 2 wait in all_reduce 2 (float [4])",
         "call 2 differs: all_reduce (float [2]) on rank 1; all_reduce (float [4]) on ranks 0, 2"]
 
@@ -289,20 +292,22 @@ def a_worker_is_what_it_is_without(folder):
 
 
 def a_step_counts_once(folder):
-    for progress in progress_at_end(folder, STEPS, os.environ):
+    for progress in progress_at_end(folder, STEPS, os.environ, *PRELOADED):
         # Of each phase's first step with another optimizer than before it is not known yet that the phase is another one.
         assert progress["steps"] == 3 + 4 + 5, progress
 
 
 def restarts_without_a_step_end_the_job(folder):
-    for start in [], ["--preload", "torch"]:
+    def run(script, *start):
         flags = ["--max-restarts", "5", "--restarts-without-progress", "1", *start]
-        done, going = (subprocess.run(command(folder, script, processes, *flags), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                      check=False) for script, processes in ((NO_STEP, 2), (TWO_STEPS, 1)))
+        return subprocess.run(command(folder, script, 1, *flags), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+
+    for done in run(NO_STEP), run(NO_STEP, *PRELOADED):
         assert done.returncode == 7, done
         assert "not restarted: no rank has ended a step in 1 restart" in done.stderr, done.stderr
-        assert going.returncode == 0, going
-        assert "--restarts-without-progress" not in going.stderr, going.stderr
+    going = run(TWO_STEPS, *PRELOADED)
+    assert going.returncode == 0, going
+    assert "--restarts-without-progress" not in going.stderr, going.stderr
 
 
 def main():
