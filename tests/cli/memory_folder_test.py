@@ -90,6 +90,10 @@ def what_there_is_no_room_for_is_refused(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="acc-memory-") as name:
         folder = pathlib.Path(name)
+        # Whatever job starts next removes what a killed one left, also that of another test.
+        runtime = folder / "runtime"
+        runtime.mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(runtime)
         (folder / "worker.py").write_text(WORKER)
         files_survive_restarts_and_go_with_the_job(folder)
         a_job_that_fails_leaves_nothing(folder)
