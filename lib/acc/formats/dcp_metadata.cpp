@@ -10,6 +10,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/formats/file_name.hpp"
 #include "acc/formats/pickle_reader.hpp"
 #include "acc/formats/pickle_writer.hpp"
 #include "acc/formats/refusal.hpp"
@@ -26,10 +27,9 @@ constexpr std::uint64_t kMaxElements = 1ULL << 60U;
 // Of a checkpoint of a thousand processes.
 constexpr std::size_t kMaxMetadataBytes = 1U << 30U;
 
-// Not a path out of the folder, nor a name of which the system would take a part.
-bool is_file_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
+// The files of a checkpoint are in one folder.
+bool is_in_folder(const std::string& name) {
+  return is_below_folder(name) && name.find('/') == std::string::npos;
 }
 
 // torch.distributed.checkpoint.metadata.Metadata, from its pickle.
@@ -98,7 +98,7 @@ class MetadataReader {
       const DcpStorageInfo location{.file = text(member(*info, "relative_path")),
                                     .begin = number(member(*info, "offset")),
                                     .length = number(member(*info, "length"))};
-      if (!is_file_name(location.file)) refuse("it names a file elsewhere");
+      if (!is_in_folder(location.file)) refuse("it names a file elsewhere");
       const PickleValue* transforms = find(*info, "transform_descriptors");
       if (transforms != nullptr && transforms->type != Type::none)
         refuse("it holds compressed values, which acc cannot read");

@@ -12,6 +12,7 @@
 #include "acc/base/json_nesting.hpp"
 #include "acc/base/json_number.hpp"
 #include "acc/base/text.hpp"
+#include "acc/formats/file_name.hpp"
 #include "acc/formats/saved_states.hpp"
 
 namespace acc {
@@ -24,14 +25,6 @@ using Json = nlohmann::json;
                .what = what,
                .where = fmt::format("process {}", process),
                .hint = "all processes must run the same version of the program"});
-}
-
-// Whether folder / name is below the folder, whatever is there.
-bool is_below_folder(std::string_view name) {
-  const std::vector<std::string> parts = split(name, '/');
-  return name.find('\0') == std::string_view::npos && std::ranges::none_of(parts, [](const auto& part) {
-           return part.empty() || part == "." || part == "..";
-         });
 }
 
 /// Reads a message, which is an array in JSON, without the conversions that the library does silently.
