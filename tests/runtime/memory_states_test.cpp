@@ -317,6 +317,25 @@ TEST_CASE("memory_states: a damaged one is replaced by that of another machine",
   CHECK(training.resumed() == 2);
 }
 
+TEST_CASE("memory_states: a machine that cannot take a state tells the others why, and none waits",
+          "[.machines]") {
+  Training training(true);
+  training.save(1);
+  training.save(2);
+  const fs::path folder = training.states().snapshot(1);
+  const int obstructed = GENERATE(0, 1);
+  training.accelerator->wait_for_everyone();
+  training.accelerator->on_process(obstructed, [&] {
+    fs::remove_all(folder);
+    std::ofstream(folder) << "a file";
+  });
+  const std::string error = acc::test::error_of([&] { training.accelerator->resume(); });
+  CHECK(error.ends_with("snapshot_1: cannot be replaced: Not a directory"));
+  CHECK(error.starts_with("process ") == (training.accelerator->process_index() != obstructed));
+  training.accelerator->on_process(obstructed, [&] { fs::remove(folder); });
+  CHECK(training.resumed() == 2);
+}
+
 TEST_CASE("memory_states: a machine that cannot take what the main process has fails the save, not the job",
           "[.machines]") {
   Training training(true);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -100,22 +101,30 @@ std::vector<std::string> names_of_sender(const fs::path& folder, int from, const
   return parse_file_names(broadcast_text(text, from, processes.group.get(), unread), from);
 }
 
-// Writes the folder where `receives`. An error there is that of all, when nobody waits for a piece any more.
+// Writes the folder where `receives`. An error there, whatever stands in the way, is that of all, when nobody
+// waits for a piece any more.
 void copy_to_machines(const fs::path& folder, int from, bool receives, const SavingProcesses& processes) {
   const std::vector<std::string> names = names_of_sender(folder, from, processes);
-  FolderReplacement replacement(folder, [](const std::string&) { return true; });
+  std::optional<FolderReplacement> replacement;
   std::exception_ptr failure = failure_of([&] {
-    if (receives) replacement.begin();
+    if (!receives) return;
+    replacement.emplace(folder, [](const std::string&) { return true; });
+    replacement->begin();
   });
   const bool writes = receives && !failure;
   const std::exception_ptr unwritten = send_files(
       names, folder, from, processes,
-      [&](const std::string& name) { return writes ? replacement.temporary() / name : fs::path(); });
+      [&](const std::string& name) { return writes ? replacement->temporary() / name : fs::path(); });
   if (!failure) failure = unwritten;
-  fill_together(replacement, processes, [&] {
-    if (failure) std::rethrow_exception(failure);
-    if (receives) replacement.publish();
-  });
+  together(
+      processes,
+      [&] {
+        if (failure) std::rethrow_exception(failure);
+        if (replacement) replacement->publish();
+      },
+      [&] {
+        if (replacement) replacement->abandon();
+      });
 }
 
 // Whether all processes can load it, where needed after a machine that has it has given it to the others.
