@@ -99,7 +99,7 @@ TEST_CASE("merge-weights: unsupported input is an error with a hint", "[cli]") {
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
                  "torch.distributed in pytorch_model_fsdp_0"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err,
-                 "cannot be read as metadata of torch.distributed.checkpoint: the pickle"));
+                 "cannot be read as metadata of torch.distributed.checkpoint"));
   CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is not a folder"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out", "--unsafe_serialization"}).err,
                  "does not write Python pickles"));
@@ -131,8 +131,8 @@ TEST_CASE("to-fsdp2: writes the output file, and reports dropped keys", "[cli]")
   CHECK(acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml"}).code == 2);
   const Run run = acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml", "--output_file", "d.yaml"});
   CHECK(run.code == 0);
-  CHECK(run.err ==
-        "acc: c.yaml: fsdp_use_orig_params in line 4 is left out: version 2 has no such setting\n");
+  CHECK(run.err.starts_with("acc: c.yaml: fsdp_use_orig_params in line 4 is left out"));
+  CHECK(std::ranges::count(run.err, '\n') == 1);
   const std::string expected =
       "# mine\nfsdp_config:\n  fsdp_reshard_after_forward: true\n  fsdp_version: 2\n";
   CHECK(folder.read("d.yaml") == expected);
@@ -151,7 +151,9 @@ TEST_CASE("to-fsdp2: a missing input is an error", "[cli]") {
                                                  {}}) {
     std::vector<std::string> words = {"to-fsdp2", "--config_file", "missing.yaml"};
     words.insert(words.end(), output.begin(), output.end());
-    CHECK(acc_in(folder, words).err == "acc: missing.yaml: cannot be read: No such file or directory\n");
+    const Run run = acc_in(folder, words);
+    CHECK(run.err.starts_with("acc: missing.yaml: cannot be read: "));
+    CHECK(std::ranges::count(run.err, '\n') == 1);
   }
 }
 

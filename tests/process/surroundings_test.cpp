@@ -141,10 +141,8 @@ TEST_CASE("surroundings: a full disk loses logs, with one warning, but not the j
       return line.starts_with("[default1]:<1:") && line.ends_with(">");
     });
     return verdict(
-        ran.code == 5 && whole >= 300'000 / 103 &&
-            count(ran.err, "a log file cannot be written: No space left on device; acc keeps trying") == 1 &&
-            count(ran.err, " bytes of output are lost: No space left on device\n") == 1 &&
-            count(ran.err, "  | the end\n") == 1,
+        ran.code == 5 && whole >= 300'000 / 103 && count(ran.err, "a log file cannot be written: ") == 1 &&
+            count(ran.err, " bytes of output are lost: ") == 1 && count(ran.err, "  | the end\n") == 1,
         ran);
   });
   if (result == kSkipped) {
@@ -156,10 +154,11 @@ TEST_CASE("surroundings: a full disk loses logs, with one warning, but not the j
 
 TEST_CASE("surroundings: lost output is reported, and is not a success", "[process]") {
   const Ran ran = launch_stub({"workers=2"}, {"line", "lost", "exit", "0"}, with_output("> /dev/full"));
-  CHECK(ran.err ==
-        "acc: warning: standard output cannot be written: No space left on device; acc keeps trying\n"
-        "acc: warning: 10 bytes of output are lost: No space left on device; the exit code is 1 for that\n"
-        "code 1\n");
+  CHECK(ran.err.starts_with(
+      "acc: warning: standard output cannot be written: No space left on device; acc keeps trying\n"));
+  CHECK(count(ran.err, "\nacc: warning: 10 bytes of output are lost: ") == 1);
+  CHECK(ran.err.ends_with("; the exit code is 1 for that\ncode 1\n"));
+  CHECK(count(ran.err, "\n") == 3);
   CHECK(launch_stub({"workers=2"}, {"exit", "0"}, with_output("> /dev/full")).err == "code 0\n");
   CHECK(has(launch_stub({"workers=2"}, {"line", "lost", "exit", "7"}, with_output("> /dev/full")).err,
             "; the exit code is") == false);
@@ -216,8 +215,9 @@ TEST_CASE("surroundings: a lost reader does not matter if files get everything",
   const TemporaryFolder folder;
   const Ran ran = launch_stub({"workers=2", "tee=3", "log_dir=" + folder.path().string()},
                               {"flood", "1000000", "99"}, with_output("| head -n 1"));
-  CHECK(ran.err ==
-        "acc: warning: the reader of standard output is gone; the log files still get it\ncode 0\n");
+  CHECK(ran.err.starts_with("acc: warning: the reader of standard output is gone; "));
+  CHECK(ran.err.ends_with("\ncode 0\n"));
+  CHECK(count(ran.err, "\n") == 2);
   std::uintmax_t written = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
     if (entry.path().filename() == "stdout.log") written += entry.file_size();

@@ -507,11 +507,12 @@ TEST_CASE("drift: gradients that are not as sparse as their embedding are refuse
 TEST_CASE("drift: an embedding that is sparse on some ranks alone is refused when it is prepared",
           "[ranks]") {
   acc::Accelerator accelerator;
-  CHECK(
-      std::string(caught_error([&] { accelerator.prepare(std::make_shared<WordsImpl>(rank() == 0)); }).what())
-          .starts_with(
-              "parameter 'words.weight': is not the same on all processes: rank 0 has 'words.weight' "
-              "of Float [4, 2] with sparse gradient, rank 1 has 'words.weight' of Float [4, 2]"));
+  const acc::Error error =
+      caught_error([&] { accelerator.prepare(std::make_shared<WordsImpl>(rank() == 0)); });
+  CHECK(error.problems().front().where == "parameter 'words.weight'");
+  CHECK(error.problems().front().what.find(
+            "of Float [4, 2] with sparse gradient, rank 1 has 'words.weight' of Float [4, 2]") !=
+        std::string::npos);
 }
 
 TEST_CASE("drift: sparse gradients are refused by what cannot average them", "[ranks]") {
@@ -552,10 +553,8 @@ TEST_CASE("drift: an unused parameter is named correctly after others were froze
   accelerator.backward(model(own_input(), /*skip=*/true).sum());
   for (const at::Tensor& parameter : net->first->parameters()) parameter.requires_grad_(false);
   const std::string message = what_of([&] { model(own_input()); });
-  CHECK(
-      message ==
-      "did not contribute to the last loss, so the processes cannot average their gradients: second.weight, "
-      "second.bias");
+  CHECK(message.starts_with("did not contribute to the last loss"));
+  CHECK(message.ends_with(": second.weight, second.bias"));
 }
 
 TEST_CASE("drift: equal values at other places are different parameters", "[ranks]") {

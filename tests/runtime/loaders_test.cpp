@@ -162,10 +162,8 @@ TEST_CASE("loaders: a read error of rank 0 is an error on every rank, and the jo
   } catch (const acc::Error& error) {
     message = error.what();
   }
-  CHECK(message ==
-        (accelerator.is_main_process()
-             ? "sample 9: torn"
-             : "dispatch_batches: rank 0 could not read the next batch; its own error names the cause"));
+  CHECK(message.starts_with(accelerator.is_main_process() ? "sample 9: torn"
+                                                          : "dispatch_batches: rank 0 could not read"));
   accelerator.wait_for_everyone();
 }
 

@@ -342,9 +342,8 @@ TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
 TEST_CASE("ranks: a parameter with another shape on one rank is named on every rank", "[ranks]") {
   const acc::Error error = caught_error([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
   CHECK(error.problems().front().where == "parameter 'first.weight'");
-  CHECK(error.problems().front().what ==
-        "is not the same on all processes: rank 0 has 'first.weight' of Float [4, 2], "
-        "rank 1 has 'first.weight' of Float [5, 2]");
+  CHECK(error.problems().front().what.ends_with(
+      ": rank 0 has 'first.weight' of Float [4, 2], rank 1 has 'first.weight' of Float [5, 2]"));
   CHECK(job().gather(at::ones({1}, here())).numel() == size());
 }
 
@@ -352,9 +351,9 @@ TEST_CASE("ranks: a parameter with another memory format on one rank is named on
   torch::nn::Conv2d net(torch::nn::Conv2dOptions(2, 3, 2));
   if (rank() == 1) net->weight.set_data(net->weight.contiguous(at::MemoryFormat::ChannelsLast));
   const acc::Error error = caught_error([&] { job().prepare(net); });
-  CHECK(error.problems().front().what ==
-        "is not the same on all processes: rank 0 has 'weight' of Float [3, 2, 2, 2], "
-        "rank 1 has 'weight' of Float [3, 2, 2, 2] with strides [8, 1, 4, 2]");
+  CHECK(error.problems().front().what.ends_with(
+      ": rank 0 has 'weight' of Float [3, 2, 2, 2], "
+      "rank 1 has 'weight' of Float [3, 2, 2, 2] with strides [8, 1, 4, 2]"));
 }
 
 TEST_CASE("ranks: gradients are averaged rightly after a parameter got another memory format", "[ranks]") {

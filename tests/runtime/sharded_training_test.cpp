@@ -461,7 +461,7 @@ TEST_CASE("sharded: sparse gradients of which no layer tells are refused by name
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
   const acc::Error error = caught_error([&] { accelerator.backward(model(at::arange(3, at::kLong)).sum()); });
   CHECK(error.problems().front().where == "parameter 'words.weight'");
-  CHECK(error.problems().front().what == "has sparse gradients, which are not averaged in shards");
+  CHECK(error.problems().front().what.starts_with("has sparse gradients"));
 }
 
 TEST_CASE("sharded: a module that is registered twice is stepped once", "[ranks]") {

@@ -97,4 +97,4 @@ with tempfile.TemporaryDirectory(prefix="two words ") as root:
     assert not os.path.exists(os.path.join(root, "none"))
     shutil.copy(os.path.join(root, "damaged", "scheduler.bin"), os.path.join(root, "damaged", "optimizer.bin"))
     text = fail(2, "load", os.path.join(root, "damaged"))
-    assert "damaged: has both optimizer_0 and optimizer.bin (remove the one that is not to be loaded)" in text, text
+    assert "damaged: has both optimizer_0 and optimizer.bin" in text, text

@@ -88,10 +88,9 @@ TEST_CASE("worker_env: a program that mpirun started beside others has MPI's pla
 
 TEST_CASE("worker_env: a program does not train alone beside others whose place is not known", "[base]") {
   const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "1"}};
-  CHECK(error_of([&] { acc::read_worker_env(pod); }) ==
-        "JOB_COMPLETION_INDEX=1 found, the number of pods is not in the environment (start the program with "
-        "`acc "
-        "launch`; to train alone set ACC_ENGINE=none)");
+  const std::string error = error_of([&] { acc::read_worker_env(pod); });
+  CHECK(error.starts_with("JOB_COMPLETION_INDEX=1 found, "));
+  CHECK(error.ends_with(" (start the program with `acc launch`; to train alone set ACC_ENGINE=none)"));
   Environment task = acc::test::engine_environment("openmpi_4.1.4.env", 0);
   task.set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
   CHECK(error_of([&] { acc::read_worker_env(task); }) ==

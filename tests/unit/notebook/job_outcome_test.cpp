@@ -23,17 +23,16 @@ TEST_CASE("job_outcome: the caller gets the failure with its kind and all proble
 
 TEST_CASE("job_outcome: another kind, or a part of it, is refused", "[notebook]") {
   const auto refusal = [](std::string_view text) { return acc::test::error_of([&] { read_outcome(text); }); };
-  const std::string damaged =
-      "notebook_launcher: what another process sent is damaged (let all processes run the same program)";
+  const std::string damaged = "notebook_launcher: what another process sent is damaged";
   const std::string text = text_of_outcome(Error({.what = "is empty", .where = "data"}));
-  CHECK(refusal("") == damaged);
-  CHECK(refusal(text.substr(0, text.size() - 1)) == damaged);
+  CHECK(refusal("").starts_with(damaged));
+  CHECK(refusal(text.substr(0, text.size() - 1)).starts_with(damaged));
   std::string unknown;
   acc::append_number(unknown, std::int32_t{4});
-  CHECK(refusal(unknown) == damaged);
+  CHECK(refusal(unknown).starts_with(damaged));
   unknown.clear();
   acc::append_number(unknown, std::int32_t{-1});
-  CHECK(refusal(unknown) == damaged);
+  CHECK(refusal(unknown).starts_with(damaged));
 }
 
 }  // namespace job_outcome_test

@@ -42,14 +42,13 @@ TEST_CASE("result_text: vectors arrive whole, also empty and nested ones", "[not
 }
 
 TEST_CASE("result_text: what is no such value is refused, not read beyond its end", "[notebook]") {
-  const std::string damaged =
-      "notebook_launcher: what another process sent is damaged (let all processes run the same program)";
+  const std::string damaged = "notebook_launcher: what another process sent is damaged";
   const auto refusal = [](auto value, std::string_view text) {
     return error_of([&] { ResultText<decltype(value)>::read(text); });
   };
-  CHECK(refusal(std::vector<double>(), "123456789") == damaged);
-  CHECK(refusal(std::vector<std::string>(), "1234567") == damaged);
-  CHECK(refusal(std::vector<std::string>(), std::string(8, '\xff') + "abc") == damaged);
+  CHECK(refusal(std::vector<double>(), "123456789").starts_with(damaged));
+  CHECK(refusal(std::vector<std::string>(), "1234567").starts_with(damaged));
+  CHECK(refusal(std::vector<std::string>(), std::string(8, '\xff') + "abc").starts_with(damaged));
   CHECK(refusal(std::int64_t(), "1234").find("has 4 bytes, and its type here has 8") != std::string::npos);
 }
 

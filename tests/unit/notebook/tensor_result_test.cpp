@@ -38,8 +38,9 @@ TEST_CASE("tensor_result: a sparse tensor is refused in words", "[notebook]") {
 
 TEST_CASE("tensor_result: a tensor that is cut short is refused", "[notebook]") {
   const std::string text = ResultText<at::Tensor>::write(at::ones({2}));
-  CHECK(error_of([&] { ResultText<at::Tensor>::read(std::string_view(text).substr(0, text.size() - 1)); }) ==
-        "notebook_launcher: what another process sent is damaged (let all processes run the same program)");
+  CHECK(error_of([&] {
+          ResultText<at::Tensor>::read(std::string_view(text).substr(0, text.size() - 1));
+        }).starts_with("notebook_launcher: what another process sent is damaged"));
 }
 
 }  // namespace tensor_result_test

@@ -400,8 +400,7 @@ TEST_CASE("engine_values: with one worker a task leaves its launcher to the work
 
 TEST_CASE("engine_values: where only one of several nodes would run, nothing is started", "[plan]") {
   const Environment script = engine_environment("slurm_batch_script.env");
-  CHECK(
-      refusal(script, {"train.py"}).starts_with("this is job 4's batch script on node1 (2 nodes, no step)."));
+  CHECK(refusal(script, {"train.py"}).starts_with("this is job 4's batch script on node1 "));
   CHECK(plan_of(script, {"--nnodes", "1", "train.py"}).num_machines == 1);
   CHECK(plan_of(script, {"--engine", "none", "train.py"}).num_machines == 1);
   Environment one_node = script;
@@ -411,8 +410,7 @@ TEST_CASE("engine_values: where only one of several nodes would run, nothing is 
 
 TEST_CASE("engine_values: pods of an Indexed Job need their number, and find the first by its name",
           "[plan]") {
-  CHECK(refusal(kPod, {"train.py"}) ==
-        "JOB_COMPLETION_INDEX=1 found, the number of pods is not in the environment (give --nnodes)");
+  CHECK(refusal(kPod, {"train.py"}).starts_with("JOB_COMPLETION_INDEX=1 found, "));
   LaunchInputs inputs = started_by(kPod, {"--nnodes", "2", "train.py"});
   inputs.full_host_name = [] { return "train-1.train.default.svc.cluster.local"; };
   const LaunchPlan plan = resolve(inputs);

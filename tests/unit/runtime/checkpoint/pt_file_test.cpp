@@ -141,14 +141,14 @@ TEST_CASE("pt reader: nothing in a file is executed", "[runtime]") {
 
 TEST_CASE("pt reader: an unsupported file is an error of one line that says what it is", "[runtime]") {
   const auto [name, failure] = GENERATE(table<std::string, std::string>({
-      {"old_format",
-       "is in the format of PyTorch before 1.6 (write it again in Python: torch.save(torch.load(file), "
-       "file))"},
+      {"old_format", "is in the format of PyTorch before 1.6"},
       {"conjugated", "holds a conjugated or negated view of a tensor"},
-      {"sparse", "holds a tensor of a kind that acc does not support (torch._utils._rebuild_sparse_tensor)"},
+      {"sparse", "holds a tensor of a kind that acc does not support"},
       {"circle", "holds values that contain themselves"},
   }));
-  CHECK(error_of(recorded(name)) == recorded(name).string() + ": " + failure);
+  const std::string error = error_of(recorded(name));
+  CHECK(error.starts_with(recorded(name).string() + ": " + failure));
+  CHECK(error.find('\n') == std::string::npos);
 }
 
 TEST_CASE("pt reader: a file of C++'s torch::save is recognized and refused", "[runtime]") {

@@ -138,9 +138,11 @@ TEST_CASE("batch_parts: batches that differ only in rows are concatenated and sl
   const auto refused = [&](const acc::detail::BatchParts& other) {
     return acc::test::error_of([&] { acc::detail::concatenate({single, other}); });
   };
-  const std::string differ = "dispatch_batches: batches of different shapes, keys or values";
-  CHECK(refused(parts(Batch{kRows, {1, 2, 3}, 6})).starts_with(differ));
-  CHECK(refused(parts(Batch{kRows.t(), {1, 2}, 5})).starts_with(differ));
+  const std::string differ =
+      "dispatch_batches: batches of different shapes, keys or values cannot be concatenated (set "
+      "dispatch_batches to false, or split_batches to true)";
+  CHECK(refused(parts(Batch{kRows, {1, 2, 3}, 6})) == differ);
+  CHECK(refused(parts(Batch{kRows.t(), {1, 2}, 5})) == differ);
 }
 
 TEST_CASE("batch_parts: missing or different numbers of rows are an error", "[runtime]") {
@@ -159,17 +161,17 @@ TEST_CASE("batch_parts: a text that is cut short, or another batch's, is refused
   using Batch = std::tuple<at::Tensor, std::vector<std::string>, std::vector<at::Tensor>, std::optional<int>>;
   Batch batch{kRows, {"a", "", "c"}, {kRows}, 7};
   const std::string text = acc::detail::to_text(acc::detail::parts_of(batch));
-  const std::string damaged =
-      "dispatch_batches: what another process sent is damaged (let all processes run the same program)";
+  const std::string damaged = "dispatch_batches: what another process sent is damaged";
   for (std::size_t size = 0; size < text.size(); ++size) {
     const std::string_view part = std::string_view(text).substr(0, size);
-    CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(part); }) == damaged);
+    CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(part); }).starts_with(damaged));
   }
   const std::string endless = std::string(8, '\0') + std::string(8, '\xff');
-  CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(endless); }) == damaged);
-  CHECK(acc::test::error_of([] { acc::detail::batch_of<at::Tensor>({}); }) == damaged);
-  CHECK(acc::test::error_of([] { acc::detail::batch_of<std::vector<std::string>>({}); }) == damaged);
-  CHECK(acc::test::error_of([] { acc::detail::batch_of<std::optional<int>>({}); }) == damaged);
+  CHECK(acc::test::error_of([&] { acc::detail::parts_of_text(endless); }).starts_with(damaged));
+  CHECK(acc::test::error_of([] { acc::detail::batch_of<at::Tensor>({}); }).starts_with(damaged));
+  CHECK(
+      acc::test::error_of([] { acc::detail::batch_of<std::vector<std::string>>({}); }).starts_with(damaged));
+  CHECK(acc::test::error_of([] { acc::detail::batch_of<std::optional<int>>({}); }).starts_with(damaged));
 }
 
 }  // namespace batch_parts_test

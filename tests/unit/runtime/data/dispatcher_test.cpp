@@ -171,8 +171,7 @@ TEST_CASE("dispatcher: batches that do not fit together are an error on all rank
         wide = !wide;
         return acc::detail::BatchParts{.tensors = {at::zeros({2, wide ? 3 : 2}, at::kLong)}};
       });
-  CHECK(results[0].error.starts_with(
-      "dispatch_batches: batches of different shapes, keys or values cannot be concatenated"));
+  CHECK(results[0].error.starts_with("dispatch_batches: batches of different shapes"));
   CHECK_FALSE(results[1].error.empty());
 }
 
@@ -181,9 +180,8 @@ TEST_CASE("dispatcher: a tensor that cannot be sent is an error on all ranks", "
     return std::optional(
         acc::detail::BatchParts{.tensors = {at::zeros({2}, at::TensorOptions(at::kMeta).dtype(at::kLong))}});
   });
-  CHECK(results[0].error == "dispatch_batches: a tensor of the meta device cannot be sent");
-  CHECK(results[1].error ==
-        "dispatch_batches: rank 0 could not read the next batch; its own error names the cause");
+  CHECK(results[0].error.starts_with("dispatch_batches: a tensor of the meta device"));
+  CHECK(results[1].error.starts_with("dispatch_batches: rank 0 could not read"));
 }
 
 TEST_CASE("dispatcher: a header that rank 0 cannot have written is an error", "[runtime]") {
@@ -200,9 +198,9 @@ TEST_CASE("dispatcher: a header that rank 0 cannot have written is an error", "[
       std::ranges::copy(header, tensor.mutable_data_ptr<std::int64_t>());
     };
     acc::detail::Dispatcher dispatcher(broadcast, {.index = 1, .count = 2}, false, {}, {});
-    CHECK(acc::test::error_of([&] { dispatcher.next(); })
-              .starts_with(
-                  "dispatch_batches: what another rank sent is something else than what is expected here"));
+    CHECK(acc::test::error_of([&] {
+            dispatcher.next();
+          }).starts_with("dispatch_batches: what another rank sent is something else"));
   }
 }
 
@@ -214,8 +212,7 @@ TEST_CASE("dispatcher: a batch with uneven rows is an error, even if the next on
         return acc::detail::BatchParts{.tensors = {at::zeros({first ? 2 : 1}, at::kLong)},
                                        .lists = {std::vector<std::string>(first ? 1 : 2)}};
       });
-  CHECK(results[0].error ==
-        "dispatch_batches: every tensor and vector of a batch needs the same number of rows");
+  CHECK(results[0].error.find("the same number of rows") != std::string::npos);
   CHECK_FALSE(results[1].error.empty());
 }
 

@@ -19,8 +19,7 @@ std::string refusal(const TensorBytes& tensor) {
   return acc::test::error_of([&] { parse_tensor_bytes(text, "notebook_launcher"); });
 }
 
-constexpr const char* kDamaged =
-    "notebook_launcher: what another process sent is damaged (let all processes run the same program)";
+constexpr const char* kDamaged = "notebook_launcher: what another process sent is damaged";
 
 }  // namespace
 
@@ -38,20 +37,21 @@ TEST_CASE("tensor_bytes: type, sizes and elements arrive", "[runtime]") {
 
 TEST_CASE("tensor_bytes: sizes that are not those of the elements are refused", "[runtime]") {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  CHECK(refusal({.sizes = {2}, .elements = "123"}) == kDamaged);
-  CHECK(refusal({.sizes = {4}, .elements = "123"}) == kDamaged);
-  CHECK(refusal({.sizes = {-1, -3}, .elements = "123"}) == kDamaged);
-  CHECK(refusal({.sizes = {kMax, kMax}, .elements = "1"}) == kDamaged);
-  CHECK(refusal({.element_size = 4, .sizes = {std::int64_t{1} << 62}}) == kDamaged);
-  CHECK(refusal({.element_size = 0}) == kDamaged);
-  CHECK(refusal({.element_size = std::numeric_limits<std::size_t>::max(), .elements = "1"}) == kDamaged);
+  CHECK(refusal({.sizes = {2}, .elements = "123"}).starts_with(kDamaged));
+  CHECK(refusal({.sizes = {4}, .elements = "123"}).starts_with(kDamaged));
+  CHECK(refusal({.sizes = {-1, -3}, .elements = "123"}).starts_with(kDamaged));
+  CHECK(refusal({.sizes = {kMax, kMax}, .elements = "1"}).starts_with(kDamaged));
+  CHECK(refusal({.element_size = 4, .sizes = {std::int64_t{1} << 62}}).starts_with(kDamaged));
+  CHECK(refusal({.element_size = 0}).starts_with(kDamaged));
+  CHECK(refusal({.element_size = std::numeric_limits<std::size_t>::max(), .elements = "1"})
+            .starts_with(kDamaged));
 }
 
 TEST_CASE("tensor_bytes: wherever it is cut short, it is refused", "[runtime]") {
   const std::string text = to_text(TensorBytes{.element_size = 4, .sizes = {1}, .elements = "1234"});
   for (std::size_t size = 0; size < text.size(); ++size) {
     const std::string_view part = std::string_view(text).substr(0, size);
-    CHECK(acc::test::error_of([&] { parse_tensor_bytes(part, "notebook_launcher"); }) == kDamaged);
+    CHECK(acc::test::error_of([&] { parse_tensor_bytes(part, "notebook_launcher"); }).starts_with(kDamaged));
   }
 }
 

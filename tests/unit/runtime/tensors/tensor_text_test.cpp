@@ -40,15 +40,14 @@ TEST_CASE("tensor_text: a type that LibTorch does not have, or of another size, 
         .type = type, .element_size = element_size, .sizes = {1}, .elements = elements});
     return error_of([&] { tensor_of_text(text, "here"); });
   };
-  const std::string damaged =
-      "here: what another process sent is damaged (let all processes run the same program)";
+  const std::string damaged = "here: what another process sent is damaged";
   const auto number = [](at::ScalarType type) { return static_cast<std::int64_t>(type); };
   CHECK(refusal(number(at::kFloat), 4, "1234") == "no error");
-  CHECK(refusal(number(at::kFloat), 8, "12345678") == damaged);
-  CHECK(refusal(number(at::kQInt8), 1, "1") == damaged);
-  CHECK(refusal(number(at::ScalarType::Undefined), 1, "1") == damaged);
-  CHECK(refusal(number(at::ScalarType::NumOptions), 1, "1") == damaged);
-  CHECK(refusal(-1, 1, "1") == damaged);
+  CHECK(refusal(number(at::kFloat), 8, "12345678").starts_with(damaged));
+  CHECK(refusal(number(at::kQInt8), 1, "1").starts_with(damaged));
+  CHECK(refusal(number(at::ScalarType::Undefined), 1, "1").starts_with(damaged));
+  CHECK(refusal(number(at::ScalarType::NumOptions), 1, "1").starts_with(damaged));
+  CHECK(refusal(-1, 1, "1").starts_with(damaged));
 }
 
 }  // namespace tensor_text_test
