@@ -306,145 +306,236 @@ struct Job {
   Reporters& reporters;
 };
 
+// Constructs it where it stays: what a loop or a callback knows does not move.
+template <class Part, class... Arguments>
+std::optional<Part> part_if(bool is_wanted, Arguments&&... arguments) {
+  return is_wanted ? std::optional<Part>(std::in_place, std::forward<Arguments>(arguments)...) : std::nullopt;
+}
+
+/// The workers of this node, and what is known of them.
+struct NodeWorkers {
+  explicit NodeWorkers(const Job& running_job)
+      : job(running_job),
+        outside(part_if<HostPids>(job.plan.pid_namespace)),
+        status(begun_view(), [this](int rank) { return job.output.destinations(rank); }),
+        fork_server(part_if<ForkServer>(!job.plan.preload.empty(), job.loop, job.plan,
+                                        job.program != nullptr ? job.program->python : std::nullopt)),
+        processes(job.loop, job.output,
+                  {.supervisor = job.supervisor.exit_event,
+                   .additional_signals = job.plan.stop_signals,
+                   .terminal = job.terminal,
+                   .outside = outside ? &*outside : nullptr,
+                   .start = job.program != nullptr ? job.program->start : execute,
+                   .fork_server = fork_server ? &*fork_server : nullptr,
+                   .open_files = job.supervisor.open_files}),
+        timer(part_if<FileTimer>(
+            !job.plan.timer_file.empty(), job.loop, job.plan.timer_file,
+            [this](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); })) {}
+
+  /// Of the current attempt.
+  std::string page_prefix() const { return job.leftovers.logs.page_prefix(status.view().attempt); }
+
+  const Job& job;
+  std::optional<HostPids> outside;
+  JobStatus status;
+  std::optional<ForkServer> fork_server;
+  LocalProcesses processes;
+  std::optional<FileTimer> timer;
+
+ private:
+  JobView begun_view() const {
+    JobView begun = view_of(job.plan, job.supervisor.pid, outside ? outside->own() : ::getpid());
+    begun.id = job.leftovers.file.id();
+    return begun;
+  }
+};
+
+/// What watches the workers, shows them to others and lets them control the job.
+class JobWatches {
+ public:
+  JobWatches(NodeWorkers& workers, Rendezvous& rendezvous, const std::string& host);
+
+  void add_to(Reporters& reporters);
+  void end(int exit_code) { control_.end(exit_code); }
+
+ private:
+  RankHandlers rank_handlers();
+  JobHandlers job_handlers();
+  HangWatchParts hang_parts();
+
+  // The job as it is now.
+  JobView view() const;
+  // Tells another node of this one's ranks.
+  void measure(const std::function<void(std::string)>& done);
+
+  StackOptions stack_options() const {
+    return {.environment = workers_.job.plan.inherited, .page_prefix = workers_.page_prefix()};
+  }
+  std::function<const JobView&()> current_job() const {
+    return [this]() -> const JobView& { return workers_.status.view(); };
+  }
+  std::function<std::optional<Progress>(int local_rank)> pages() const {
+    return [this](int local_rank) { return read_page(workers_.page_prefix(), local_rank); };
+  }
+  std::function<void(AgentEvent)> to_agent() const {
+    return [this](AgentEvent event) { workers_.processes.post(std::move(event)); };
+  }
+
+  NodeWorkers& workers_;
+  Rendezvous& rendezvous_;
+  StragglerWatch straggler_;
+  ProgressHistory history_;
+  ChildAnswer measurement_;
+  RemoteRanks remote_;
+  ControlServer control_;
+  HangWatch hang_;
+};
+
+JobWatches::JobWatches(NodeWorkers& workers, Rendezvous& rendezvous, const std::string& host)
+    : workers_(workers),
+      rendezvous_(rendezvous),
+      straggler_(workers.job.loop, workers.job.plan.nproc_per_node,
+                 {.job = current_job(),
+                  .progress = pages(),
+                  .send = to_agent(),
+                  .tell_progress = [this](const auto& ranks) { return rendezvous_.tell_progress(ranks); },
+                  .tell_slow = [this](const auto& ranks) { rendezvous_.tell_slow(ranks); },
+                  .host = host}),
+      history_(workers.job.loop, workers.job.plan.nproc_per_node,
+               {.job = current_job(), .progress = pages()}),
+      measurement_(workers.job.loop),
+      remote_(workers.job.loop,
+              {.want = [this] { return rendezvous_.want_ranks(); },
+               .report = [this](const std::string& ranks) { rendezvous_.report_ranks(ranks); },
+               .measure = [this](const auto& done) { measure(done); },
+               .host = host}),
+      control_(workers.job.loop, runtime_folders(workers.job.plan.inherited, ::geteuid()),
+               workers.status.view().id, job_handlers()),
+      hang_(workers.job.loop, workers.job.plan.hang, hang_parts()) {
+  rendezvous.on_ranks(rank_handlers());
+  workers.job.output.on_growth([this] { control_.output_grew(); });
+  workers.status.on_started([this](const RankView& rank) { control_.worker_started(rank); });
+}
+
+void JobWatches::add_to(Reporters& reporters) {
+  reporters.add(hang_);
+  reporters.add(straggler_);
+  reporters.add(history_);
+  reporters.add(remote_);
+}
+
+RankHandlers JobWatches::rank_handlers() {
+  return {.progress = [this](const NodeProgress& node) { straggler_.on_progress(node); },
+          .slow_ranks = [this](const auto& ranks) { straggler_.on_slow(ranks); },
+          .ranks_wanted = [this] { remote_.on_wanted(); },
+          .peers = [this](const auto& peers) { remote_.on_peers(peers); },
+          .report = [this](const RankReport& node) { remote_.on_report(node); }};
+}
+
+JobHandlers JobWatches::job_handlers() {
+  return {.view = [this] { return view(); },
+          .stop =
+              [this](bool now) {
+                workers_.processes.post(SignalArrived{.signal = SIGTERM, .now = now, .of_job = true});
+              },
+          .output = [this](int rank) { return workers_.job.output.ring(rank); },
+          .history = [this](int rank) { return history_.of(rank); },
+          .write_stacks = [this](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); },
+          .nodes = [this](auto answer) { remote_.ask(std::move(answer)); }};
+}
+
+HangWatchParts JobWatches::hang_parts() {
+  return {.job = current_job(),
+          .view = [this] { return view(); },
+          .progress = pages(),
+          .written = [this](int rank) { return workers_.job.output.written(rank); },
+          .send = to_agent(),
+          .stack_options = [this] { return stack_options(); }};
+}
+
+JobView JobWatches::view() const {
+  JobView shown = workers_.status.view();
+  read_progress(shown, workers_.page_prefix());
+  straggler_.mark(shown);
+  shown.rendezvous = rendezvous_.state();
+  shown.stops_alone = rendezvous_.stops_alone();
+  if (workers_.fork_server) shown.importing = workers_.fork_server->importing();
+  if (workers_.outside && shown.importing) {
+    shown.importing->pid_inside = shown.importing->pid;
+    shown.importing->pid = workers_.outside->of(shown.importing->pid_inside);
+  }
+  return shown;
+}
+
+void JobWatches::measure(const std::function<void(std::string)>& done) {
+  // A child that a driver holds up is not joined by others.
+  if (measurement_.is_waiting()) return done({});
+  measurement_.ask([this](int to) { write_all(to, measured_ranks([this] { return view(); })); },
+                   kMeasurementTimeout, [done](const ChildAnswer::Answer& answer) { done(answer.text); });
+}
+
+/// What follows the workers for the event log alone.
+class LoggedWatches {
+ public:
+  LoggedWatches(const NodeWorkers& workers, Reporters& reporters)
+      : progress_(part_if<ProgressWatch>(
+            logs_events(workers.job.plan), workers.job.loop,
+            ProgressWatchParts{
+                .job = [&]() -> const JobView& { return workers.status.view(); },
+                .progress = [&](int local_rank) { return read_last_page(workers.page_prefix(), local_rank); },
+                .processes = [] { return ProcessTable::read(); },
+                .note = [&](const ProgressNoted& event) { reporters.report(event); }})),
+        gpus_(part_if<GpuWatch>(
+            logs_events(workers.job.plan) && !is_on_cpu(workers.job.plan), workers.job.loop,
+            GpuWatchParts{.job = [&]() -> const JobView& { return workers.status.view(); },
+                          .processes = [] { return ProcessTable::read(); },
+                          .note = [&](const GpuUseNoted& event) { workers.job.reporters.report(event); }})) {
+    if (progress_) reporters.add(*progress_);
+    if (gpus_) reporters.add(*gpus_);
+  }
+
+ private:
+  std::optional<ProgressWatch> progress_;
+  std::optional<GpuWatch> gpus_;
+};
+
 // The agent with its processes, and beside it what watches and controls the job.
 LaunchReport run_agent(const Job& job) {
   const LaunchPlan& plan = job.plan;
   const std::string host = host_name();
-  Output& output = job.output;
-  std::optional<HostPids> outside;
-  if (plan.pid_namespace) outside.emplace();
-  JobView begun = view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid());
-  begun.id = job.leftovers.file.id();
-  JobStatus status(std::move(begun), [&](int rank) { return output.destinations(rank); });
-  std::optional<ForkServer> fork_server;
-  if (!plan.preload.empty())
-    fork_server.emplace(job.loop, plan, job.program != nullptr ? job.program->python : std::nullopt);
-  LocalProcesses processes(job.loop, output,
-                           {.supervisor = job.supervisor.exit_event,
-                            .additional_signals = plan.stop_signals,
-                            .terminal = job.terminal,
-                            .outside = outside ? &*outside : nullptr,
-                            .start = job.program != nullptr ? job.program->start : execute,
-                            .fork_server = fork_server ? &*fork_server : nullptr,
-                            .open_files = job.supervisor.open_files});
+  NodeWorkers workers(job);
   if (const std::string text = attached_text(plan, job.leftovers.logs); !text.empty())
     log::write(log::Level::info, text);
-  std::optional<FileTimer> timer;
-  if (!plan.timer_file.empty()) {
-    timer.emplace(job.loop, plan.timer_file,
-                  [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
-  }
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
-  const auto page_prefix = [&] { return job.leftovers.logs.page_prefix(status.view().attempt); };
-  const auto page_of = [&](int local_rank) { return read_page(page_prefix(), local_rank); };
-  StragglerWatch straggler(
-      job.loop, plan.nproc_per_node,
-      {.job = [&]() -> const JobView& { return status.view(); },
-       .progress = page_of,
-       .send = [&](AgentEvent event) { processes.post(std::move(event)); },
-       .tell_progress = [&](const auto& ranks) { return rendezvous->tell_progress(ranks); },
-       .tell_slow = [&](const auto& ranks) { rendezvous->tell_slow(ranks); },
-       .host = host});
-  const auto view = [&] {
-    JobView shown = status.view();
-    read_progress(shown, page_prefix());
-    straggler.mark(shown);
-    shown.rendezvous = rendezvous->state();
-    shown.stops_alone = rendezvous->stops_alone();
-    if (fork_server) shown.importing = fork_server->importing();
-    if (outside && shown.importing) {
-      shown.importing->pid_inside = shown.importing->pid;
-      shown.importing->pid = outside->of(shown.importing->pid_inside);
-    }
-    return shown;
-  };
-  ProgressHistory history(job.loop, plan.nproc_per_node,
-                          {.job = [&]() -> const JobView& { return status.view(); }, .progress = page_of});
-  ChildAnswer measurement(job.loop);
-  const auto measure = [&](const std::function<void(std::string)>& done) {
-    // A child that a driver holds up is not joined by others.
-    if (measurement.is_waiting()) return done({});
-    measurement.ask([&](int to) { write_all(to, measured_ranks(view)); }, kMeasurementTimeout,
-                    [done](const ChildAnswer::Answer& answer) { done(answer.text); });
-  };
-  RemoteRanks remote(job.loop, {.want = [&] { return rendezvous->want_ranks(); },
-                                .report = [&](const std::string& ranks) { rendezvous->report_ranks(ranks); },
-                                .measure = measure,
-                                .host = host});
-  rendezvous->on_ranks({.progress = [&](const NodeProgress& node) { straggler.on_progress(node); },
-                        .slow_ranks = [&](const auto& ranks) { straggler.on_slow(ranks); },
-                        .ranks_wanted = [&] { remote.on_wanted(); },
-                        .peers = [&](const auto& peers) { remote.on_peers(peers); },
-                        .report = [&](const RankReport& node) { remote.on_report(node); }});
-  const auto stack_options = [&] {
-    return StackOptions{.environment = plan.inherited, .page_prefix = page_prefix()};
-  };
-  ControlServer control(
-      job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
-      {.view = view,
-       .stop =
-           [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now, .of_job = true}); },
-       .output = [&](int rank) { return output.ring(rank); },
-       .history = [&](int rank) { return history.of(rank); },
-       .write_stacks = [&](Descriptor to) { show_stacks(stack_options(), view(), std::move(to)); },
-       .nodes = [&](auto answer) { remote.ask(std::move(answer)); }});
-  output.on_growth([&] { control.output_grew(); });
-  status.on_started([&](const RankView& rank) { control.worker_started(rank); });
-  HangWatch hang(job.loop, plan.hang,
-                 {.job = [&]() -> const JobView& { return status.view(); },
-                  .view = view,
-                  .progress = page_of,
-                  .written = [&](int rank) { return output.written(rank); },
-                  .send = [&](AgentEvent event) { processes.post(std::move(event)); },
-                  .stack_options = stack_options});
+  JobWatches watches(workers, *rendezvous, host);
   Reporters reporters;
   reporters.add(job.reporters);
-  reporters.add(status);
-  reporters.add(hang);
-  reporters.add(straggler);
-  reporters.add(history);
-  reporters.add(remote);
-  std::optional<ProgressWatch> progress;
-  std::optional<GpuWatch> gpus;
-  if (logs_events(plan)) {
-    const auto last_page_of = [&](int local_rank) {
-      return read_last_page(job.leftovers.logs.page_prefix(status.view().attempt), local_rank);
-    };
-    progress.emplace(
-        job.loop, ProgressWatchParts{.job = [&]() -> const JobView& { return status.view(); },
-                                     .progress = last_page_of,
-                                     .processes = [] { return ProcessTable::read(); },
-                                     .note = [&](const ProgressNoted& event) { reporters.report(event); }});
-    reporters.add(*progress);
-    if (!is_on_cpu(plan)) {
-      gpus.emplace(job.loop,
-                   GpuWatchParts{.job = [&]() -> const JobView& { return status.view(); },
-                                 .processes = [] { return ProcessTable::read(); },
-                                 .note = [&](const GpuUseNoted& event) { job.reporters.report(event); }});
-      reporters.add(*gpus);
-    }
-  }
+  reporters.add(workers.status);
+  watches.add_to(reporters);
+  const LoggedWatches logged(workers, reporters);
   std::optional<NodeCheck> preflight;
   if (plan.preflight != Preflight::none) preflight.emplace(job.loop);
   const auto check_nodes = [&](const Round& round, int attempt) {
-    preflight->start(check_of(plan, round, attempt),
-                     [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
+    preflight->start(check_of(plan, round, attempt), [&](NodeCheckResult result) {
+      workers.processes.post(NodesChecked{std::move(result)});
+    });
   };
   std::optional<StateFlush> flush;
   if (const auto& memory = job.leftovers.memory.path(); !memory.empty())
-    flush.emplace(job.loop, memory, [&](const FlushResult& result) { processes.post(FlushEnded{result}); });
+    flush.emplace(job.loop, memory,
+                  [&](const FlushResult& result) { workers.processes.post(FlushEnded{result}); });
   FlushParts flush_parts;
   if (flush)
-    flush_parts = {.begin = [&](Workers workers) { return flush->begin(workers); },
+    flush_parts = {.begin = [&](Workers survivors) { return flush->begin(survivors); },
                    .interrupt = [&] { flush->interrupt(); }};
-  LaunchReport report = run(plan, {.processes = processes,
+  LaunchReport report = run(plan, {.processes = workers.processes,
                                    .rendezvous = *rendezvous,
                                    .reporter = reporters,
                                    .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
                                    .flush = flush_parts,
                                    .logs = job.leftovers.logs,
                                    .host = host});
-  control.end(report.exit_code);
+  watches.end(report.exit_code);
   return report;
 }
 
