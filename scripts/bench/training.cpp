@@ -382,9 +382,9 @@ void pin(int local_rank) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   ::sched_getaffinity(0, sizeof allowed, &allowed);
-  int left = local_rank % CPU_COUNT(&allowed);
+  int remaining = local_rank % CPU_COUNT(&allowed);
   for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || left-- > 0) continue;
+    if (!CPU_ISSET(core, &allowed) || remaining-- > 0) continue;
     CPU_ZERO(&allowed);
     CPU_SET(core, &allowed);
     ::sched_setaffinity(0, sizeof allowed, &allowed);

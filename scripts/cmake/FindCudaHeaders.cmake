@@ -4,7 +4,7 @@
 # major version and NCCL's minor one must be those that it was compiled with, since LibTorch's headers hold structs of
 # theirs.
 #
-# Searched in this order; the first place that has all of CUDA's headers is used, and likewise for nccl.h:
+# Searched in this order; the first location that has all of CUDA's headers is used, and likewise for nccl.h:
 #   CUDAToolkit_ROOT (CMake or environment), CUDA_HOME, CUDA_PATH
 #   the nvidia folder beside torch              its wheels alone lack two: nvidia-cuda-crt and nvidia-cuda-cccl have them
 #   /usr/local/cuda, /usr/local, /usr
@@ -14,23 +14,23 @@ set(_cuda_wanted cuda.h cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cus
 get_filename_component(_cuda_torch ${LibTorch_LIBRARY_DIR} DIRECTORY)
 get_filename_component(_cuda_packages ${_cuda_torch} DIRECTORY)
 
-# Each place is a list of folders that are searched together, joined by |.
-set(_cuda_places "")
+# Each location is a list of folders that are searched together, joined by |.
+set(_cuda_locations "")
 foreach(_root IN ITEMS ${CUDAToolkit_ROOT} $ENV{CUDAToolkit_ROOT} $ENV{CUDA_HOME} $ENV{CUDA_PATH})
-  list(APPEND _cuda_places ${_root}/include)
+  list(APPEND _cuda_locations ${_root}/include)
 endforeach()
 file(GLOB _cuda_wheels ${_cuda_packages}/nvidia/*/include ${_cuda_packages}/nvidia/*/include/cccl)
 if(_cuda_wheels)
   list(JOIN _cuda_wheels | _cuda_wheels)
-  list(APPEND _cuda_places "${_cuda_wheels}")
+  list(APPEND _cuda_locations "${_cuda_wheels}")
 endif()
-if(NOT CudaHeaders_NO_SYSTEM_PLACES)
-  list(APPEND _cuda_places /usr/local/cuda/include /usr/local/include /usr/include)
+if(NOT CudaHeaders_NO_SYSTEM_LOCATIONS)
+  list(APPEND _cuda_locations /usr/local/cuda/include /usr/local/include /usr/include)
 endif()
 
-# Sets `folders` to where the headers are, and `missing` to those that are in none of the place's folders.
-function(_cuda_search place wanted folders missing)
-  string(REPLACE | ";" _candidates "${place}")
+# Sets `folders` to where the headers are, and `missing` to those that are in none of the location's folders.
+function(_cuda_search location wanted folders missing)
+  string(REPLACE | ";" _candidates "${location}")
   set(_found "")
   set(_absent "")
   foreach(_header IN LISTS wanted)
@@ -51,14 +51,14 @@ endfunction()
 set(CudaHeaders_INCLUDE_DIRS "")
 set(CudaHeaders_MISSING "")
 set(_cuda_missing ${_cuda_wanted})
-foreach(_place IN LISTS _cuda_places)
-  _cuda_search("${_place}" "${_cuda_wanted}" _folders _absent)
+foreach(_location IN LISTS _cuda_locations)
+  _cuda_search("${_location}" "${_cuda_wanted}" _folders _absent)
   if(NOT _absent)
     set(CudaHeaders_INCLUDE_DIRS ${_folders})
     set(_cuda_missing "")
     break()
   endif()
-  # Reports the missing headers of the place that lacks the fewest.
+  # Reports the missing headers of the location that lacks the fewest.
   list(LENGTH _absent _now)
   list(LENGTH _cuda_missing _before)
   if(_now LESS _before)
@@ -66,8 +66,8 @@ foreach(_place IN LISTS _cuda_places)
   endif()
 endforeach()
 set(_nccl_folder "")
-foreach(_place IN LISTS _cuda_places)
-  _cuda_search("${_place}" nccl.h _nccl_folder _absent)
+foreach(_location IN LISTS _cuda_locations)
+  _cuda_search("${_location}" nccl.h _nccl_folder _absent)
   if(_nccl_folder)
     break()
   endif()

@@ -5,7 +5,7 @@ set(failed FALSE)
 set(ENV{CUDA_HOME})
 set(ENV{CUDA_PATH})
 set(ENV{CUDAToolkit_ROOT})
-set(CudaHeaders_NO_SYSTEM_PLACES TRUE)
+set(CudaHeaders_NO_SYSTEM_LOCATIONS TRUE)
 set(cuda_headers cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cusolverDn.h cuda_fp16.h)
 
 # A new torch, as PyPI's wheel for CUDA 13.0 and NCCL 2.28 leaves it.

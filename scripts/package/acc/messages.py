@@ -15,9 +15,9 @@ MAX_FILES = 8
 def memory_file(content: bytes = b"") -> int:
     """A descriptor of a file that is only in memory."""
     file = os.memfd_create("acc-notebook", os.MFD_CLOEXEC)
-    left = memoryview(content)
-    while left:
-        left = left[os.write(file, left):]
+    unwritten = memoryview(content)
+    while unwritten:
+        unwritten = unwritten[os.write(file, unwritten):]
     return file
 
 
