@@ -164,8 +164,8 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
   const std::string keys =
       "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)\r\n\x1b[?25l";
   const std::string arrow = " \u2794  \x1b[32m";
-  const std::string place_menu = "Where does the training run?\r\n" + keys + arrow +
-                                 "This machine\x1b[0m\r\n    AWS (Amazon SageMaker)\r\n";
+  const std::string environment_menu = "Where does the training run?\r\n" + keys + arrow +
+                                       "This machine\x1b[0m\r\n    AWS (Amazon SageMaker)\r\n";
   const std::string type_menu =
       "Which kind of training?\r\n" + keys + arrow +
       "No distributed training\x1b[0m\r\n    multi-CPU\r\n    multi-XPU\r\n    multi-HPU\r\n"
@@ -191,8 +191,8 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
   session.see("saved at c.yaml\r\n");
   CHECK(session.exit_code() == 0);
   CHECK(session.whole_screen() ==
-        place_menu + "\x1b[3A\r\x1b[J\x1b[?25h" +
-            "Where the job runs. Key in the file: compute_environment.\r\n" + place_menu +
+        environment_menu + "\x1b[3A\r\x1b[J\x1b[?25h" +
+            "Where the job runs. Key in the file: compute_environment.\r\n" + environment_menu +
             "\x1b[3A\r\x1b[J\x1b[32mThis machine\x1b[0m\r\n\x1b[?25h" + type_menu +
             "\x1b[11A\r\x1b[K    No distributed training\r\x1b[11B\x1b[10A\r\x1b[K" + arrow +
             "multi-CPU\x1b[0m\r\x1b[10B" + "\x1b[12A\r\x1b[J\x1b[32mmulti-CPU\x1b[0m\r\n\x1b[?25h" +

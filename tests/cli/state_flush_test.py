@@ -62,11 +62,11 @@ class Folder:
 
     def on_disk(self):
         """The checkpoints, which must be whole, and what else is there."""
-        found = {}
+        checkpoints = {}
         for folder in self.runs.glob("*") if self.runs.exists() else []:
             assert [file.name for file in folder.iterdir()] == ["model.safetensors"], folder
-            found[folder.name] = (folder / "model.safetensors").read_text().rstrip("w")
-        return found
+            checkpoints[folder.name] = (folder / "model.safetensors").read_text().rstrip("w")
+        return checkpoints
 
     def told(self, number):
         return f"acc: the newest state in memory is on the disk: {self.runs}/checkpoint-{number}\n"

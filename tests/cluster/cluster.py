@@ -119,9 +119,9 @@ class Cluster:
         script = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark]
         return subprocess.Popen([*script, *words], stdin=subprocess.DEVNULL, text=True, start_new_session=True, **options)
 
-    def knock(self, index, address, port, own=""):
+    def knock(self, index, address, port, source=""):
         """Whether a program on a node is `served` or `refused` by the store at `address`."""
-        asked = self.on_node(index, sys.executable, "-c", KNOCK, address, str(port), own, stdout=subprocess.PIPE)
+        asked = self.on_node(index, sys.executable, "-c", KNOCK, address, str(port), source, stdout=subprocess.PIPE)
         return asked.communicate(timeout=30)[0].strip()
 
     def output(self, index):
@@ -129,22 +129,22 @@ class Cluster:
 
     def processes(self):
         """The pids of all processes of this cluster, by the mark in their environment."""
-        found = []
+        pids = []
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
             if self.mark.encode() in environ_of(entry).split(b"\0"):
-                found.append(int(entry))
-        return found
+                pids.append(int(entry))
+        return pids
 
     def workers(self):
         """The environments of living workers by pid: processes with a rank whose parent has none."""
-        found = {}
+        environments = {}
         for pid in self.processes():
             env = environment_of(pid)
             if "RANK" in env and "RANK" not in environment_of(parent_of(pid)):
-                found[pid] = env
-        return found
+                environments[pid] = env
+        return environments
 
     def agent_pids(self, index):
         """`acc`'s own processes on a node, the supervisor first."""

@@ -133,9 +133,9 @@ def lose_some(job):
 
 def cases():
     for name in JOBS:
-        for whom, nodes in CUTS.items():
+        for target, nodes in CUTS.items():
             for seconds in (2, 4, 7, 14, 20):
-                yield f"{name}: {whom} cut for {seconds} s", name, cut(nodes, seconds)
+                yield f"{name}: {target} cut for {seconds} s", name, cut(nodes, seconds)
         yield f"{name}: 20 % loss for 60 s", name, lose_some
 
 

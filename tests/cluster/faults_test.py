@@ -543,13 +543,13 @@ class SplitWatch:
         self.thread.join()
 
     def groups(self):
-        found = {}
+        groups = {}
         for index in set(range(self.cluster.count)) - self.away:
             for pid in self.cluster.workers_on(index):
                 env = environment_of(pid)
                 if "MASTER_ADDR" in env and "MASTER_PORT" in env:
-                    found.setdefault(f"{env['MASTER_ADDR']}:{env['MASTER_PORT']}", set()).add(index)
-        return found
+                    groups.setdefault(f"{env['MASTER_ADDR']}:{env['MASTER_PORT']}", set()).add(index)
+        return groups
 
     def watch(self):
         try:
@@ -560,14 +560,14 @@ class SplitWatch:
     def compare_groups(self):
         since, away = None, set()
         while not self.done.wait(0.2):
-            found = self.groups()
+            groups = self.groups()
             # A node that is back has as much time as any other to find the group.
-            if len(found) < 2 or self.away != away:
+            if len(groups) < 2 or self.away != away:
                 since, away = None, set(self.away)
             elif since is None:
                 since = time.monotonic()
             elif time.monotonic() - since > self.LIMIT:
-                self.split = self.split or f"two groups for more than {self.LIMIT:g} s: {found}"
+                self.split = self.split or f"two groups for more than {self.LIMIT:g} s: {groups}"
 
     def check(self):
         assert self.split is None, self.split

@@ -24,9 +24,9 @@ class Nodes(Cluster):
         """Starts a job with --preflight on all nodes, each with its own variables besides the common ones."""
         library = os.path.join(os.path.dirname(os.path.dirname(self.acc)), "fake_nvml")
         for index in range(self.count):
-            own = {"LD_LIBRARY_PATH": library, "FAKE_NVML_GPUS": "2", **dict(env).get(index, {})}
+            variables = {"LD_LIBRARY_PATH": library, "FAKE_NVML_GPUS": "2", **dict(env).get(index, {})}
             self.launch(index, "--preflight", "--nnodes", str(self.count), "--node-rank", str(index), "--master-addr",
-                        "node0", "--master-port", "29500", *flags, script=f"echo $RANK >> {self.started}", env=own)
+                        "node0", "--master-port", "29500", *flags, script=f"echo $RANK >> {self.started}", env=variables)
 
     def end(self):
         """Waits for the end of the job, and returns the output of node 0."""

@@ -35,9 +35,9 @@ class Slurm(Cluster):
 
     def __exit__(self, kind, *rest):
         self.script("slurm_down.sh", self.slurm, "--purge", check=False)
-        left = self.processes()
+        leftovers = self.processes()
         super().__exit__(kind, *rest)
-        assert kind is not None or not left, f"processes {left} were left behind"
+        assert kind is not None or not leftovers, f"processes {leftovers} were left behind"
 
     def run(self, *words, env=None):
         """A command of Slurm on node 0, to its end."""
@@ -115,7 +115,7 @@ def need_mpi():
             skip(f"no {name}")
 
 
-def places(done):
+def workers_of(done):
     """The lines of the workers, sorted: each said once that it met all the others."""
     assert done.returncode == 0, (done.stdout, done.stderr)
     return sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
@@ -130,21 +130,21 @@ def a_step_is_one_job(acc):
     with Slurm(acc, 2) as slurm:
         two = slurm.acc_words("--nproc_per_node", "2")
         done = slurm.run("srun", "-N2", *two)
-        assert places(done) == TWO_EACH, done
+        assert workers_of(done) == TWO_EACH, done
         said = [line for line in done.stderr.splitlines() if "Slurm" in line]
         assert len(said) == 1 and re.search(r"Slurm \(job \d+\): 2 nodes; this is node 0, node0, with 2 workers; they meet at "
                                             r"node0:2\d{4}$", said[0]), done.stderr
         one = slurm.acc_words()
-        assert places(slurm.run("srun", "-N2", *one)) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
+        assert workers_of(slurm.run("srun", "-N2", *one)) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
         # A worker for each task.
         several = slurm.run("srun", "-N2", "--ntasks-per-node=2", *one)
-        assert places(several) == TWO_EACH
+        assert workers_of(several) == TWO_EACH
         assert several.stderr.count("no GPU is visible") == 1, several.stderr
-        cyclic = places(slurm.run("srun", "-N2", "-n4", "--ntasks-per-node=2", "-m", "cyclic", *one))
+        cyclic = workers_of(slurm.run("srun", "-N2", "-n4", "--ntasks-per-node=2", "-m", "cyclic", *one))
         assert cyclic == ["rank 0 of 4, local 0, on node0", "rank 1 of 4, local 0, on node1", "rank 2 of 4, local 1, on node0",
                           "rank 3 of 4, local 1, on node1"]
         # Each task sees one of the two GPUs that the nodes pretend to have.
-        alone = places(slurm.run("srun", "-N2", "--ntasks-per-node=2", "--gpus-per-task=1", *one))
+        alone = workers_of(slurm.run("srun", "-N2", "--ntasks-per-node=2", "--gpus-per-task=1", *one))
         assert alone == [re.sub("local .", "local 0", line) for line in TWO_EACH]
 
 
@@ -159,7 +159,7 @@ def tasks_distributed_by_hand_are_one_job(acc):
             pathlib.Path(hosts).write_text("\n".join(order) + "\n")
             done = slurm.run("srun", "-n", str(len(order)), "--distribution=arbitrary", *slurm.acc_words(),
                              env={"SLURM_HOSTFILE": hosts})
-            assert places(done) == expected, done
+            assert workers_of(done) == expected, done
 
 
 @case
@@ -167,20 +167,20 @@ def an_allocation_is_one_job_through_srun(acc):
     with Slurm(acc, 2) as slurm:
         line = " ".join(slurm.acc_words("--nproc_per_node", "2"))
         by_srun = " ".join(slurm.acc_words("--srun", "--nproc_per_node", "2"))
-        assert places(slurm.batch(f"srun {line}")) == TWO_EACH
-        assert places(slurm.batch(by_srun)) == TWO_EACH
+        assert workers_of(slurm.batch(f"srun {line}")) == TWO_EACH
+        assert workers_of(slurm.batch(by_srun)) == TWO_EACH
         # Whatever number of tasks the script asked for.
-        assert places(slurm.batch(by_srun, flags=("-N2", "--ntasks-per-node=4"))) == TWO_EACH
-        assert places(slurm.run("salloc", "-N2", "srun", *line.split())) == TWO_EACH
-        assert places(slurm.run("salloc", "-N2", *by_srun.split())) == TWO_EACH
+        assert workers_of(slurm.batch(by_srun, flags=("-N2", "--ntasks-per-node=4"))) == TWO_EACH
+        assert workers_of(slurm.run("salloc", "-N2", "srun", *line.split())) == TWO_EACH
+        assert workers_of(slurm.run("salloc", "-N2", *by_srun.split())) == TWO_EACH
         # Only one of the nodes would run.
         script = slurm.batch(line)
         assert script.returncode == 2, script
-        assert re.fullmatch(r"acc: this is job \d+'s batch script on node0 \(2 nodes, no step\)\. .*\n", script.stdout), script.stdout
+        assert re.fullmatch(r"acc: this is job \d+'s batch script on node0 \(2 nodes, no step\)\. .*\n", script.stdout), script
         shell = slurm.run("salloc", "-N2", *line.split())
         assert shell.returncode == 2 and "acc: this is a shell in the allocation of job " in shell.stderr, shell
         # A script on one node is all there is.
-        assert len(places(slurm.batch(line, flags=("-N1",)))) == 2
+        assert len(workers_of(slurm.batch(line, flags=("-N1",)))) == 2
 
 
 @case
@@ -189,14 +189,14 @@ def all_components_of_a_heterogeneous_job_are_one(acc):
         components = ("-N1", ":", "-N2")
         all_nodes = [f"rank {rank} of 6, local {rank % 2}, on node{rank // 2}" for rank in range(6)]
         line = " ".join(slurm.acc_words("--nproc_per_node", "2"))
-        assert places(slurm.batch(f"srun --het-group=0-1 --ntasks-per-node=1 {line}", flags=components)) == all_nodes
+        assert workers_of(slurm.batch(f"srun --het-group=0-1 --ntasks-per-node=1 {line}", flags=components)) == all_nodes
         by_srun = " ".join(slurm.acc_words("--srun", "--nproc_per_node", "2"))
-        assert places(slurm.batch(by_srun, flags=components)) == all_nodes
+        assert workers_of(slurm.batch(by_srun, flags=components)) == all_nodes
         # The batch script runs in the first component, on one node.
         script = slurm.batch(line, flags=components)
         assert script.returncode == 2 and "srun --het-group=0-1 --ntasks-per-node=1 acc launch" in script.stdout, script
         # What srun starts without the option is a job of its first component.
-        assert places(slurm.batch(f"srun {line}", flags=components)) == [
+        assert workers_of(slurm.batch(f"srun {line}", flags=components)) == [
             "rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"]
 
 
@@ -227,7 +227,7 @@ def the_page_on_clusters_is_followed(acc):
             out = folder / "job.out"
             out.unlink(missing_ok=True)
             done = slurm.run("sbatch", "--wait", "-D", folder, "-o", out, folder / "job.sh", env=here)
-            return places(subprocess.CompletedProcess(done.args, done.returncode, out.read_text(), done.stderr))
+            return workers_of(subprocess.CompletedProcess(done.args, done.returncode, out.read_text(), done.stderr))
 
         for script in (slurm_script, limits):
             assert submitted(script) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
@@ -241,7 +241,7 @@ def the_page_on_clusters_is_followed(acc):
             (folder / "mpirun").chmod(0o755)
             done = slurm.run("salloc", "-N2", "--ntasks-per-node=2", "bash", "-c", f"cd {folder} && {line}", env=here)
             ranks = 4 if "-np 4" in line else 2
-            assert len(places(done)) == ranks, (line, done)
+            assert len(workers_of(done)) == ranks, (line, done)
 
 
 @case
@@ -294,7 +294,7 @@ def a_printed_pbs_script_starts_by_mpirun(acc):
         (folder / "mpirun").symlink_to(shutil.which("mpirun.openmpi"))
         of_pbs = {"PBS_O_WORKDIR": str(folder), "PBS_NODEFILE": str(folder / "nodes"), "PATH": f"{folder}:{os.environ['PATH']}",
                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        assert places(slurm.run("salloc", "-N2", "bash", str(folder / "job.sh"), env=of_pbs)) == TWO_EACH
+        assert workers_of(slurm.run("salloc", "-N2", "bash", str(folder / "job.sh"), env=of_pbs)) == TWO_EACH
 
 
 @case
@@ -305,8 +305,10 @@ def a_shell_on_a_login_node_is_told_where_to_start(acc):
         assert there.returncode == 2 and there.stdout == "", there
         assert re.search(r"acc: this is a shell on node0 in the allocation of job \d+, whose node is node1\. ", there.stderr), there
         one = ["--nproc_per_node", "1"]
-        assert places(slurm.run("salloc", "-w", "node1", *slurm.acc_words("--srun", *one))) == ["rank 0 of 1, local 0, on node1"]
-        assert places(slurm.run("salloc", "-w", "node0", *slurm.acc_words(*one))) == ["rank 0 of 1, local 0, on node0"]
+        by_srun = slurm.run("salloc", "-w", "node1", *slurm.acc_words("--srun", *one))
+        assert workers_of(by_srun) == ["rank 0 of 1, local 0, on node1"]
+        here = slurm.run("salloc", "-w", "node0", *slurm.acc_words(*one))
+        assert workers_of(here) == ["rank 0 of 1, local 0, on node0"]
 
 
 @case
@@ -330,10 +332,10 @@ def copies_are_refused_or_told(acc):
         assert other.returncode == 2 and other.stdout == "", other
         assert "--num_machines (num_machines = 1) and SLURM_STEP_NUM_NODES (Slurm, 2)" in other.stderr, other.stderr
         alone = slurm.run("srun", "-N2", *slurm.acc_words(command="run"))
-        assert places(alone) == ["rank 0 of 1, local 0, on node0", "rank 0 of 1, local 0, on node1"]
+        assert workers_of(alone) == ["rank 0 of 1, local 0, on node0", "rank 0 of 1, local 0, on node1"]
         assert alone.stderr.count("started 2 copies of this command") == 2, alone.stderr
         meant = slurm.run("srun", "-N2", *slurm.acc_words("--engine", "none", "--nproc_per_node", "2"))
-        assert len(places(meant)) == 4 and "Slurm" not in meant.stderr, meant
+        assert len(workers_of(meant)) == 4 and "Slurm" not in meant.stderr, meant
 
 
 @case
@@ -355,11 +357,11 @@ def an_mpirun_is_one_job(acc):
             for flags, each in [(["--nproc_per_node", "2"], "1"), ([], "2")]:
                 words = [mpirun, *mpiruns[mpirun].format(each).split(), *slurm.acc_words(*flags)]
                 done = slurm.run("salloc", "-N2", "--ntasks-per-node", each, *words, env=root)
-                assert places(done) == TWO_EACH, done
+                assert workers_of(done) == TWO_EACH, done
                 assert done.stderr.count("mpirun --mca odls_base_sigkill_timeout 60") == (mpirun == "mpirun.openmpi"), done
             # Without Slurm, on one machine.
             done = slurm.run(mpirun, "-np", "2", *slurm.acc_words(), env=root)
-            assert places(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
+            assert workers_of(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
         # Its processes see the setting.
         done = slurm.run("mpirun.openmpi", "--mca", "odls_base_sigkill_timeout", "60", "-np", "2", *slurm.acc_words(), env=root)
         assert done.returncode == 0 and "odls_base_sigkill_timeout" not in done.stderr, done

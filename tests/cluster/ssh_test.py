@@ -316,11 +316,11 @@ def a_machine_that_stands_still_ends_nothing(acc):
         for pid in paused:
             send(pid, signal.SIGSTOP)
         time.sleep(5)  # an agent bears silence for 4 s
-        own = [pid for pid in paused if command_line(pid).startswith(f"{acc}\0".encode())]
-        pauses = {pid: pauses_of(pid) for pid in own}
-        for pid in own:
+        agents = [pid for pid in paused if command_line(pid).startswith(f"{acc}\0".encode())]
+        pauses = {pid: pauses_of(pid) for pid in agents}
+        for pid in agents:
             send(pid, signal.SIGCONT)
-        hosts.until("they wait again", lambda: all(pauses_of(pid) > pauses[pid] for pid in own))
+        hosts.until("they wait again", lambda: all(pauses_of(pid) > pauses[pid] for pid in agents))
         for pid in paused:
             send(pid, signal.SIGCONT)
         go.touch()

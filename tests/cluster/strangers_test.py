@@ -123,20 +123,20 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as one:
         pass
 """
 
-# Claims to each of PORTS of HOST that the job is hosted here, at OWN; before, it writes that into the store at STORE, if that is
-# one. Prints whether any node has connected.
+# Claims to each of PORTS of HOST that the job is hosted here, at ADDRESS; before, it writes that into the store at STORE, if
+# that is one. Prints whether any node has connected.
 CLAIM = """
 import json, socket, struct, sys
-host, own, store, ports = sys.argv[1], sys.argv[2], int(sys.argv[3]), [int(port) for port in sys.argv[4:]]
+host, address, store, ports = sys.argv[1], sys.argv[2], int(sys.argv[3]), [int(port) for port in sys.argv[4:]]
 text = lambda t: struct.pack("<Q", len(t)) + t
-listener = socket.create_server((own, 0))
-place = listener.getsockname()[1]
+listener = socket.create_server((address, 0))
+own_port = listener.getsockname()[1]
 if store:
     with socket.create_connection((host, store), 5) as one:
-        value = b"%s:%d" % (own.encode(), place)
+        value = b"%s:%d" % (address.encode(), own_port)
         one.sendall(bytes.fromhex("00cef7853c") + b"\\1" + text(b"/acc/running/job7") + text(value) + b"\\7")
         one.recv(8)
-hello = {"message": "hello", "is_hub": True, "node": {"addr": own, "link_port": place}}
+hello = {"message": "hello", "is_hub": True, "node": {"addr": address, "link_port": own_port}}
 for run_id in ["job7", "none"]:
     for port in ports:
         try:
@@ -160,7 +160,7 @@ def hello(**fields):
 
 def node_ports(cluster, index, *others):
     """Ports on which the agent of a node listens, except `others`: the node port and that of the workers' store."""
-    found = set()
+    ports = set()
     for pid in cluster.agent_pids(index):
         inodes = set()
         for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
@@ -172,8 +172,8 @@ def node_ports(cluster, index, *others):
             for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == "0A" and fields[9] in inodes:
-                    found.add(int(fields[1].rsplit(":", 1)[1], 16))
-    return sorted(found - set(others))
+                    ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return sorted(ports - set(others))
 
 
 def ask_stranger(cluster, *words):
@@ -305,12 +305,12 @@ def nodes_prove_a_secret(acc):
         # A node without the secret is refused, although nodes may still come from anywhere.
         heard = ask_stranger(cluster, SAY, "node0", port, hello(), '{"message": "join"}')
         assert "share a secret" in json.loads(heard.splitlines()[0])["over"]["text"], heard
-        for conf, why in [("", "the nodes of this job share a secret"),
-                          (f",secret_file={other}", "has not proven that it knows the secret of this node")]:
+        for conf, reason in [("", "the nodes of this job share a secret"),
+                             (f",secret_file={other}", "has not proven that it knows the secret of this node")]:
             launch(cluster, STRANGER, "1:3", conf)
             cluster.until("it has ended", lambda: cluster.agents[STRANGER].poll() is not None)
             assert cluster.agents[STRANGER].returncode == 2, cluster.output(STRANGER)
-            assert why in cluster.output(STRANGER), cluster.output(STRANGER)
+            assert reason in cluster.output(STRANGER), cluster.output(STRANGER)
         assert set(cluster.workers()) == before, cluster.output(0)
         launch(cluster, STRANGER, "1:3", env={"ACC_JOB_SECRET": SECRET})
         cluster.until("who knows it is in", lambda: cluster.is_whole(3))

@@ -13,7 +13,7 @@ using acc::launcher::parse_config;
 
 void require_positions(const acc::Error& error, const std::string& name) {
   for (const acc::Problem& problem : error.problems())
-    fuzz::require(problem.where.starts_with(name), "an error names its place", to_string(problem));
+    fuzz::require(problem.where.starts_with(name), "an error names its position", to_string(problem));
 }
 
 void check(std::string_view text, const std::string& name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of engines and launchers, as lines NAME=value: they say where this process stands, or are
-// refused. A place is one of those that there are.
+// The variables of engines and launchers, as lines NAME=value: they say which rank this process has, or are
+// refused. A rank is below the number of ranks.
 #include "acc/base/engine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (worker) {
     fuzz::require(worker->rank >= 0 && worker->rank < worker->world_size, "a worker is one of the workers");
     fuzz::require(read_worker_env(to_environment(*worker)) == *worker,
-                  "a worker's place survives its environment");
+                  "a worker's ranks survive its environment");
   }
   return 0;
 }

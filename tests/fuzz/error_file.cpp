@@ -28,8 +28,8 @@ void check_files(std::string_view text, const ErrorFile& parsed) {
     const acc::launcher::WorkerFailure failure = {.status = acc::launcher::Signaled{9, false},
                                                   .error_file = *read};
     leave_error_file(target, failure);
-    const auto left = acc::launcher::read_error_file(target);
-    fuzz::require(left && left->valid == parsed.valid && left->lost_ranks == parsed.lost_ranks,
+    const auto kept = acc::launcher::read_error_file(target);
+    fuzz::require(kept && kept->valid == parsed.valid && kept->lost_ranks == parsed.lost_ranks,
                   "it says the same where it is kept", text);
     std::filesystem::remove(source);
     leave_error_file(target, failure);

@@ -78,8 +78,8 @@ class Machine:
     @property
     def why_no_device(self):
         said = self.report_of_cuda
-        why = said.get("devices", "0 ").partition(" ")[2] or said.get("plugin", "") or said.get("", "")
-        return f"no CUDA device here ({why.strip().splitlines()[0] if why.strip() else 'no driver'})"
+        reason = said.get("devices", "0 ").partition(" ")[2] or said.get("plugin", "") or said.get("", "")
+        return f"no CUDA device here ({reason.strip().splitlines()[0] if reason.strip() else 'no driver'})"
 
     def need_devices(self, count):
         if self.devices == 0:
@@ -89,17 +89,17 @@ class Machine:
 
 
 class Part:
-    """A part while it runs; its processes end with it. It may take `limit` seconds, and `left` are left for all parts."""
+    """A part while it runs; its processes end with it. It may take `limit` seconds, and `remaining` are left for all parts."""
 
-    def __init__(self, name, limit, left, out, machine):
+    def __init__(self, name, limit, remaining, out, machine):
         self.name, self.machine = name, machine
-        self.deadline = time.monotonic() + min(limit, left)
-        self.is_last = left < limit
+        self.deadline = time.monotonic() + min(limit, remaining)
+        self.is_last = remaining < limit
         self.log = open(out / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.log", "w", encoding="utf-8")
         self.details, self.failures = [], []
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=machine.environment["HOME"]))
 
-    def left(self):
+    def remaining(self):
         return max(0.1, self.deadline - time.monotonic())
 
     def start(self, command, **variables):
@@ -113,7 +113,7 @@ class Part:
         """Waits for the process and returns its exit code, standard output and standard error. It may take `limit` seconds,
         and what is left of the part's time."""
         try:
-            output, errors = process.communicate(timeout=min(limit, self.left()))
+            output, errors = process.communicate(timeout=min(limit, self.remaining()))
         except subprocess.TimeoutExpired:
             self.log.write("took longer than its limit\n" + self.stacks(process.pid))
             os.killpg(process.pid, signal.SIGTERM)  # acc ends its workers
@@ -321,11 +321,11 @@ def numa_binding(run):
 
 def expand(cpus):
     """`0-2,5` as a set of numbers."""
-    found = set()
+    numbers = set()
     for piece in cpus.split(","):
         low, _, high = piece.partition("-")
-        found.update(range(int(low), int(high or low) + 1))
-    return found
+        numbers.update(range(int(low), int(high or low) + 1))
+    return numbers
 
 
 @part("NVML's columns in acc ps", 60, devices=1)
@@ -509,9 +509,9 @@ def suite(run, count, program, *words):
     began = time.monotonic()
     try:
         code, _, errors = run.run(command, limit=90, OUTPUTS=str(outputs))
-        why = f"exit {code}: {(errors.strip().splitlines() or ['no output'])[0]}" if code else ""
+        problem = f"exit {code}: {(errors.strip().splitlines() or ['no output'])[0]}" if code else ""
     except Failure as failure:
-        why = str(failure)
+        problem = str(failure)
     texts = [file.read_text(errors="replace") for file in sorted(outputs.parent.iterdir())]
     for rank, text in enumerate(texts):
         run.log.write(f"--- {program}, rank {rank} of {count}\n{text}")
@@ -520,8 +520,8 @@ def suite(run, count, program, *words):
         run.note(f"{where}: {' '.join(what.split())[:300]}")
     summary = re.findall(r"^(?:test cases: .*|All tests passed .*)$", texts[0] if texts else "", re.MULTILINE)
     run.note(f"{program} on {count}, {time.monotonic() - began:.0f} s: {summary[-1] if summary else 'no summary'}")
-    if why:
-        run.fail(f"{program} {' '.join(words)} on {count}: {why}")
+    if problem:
+        run.fail(f"{program} {' '.join(words)} on {count}: {problem}")
 
 
 def own_cases(run, tags):
@@ -799,11 +799,11 @@ def as_text(head, results):
     return "\n".join(lines) + "\n"
 
 
-def run_part(name, limit, left, devices, function, out, machine):
+def run_part(name, limit, remaining, devices, function, out, machine):
     began = time.monotonic()
-    result, reason, run = "ok", "", Part(name, limit, left, out, machine)
+    result, reason, run = "ok", "", Part(name, limit, remaining, out, machine)
     try:
-        if left <= 0:
+        if remaining <= 0:
             raise Skip("no time was left")
         if devices and not machine.cpu:
             machine.need_devices(devices)

@@ -12,10 +12,10 @@ import run  # noqa: E402  the parts' file, beside this one
 run.ACC = sys.argv[1]
 
 
-def report(function, limit, left):
+def report(function, limit, remaining):
     with tempfile.TemporaryDirectory() as folder:
         machine = types.SimpleNamespace(cpu=True, environment={"HOME": folder, "PATH": "/usr/bin:/bin"})
-        result = run.run_part("part", limit, left, 0, function, pathlib.Path(folder), machine)
+        result = run.run_part("part", limit, remaining, 0, function, pathlib.Path(folder), machine)
         return result["result"], result["reason"]
 
 

@@ -168,10 +168,10 @@ bool end_within(const std::vector<Descriptor>& processes, std::chrono::milliseco
   const auto until = std::chrono::steady_clock::now() + time;
   for (const Descriptor& process : processes) {
     if (!process) continue;  // it has ended and was reaped
-    const auto left =
+    const auto remaining =
         std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     pollfd event = {process.get(), POLLIN, 0};
-    if (::poll(&event, 1, std::max(0, static_cast<int>(left))) != 1) return false;
+    if (::poll(&event, 1, std::max(0, static_cast<int>(remaining))) != 1) return false;
   }
   return true;
 }
@@ -338,9 +338,9 @@ TEST_CASE("launching: after parallel work in the caller, workers have threads of
   REQUIRE(threads_of_process() == before + 1);
   const auto of_workers = notebook_launcher(
       [] {
-        const std::size_t own = threads_of_process();
+        const std::size_t threads = threads_of_process();
         compute_in_parallel();
-        return threads_of_process() - own;
+        return threads_of_process() - threads;
       },
       {.num_processes = 2, .num_cpu_threads_per_process = 2});
   CHECK(of_workers == std::vector<std::size_t>{1, 1});

@@ -55,15 +55,15 @@ def check_archive(archive, work):
         packed.extractall(work)
     assert {name.split("/")[0] for name in names} == {archive.name.removesuffix(".tar.gz")}, names
     assert not [name for name in names if re.search(r"libacc|selftest|include|\.cmake$", name)], names
-    place = work / "any place"
-    (work / archive.name.removesuffix(".tar.gz")).rename(place)
-    check_program(place / "bin")
-    check_bill(place / "share/doc/acc/acc.cdx.json")
-    check_completion(place / "share")
-    assert (place / "share/zsh/site-functions/_acc").read_text().startswith("#compdef acc")
-    assert (place / "share/doc/acc/LICENSE").exists()
+    folder = work / "any folder"
+    (work / archive.name.removesuffix(".tar.gz")).rename(folder)
+    check_program(folder / "bin")
+    check_bill(folder / "share/doc/acc/acc.cdx.json")
+    check_completion(folder / "share")
+    assert (folder / "share/zsh/site-functions/_acc").read_text().startswith("#compdef acc")
+    assert (folder / "share/doc/acc/LICENSE").exists()
     for page in PAGES:
-        assert (place / f"share/man/man1/{page}.1").stat().st_size, page
+        assert (folder / f"share/man/man1/{page}.1").stat().st_size, page
 
 
 def check_debian(package, work):

@@ -98,15 +98,15 @@ def main():
     acc = os.path.abspath(args.acc)
     logging.disable(logging.CRITICAL)
     dice = random.Random(args.seed)
-    found = []
+    differences = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for _ in range(args.count):
-            found += filter(None, (try_to_fsdp2(acc, dice), try_tpu_config(acc, dice)))
-    print(f"{2 * args.count} commands, seed {args.seed}: {len(found)} differ")
-    for difference in found[:10]:
+            differences += filter(None, (try_to_fsdp2(acc, dice), try_tpu_config(acc, dice)))
+    print(f"{2 * args.count} commands, seed {args.seed}: {len(differences)} differ")
+    for difference in differences[:10]:
         print(difference)
-    sys.exit(1 if found else 0)
+    sys.exit(1 if differences else 0)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def main():
     parser.add_argument("seed", type=int, nargs="?", default=1)
     args = parser.parse_args()
     acc = os.path.abspath(args.acc)
-    found = collections.defaultdict(list)
+    differences = collections.defaultdict(list)
     same = bytes_same = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -143,11 +143,11 @@ def main():
             if difference is None:
                 same += 1
             else:
-                found[difference].append((number, walk.lines))
+                differences[difference].append((number, walk.lines))
     print(f"{args.count} walks, seed {args.seed}: {same} the same, {bytes_same} of them to the byte")
-    for difference, cases in sorted(found.items(), key=lambda entry: -len(entry[1])):
+    for difference, cases in sorted(differences.items(), key=lambda entry: -len(entry[1])):
         print(f"{len(cases)} x {difference}\n    as in {cases[0]}")
-    sys.exit(1 if found or same == 0 else 0)
+    sys.exit(1 if differences or same == 0 else 0)
 
 
 if __name__ == "__main__":

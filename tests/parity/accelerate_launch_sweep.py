@@ -328,20 +328,20 @@ def compare(one, other, skipped):
             return None
         return "acc refuses: " + re.sub(r"(/tmp\S*|[0-9]+)", "N", other["error"])[:150]
     for key in one:
-        mine, its = other.get(key), one[key]
+        mine, expected = other.get(key), one[key]
         if key == "env":
             # deepspeed-dynamo
-            lost = "ACCELERATE_DYNAMO" if "ACCELERATE_USE_DEEPSPEED" in its else "nothing"
+            lost = "ACCELERATE_DYNAMO" if "ACCELERATE_USE_DEEPSPEED" in expected else "nothing"
             # fp8-words
-            if "ACCELERATE_FP8_BACKEND" in its:
-                its["ACCELERATE_FP8_BACKEND"] = its["ACCELERATE_FP8_BACKEND"].upper()
-            for name in sorted(set(mine) | set(its)):
-                if name not in skipped and not name.startswith(lost) and mine.get(name) != its.get(name):
-                    return f"{name} ({one['launcher']}): {its.get(name)!r} there, {mine.get(name)!r} here"
+            if "ACCELERATE_FP8_BACKEND" in expected:
+                expected["ACCELERATE_FP8_BACKEND"] = expected["ACCELERATE_FP8_BACKEND"].upper()
+            for name in sorted(set(mine) | set(expected)):
+                if name not in skipped and not name.startswith(lost) and mine.get(name) != expected.get(name):
+                    return f"{name} ({one['launcher']}): {expected.get(name)!r} there, {mine.get(name)!r} here"
         elif key == "workers" and one["launcher"] == "simple":
             continue
-        elif mine != its:
-            return f"{key} ({one['launcher']}): {its} there, {mine} here"
+        elif mine != expected:
+            return f"{key} ({one['launcher']}): {expected} there, {mine} here"
     return None
 
 
@@ -358,7 +358,7 @@ def main():
     unknown = (set(REFUSED) | set(STARTED)) - left_out_rows()
     assert not unknown, f"no rows of differences.yaml: {unknown}"
     dice = random.Random(args.seed)
-    found = {}
+    differences = {}
     outcomes = {"started": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -389,12 +389,12 @@ def main():
             # accelerate chooses the variable for the device mask by the installed library.
             masks = {"CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"} if "MULTI_XPU" in str(config) else set()
             if difference := compare(one, other, skipped | masks):
-                found.setdefault(difference, []).append((number, words, config))
+                differences.setdefault(difference, []).append((number, words, config))
     print(f"{args.count} launches, seed {args.seed}: {outcomes}")
-    for difference, cases in sorted(found.items(), key=lambda entry: -len(entry[1])):
+    for difference, cases in sorted(differences.items(), key=lambda entry: -len(entry[1])):
         number, words, config = cases[0]
         print(f"{len(cases)} x {difference}\n    as in {number}: {words} {config}")
-    sys.exit(1 if found else 0)
+    sys.exit(1 if differences else 0)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def main():
     transformers.logging.disable_progress_bar()
     torch.manual_seed(args.seed)
     dice = random.Random(args.seed)
-    found = []
+    differences = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for _ in range(args.count):
@@ -92,11 +92,11 @@ def main():
             # What acc tells beyond that comes after the table.
             if not other.stdout.startswith(one):
                 files = sorted(os.listdir("model"))
-                found.append(f"{files} {config.to_diff_dict()}\n{one}{other.stdout}{other.stderr}")
-    print(f"{args.count} models, seed {args.seed}: {len(found)} differ")
-    for difference in found[:5]:
+                differences.append(f"{files} {config.to_diff_dict()}\n{one}{other.stdout}{other.stderr}")
+    print(f"{args.count} models, seed {args.seed}: {len(differences)} differ")
+    for difference in differences[:5]:
         print(difference)
-    sys.exit(1 if found else 0)
+    sys.exit(1 if differences else 0)
 
 
 if __name__ == "__main__":

@@ -28,19 +28,19 @@ def version(text):
 def main():
     file = pathlib.Path(sys.argv[1])
     recorded = json.loads(file.read_text()) if file.exists() else {}
-    found = {f"torchrun {version(torch.__version__)}": flags_of(get_args_parser())}
+    flags_by_peer = {f"torchrun {version(torch.__version__)}": flags_of(get_args_parser())}
     try:
         import accelerate
         from accelerate.commands.launch import launch_command_parser
 
-        found[f"accelerate {version(accelerate.__version__)}"] = flags_of(launch_command_parser())
+        flags_by_peer[f"accelerate {version(accelerate.__version__)}"] = flags_of(launch_command_parser())
     except ModuleNotFoundError:
         pass
     if "--record" in sys.argv:
-        file.write_text(json.dumps(dict(sorted((recorded | found).items())), indent=1) + "\n")
+        file.write_text(json.dumps(dict(sorted((recorded | flags_by_peer).items())), indent=1) + "\n")
         return 0
     failed = 0
-    for peer, flags in found.items():
+    for peer, flags in flags_by_peer.items():
         if recorded.get(peer) != flags:
             print(f"{peer} has other flags: {sorted(set(flags) ^ set(recorded.get(peer, [])))}")
             failed = 1

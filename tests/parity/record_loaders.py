@@ -109,11 +109,11 @@ def streams():
                                                                   (False, True)):
         if split and batch % count:
             continue
-        own = batch // count if split else batch
+        share = batch // count if split else batch
         processes = []
         for i in range(count):
             shard = IterableDatasetShard(Stream(size), batch, drop_last, count, i, split)
-            processes.append([b.flatten().tolist() for b in DataLoader(shard, own, drop_last=drop_last)])
+            processes.append([b.flatten().tolist() for b in DataLoader(shard, share, drop_last=drop_last)])
         yield {"samples": size, "batch_size": batch, "drop_last": drop_last, "split_batches": split,
                "processes": processes}
 

@@ -225,7 +225,7 @@ def file_acc_fails_for_good():
 
 @scenario
 def one_node_elsewhere():
-    """c10d meets at the endpoint also for one node: a torchrun that came first has the place, acc is its spare."""
+    """c10d meets at the endpoint also for one node: a torchrun that came first has the rank, acc is its spare."""
     port = free_port()
     alone = [
         *("--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"),

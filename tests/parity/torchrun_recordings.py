@@ -58,14 +58,14 @@ def with_own_id(recorded):
 
 def tree(folder):
     """All files below, and the folders that hold nothing."""
-    found = []
+    names = []
     for path in sorted(folder.rglob("*")):
         name = generalize(str(path.relative_to(folder)), folder)
         if path.is_file():
-            found.append(name)
+            names.append(name)
         elif not any(path.iterdir()):
-            found.append(name + "/")
-    return sorted(found)
+            names.append(name + "/")
+    return sorted(names)
 
 
 def without_times(text):

@@ -20,10 +20,10 @@ def expect(how, code, number, text=""):
     with tempfile.TemporaryDirectory(prefix="acc-end-") as name:
         folder = pathlib.Path(name, "checkpoint")
         got, said = run(folder, how)
-        left = os.listdir(name)
+        names = os.listdir(name)
         loaded = run(folder, "reads")
-        if got != code or text not in said or left != ["checkpoint"] or loaded[0] or f"checkpoint {number}\n" not in loaded[1]:
-            sys.exit(f"{how}: ended with {got}, left {left}, then said {loaded}:\n{said}")
+        if got != code or text not in said or names != ["checkpoint"] or loaded[0] or f"checkpoint {number}\n" not in loaded[1]:
+            sys.exit(f"{how}: ended with {got}, left {names}, then said {loaded}:\n{said}")
 
 
 # The code of SIGABRT: with a launcher the worker's, as a shell has it.

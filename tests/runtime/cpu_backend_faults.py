@@ -60,16 +60,16 @@ MACHINES = []
 
 class Rank:
     def __init__(self, rank, port, case="[.endless]"):
-        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES,
-                 "MASTER_ADDR": MACHINES[0].address if MACHINES else "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
-                 "ACC_TEST_TIMEOUT": TIMEOUT}
+        variables = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES,
+                     "MASTER_ADDR": MACHINES[0].address if MACHINES else "127.0.0.1", "MASTER_PORT": port,
+                     "OMP_NUM_THREADS": 1, "ACC_TEST_TIMEOUT": TIMEOUT}
         around = OWN_NAMESPACES if MODE == "namespaces" and rank == PROCESSES - 1 else []
         if MACHINES:
             around = MACHINES[rank * 2 // PROCESSES].enter
-            place["GLOO_SOCKET_IFNAME"] = "acc0"
+            variables["GLOO_SOCKET_IFNAME"] = "acc0"
         self.process = subprocess.Popen([*around, PROGRAM, "--order", "decl", "-w", "NoTests", case],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                        env=os.environ | {name: str(value) for name, value in place.items()})
+                                        env=os.environ | {name: str(value) for name, value in variables.items()})
 
     def wait_until_joined(self):
         self.backend = ""

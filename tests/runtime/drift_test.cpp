@@ -557,7 +557,7 @@ TEST_CASE("drift: an unused parameter is named correctly after others were froze
   CHECK(message.ends_with(": second.weight, second.bias"));
 }
 
-TEST_CASE("drift: equal values at other places are different parameters", "[ranks]") {
+TEST_CASE("drift: equal values at other positions are different parameters", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   auto model = accelerator.prepare(net);

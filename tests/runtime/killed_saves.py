@@ -33,7 +33,7 @@ def one_round(folder, min_number, length):
     a save took. The first round, which is given no length, measures one before it kills."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env=environment(folder))
-    lines, found, newest, max_kept, since, killer = [], {}, 0, 0, {}, None
+    lines, checkpoints, newest, max_kept, since, killer = [], {}, 0, 0, {}, None
     for line in process.stdout:
         lines.append(line)
         words = line.split()
@@ -41,17 +41,17 @@ def one_round(folder, min_number, length):
             continue
         now, (pid, number, kept) = time.monotonic(), map(int, words[1:])
         if words[0] == "whole":
-            found[pid] = number
+            checkpoints[pid] = number
         else:
             length, max_kept = now - since[pid], max(max_kept, kept)
         since[pid], newest = now, max(newest, number)
-        if length is not None and len(found) == processes and killer is None:
-            victim = chance.choice(sorted(found))
+        if length is not None and len(checkpoints) == processes and killer is None:
+            victim = chance.choice(sorted(checkpoints))
             killer = threading.Timer(chance.uniform(0, LATEST * length), os.kill, (victim, signal.SIGKILL))
             killer.start()
     process.wait()
-    if killer is None or len(set(found.values())) != 1 or min(found.values()) < min_number or max_kept > TOTAL_LIMIT:
-        sys.exit(f"found {found}, expected at least {min_number}; kept {max_kept} of {TOTAL_LIMIT}:\n{''.join(lines)}")
+    if killer is None or len(set(checkpoints.values())) != 1 or min(checkpoints.values()) < min_number or max_kept > TOTAL_LIMIT:
+        sys.exit(f"found {checkpoints}, expected at least {min_number}; kept {max_kept} of {TOTAL_LIMIT}:\n{''.join(lines)}")
     return newest, length
 
 

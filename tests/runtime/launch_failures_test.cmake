@@ -15,7 +15,7 @@ restarts: 1
 sums: 41 41
 ")
   if(NOT status EQUAL 0 OR NOT said STREQUAL expected)
-    message(FATAL_ERROR "status ${status}, said\n${said}${error}in the place of\n${expected}")
+    message(FATAL_ERROR "status ${status}, said\n${said}${error}instead of\n${expected}")
   endif()
 endforeach()
 file(READ ${WORK}/config.json config)

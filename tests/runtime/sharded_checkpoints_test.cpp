@@ -22,14 +22,14 @@ TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another 
   const int number = GENERATE(0, 2, 3);
   const bool in_shards = GENERATE(false, true);
   if (number == 0 && in_shards) return;
-  const auto options_of = [&](int of) {
-    acc::AcceleratorOptions options = of == 0 ? acc::AcceleratorOptions() : sharded(of);
+  const auto options_of = [&](int stage) {
+    acc::AcceleratorOptions options = stage == 0 ? acc::AcceleratorOptions() : sharded(stage);
     if (in_shards && options.fsdp) options.fsdp->state_dict_type = acc::StateDictType::sharded;
     return options;
   };
   const auto folder = job_state().broadcast_object(acc::test::temporary_folder().string());
-  const auto run = [&](int of, bool saves, bool loads) {
-    acc::Accelerator accelerator(options_of(of));
+  const auto run = [&](int stage, bool saves, bool loads) {
+    acc::Accelerator accelerator(options_of(stage));
     acc::set_seed(static_cast<std::uint64_t>(loads ? 50 : 7));
     Stack net;
     auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));

@@ -25,11 +25,11 @@ def run(name, number, every, expected, to_rank=None, **variables):
         processes[int(started[1])] = int(started[2])
     os.kill(job.pid if to_rank is None else processes[to_rank], number)
     out, err = job.communicate(timeout=120)
-    left = dict(re.findall(r"rank (\d+) left after step (\d+)\n", out))
-    if job.returncode != expected or len(left) != count or len(set(left.values())) != 1:
+    last_steps = dict(re.findall(r"rank (\d+) left after step (\d+)\n", out))
+    if job.returncode != expected or len(last_steps) != count or len(set(last_steps.values())) != 1:
         sys.exit(f"{name}: exit code {job.returncode}\n{out}{err}")
-    if int(left["0"]) % every != 0:
-        sys.exit(f"{name}: left between two checks, after step {left['0']}")
+    if int(last_steps["0"]) % every != 0:
+        sys.exit(f"{name}: left between two checks, after step {last_steps['0']}")
 
 
 if launcher:

@@ -49,10 +49,10 @@ with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
     train(whole)
     steps = state(whole)["global_step"]
     train(killed, kill_at=8)
-    left = sorted(path.name for path in (killed / "run").iterdir())
+    folders = sorted(path.name for path in (killed / "run").iterdir())
     # In the background it may not be complete yet.
-    if left != ["checkpoint-5"] and not (BACKGROUND and left == [".checkpoint-5.acc-new"]):
-        sys.exit(f"a training that was killed after step 8 left {left}")
+    if folders != ["checkpoint-5"] and not (BACKGROUND and folders == [".checkpoint-5.acc-new"]):
+        sys.exit(f"a training that was killed after step 8 left {folders}")
     train(killed, kill_at=steps - 3)
     train(killed)
     kept = sorted(path.name for path in (killed / "run").glob("checkpoint-*"))
@@ -64,9 +64,9 @@ with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
     if last != [entry for entry in state(whole)["log_history"] if "eval_loss" in entry][-1]["eval_loss"]:
         sys.exit("the evaluation differs")
     train(stopped, stop_at=8)
-    left = sorted(path.name for path in (stopped / "run").glob("checkpoint-*"))
-    if left != ["checkpoint-5", "checkpoint-8"] or state(stopped)["global_step"] != 8:
-        sys.exit(f"a training that was asked to end in step 8 left {left} at step {state(stopped)['global_step']}")
+    folders = sorted(path.name for path in (stopped / "run").glob("checkpoint-*"))
+    if folders != ["checkpoint-5", "checkpoint-8"] or state(stopped)["global_step"] != 8:
+        sys.exit(f"a training that was asked to end in step 8 left {folders} at step {state(stopped)['global_step']}")
     if any("eval_loss" in entry for entry in state(stopped)["log_history"]):
         sys.exit("a training that was asked to end has evaluated once more")
     train(stopped)

@@ -12,8 +12,8 @@ from ports import free_port  # noqa: E402
 def line_of(rank):
     """The first line that the process of this rank writes while it waits."""
     port = free_port()
-    place = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    process = subprocess.Popen(sys.argv[1:], env={**os.environ, **place}, stdin=subprocess.DEVNULL,
+    variables = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    process = subprocess.Popen(sys.argv[1:], env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         return process.stderr.readline().replace(str(port), "PORT")

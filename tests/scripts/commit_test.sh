@@ -18,10 +18,10 @@ commit_of() {  # SOURCE
 }
 
 expect() {  # WHAT SOURCE COMMIT
-  local found
-  found=$(commit_of "$2")
-  if [[ $found != "$3" ]]; then
-    echo "$1: '$found' instead of '$3'" >&2
+  local commit
+  commit=$(commit_of "$2")
+  if [[ $commit != "$3" ]]; then
+    echo "$1: '$commit' instead of '$3'" >&2
     exit 1
   fi
 }

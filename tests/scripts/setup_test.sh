@@ -152,7 +152,7 @@ promise 'another version than the default is not mistaken for it' says 'it is: .
 mkdir -p "$scratch/cache/acc/libtorch-2.15.0"
 cp -r "$scratch/cache/acc/libtorch-2.11.0/torch" "$scratch/cache/acc/libtorch-2.15.0/torch"
 shell 'LibTorch_ROOT=/of/the/default; libtorch_version=2.15.0; find_libtorch; need_libtorch'
-promise 'and has a place of its own in the cache' says 'libtorch-2.15.0/torch (in the cache)'
+promise 'and has a folder of its own in the cache' says 'libtorch-2.15.0/torch (in the cache)'
 shell 'build_folder full; libtorch_version=2.15.0; build_folder full'
 promise 'and a build folder of its own' test "$said" = $'build/full\nbuild/torch-2.15.0'
 

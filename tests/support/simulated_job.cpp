@@ -58,9 +58,10 @@ struct Process {
 
   bool alive = true;
   bool stopped = false;
-  /// When it ends, and how; absent: not by itself. While it is stopped `left` is what it would still need.
+  /// When it ends, and how; absent: not by itself. While it is stopped `remaining` is what it would still
+  /// need.
   std::optional<TimePoint> end = {};
-  std::optional<milliseconds> left = {};
+  std::optional<milliseconds> remaining = {};
   ExitStatus status = {};
   /// Its end has been drawn already as a failure of its own, and the connections are closed.
   bool is_failing = false;
@@ -416,8 +417,8 @@ StartedWorker Job::start(WorkerStart worker) {
 
 void Job::end_later(int local_rank, Process& process, milliseconds after, ExitStatus status) {
   if (process.stopped) {
-    if (!process.left || *process.left > after) {
-      process.left = after;
+    if (!process.remaining || *process.remaining > after) {
+      process.remaining = after;
       process.status = status;
     }
     return;
@@ -500,8 +501,8 @@ void Job::die(int local_rank) {
   process.died = now_;
   trace(fmt::format("worker {} has ended with {}", local_rank, launcher::to_string(process.status)));
   check_death(local_rank, process);
-  const int left = draw_.chance(15) ? 1 + draw_.below(3) : 0;
-  for (int i = 0; i < left; ++i) {
+  const int orphans = draw_.chance(15) ? 1 + draw_.below(3) : 0;
+  for (int i = 0; i < orphans; ++i) {
     Process orphan;
     orphan.obedience = draw_.chance(30) ? Process::Obedience::deaf : Process::Obedience::ends;
     orphan.reaction = draw_.milliseconds(0, 3000);
@@ -553,12 +554,12 @@ void Job::signal(int local_rank, int signal) {
   if (signal == SIGSTOP) {
     if (std::exchange(process.stopped, true)) return;
     if (process.end)
-      process.left =
+      process.remaining =
           std::chrono::duration_cast<milliseconds>(*std::exchange(process.end, std::nullopt) - now_);
   } else if (signal == SIGCONT) {
     if (!std::exchange(process.stopped, false)) return;
-    if (process.left)
-      end_later(local_rank, process, *std::exchange(process.left, std::nullopt), process.status);
+    if (process.remaining)
+      end_later(local_rank, process, *std::exchange(process.remaining, std::nullopt), process.status);
     if (std::exchange(process.term_pending, false)) obey(local_rank, process, SIGTERM);
   } else if (signal == SIGKILL) {
     check_reason_to_stop();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meets all the other workers in the store where it was told that it is, as PyTorch's clients do, then says its place.
+"""Meets all the other workers in the store where it was told that it is, as PyTorch's clients do, then says its rank.
 
 `fail`: then the last rank fails with 7. `requeue`: in the first run of a Slurm job every rank ends with 75, which asks
 for another.

@@ -90,7 +90,7 @@ void node(int rank, int port) {
 
 int main(int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
-  const auto number = [&](int place) { return argc > place ? std::atoi(argv[place]) : 0; };
+  const auto number = [&](int index) { return argc > index ? std::atoi(argv[index]) : 0; };
   if (name == "interrupted") interrupted();
   if (name == "deaf") deaf();
   if (name == "waits") say_error([] { acc::notebook_launcher(wait_for_end, {.num_processes = 2}); });

@@ -30,11 +30,11 @@ struct SlowFailure : std::exception {
   }
 };
 
-// libacc's function of the same name as `own`, which is called in its place.
+// libacc's function of the same name as `function`, which is called in its place.
 template <class Function>
-Function* next(Function* own) {
+Function* next(Function* function) {
   Dl_info about = {};
-  ::dladdr(reinterpret_cast<void*>(own), &about);
+  ::dladdr(reinterpret_cast<void*>(function), &about);
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, about.dli_sname));
 }
 

@@ -125,9 +125,9 @@ class Shards {
 
   void load(const fs::path& folder) {
     acc::load_sharded(folder / "pytorch_model_fsdp_0", model());
-    const fs::path place = folder / "optimizer_0";
-    const acc::PtValue state = acc::detail::read_dcp_optimizer_state(place, *optimizer_, parameters_);
-    acc::detail::plan_optimizer_load(*optimizer_, state, place.string())();
+    const fs::path shards = folder / "optimizer_0";
+    const acc::PtValue state = acc::detail::read_dcp_optimizer_state(shards, *optimizer_, parameters_);
+    acc::detail::plan_optimizer_load(*optimizer_, state, shards.string())();
   }
 
   // `wanted` has the same shards.

@@ -103,17 +103,17 @@ void train(const std::vector<std::string>& words) {
   auto [model, optimizer, scheduler] = accelerator.prepare(net, native, plain);
   const auto rank = static_cast<std::int64_t>(accelerator.process_index());
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    const std::string& place = words[i + 1];
+    const std::string& argument = words[i + 1];
     if (words[i] == "load") {
-      accelerator.load_state(place);
+      accelerator.load_state(argument);
     } else if (words[i] == "save") {
-      accelerator.save_state(place);
+      accelerator.save_state(argument);
     } else if (words[i] == "background") {
-      accelerator.save_state(place, {.background = true});
+      accelerator.save_state(argument, {.background = true});
     } else if (words[i] == "note") {
-      if (accelerator.is_main_process()) std::ofstream(place + "/note.txt") << "mine";
+      if (accelerator.is_main_process()) std::ofstream(argument + "/note.txt") << "mine";
     } else {
-      for (std::int64_t left = acc::parse_integer(place).value(); left > 0; --left) {
+      for (std::int64_t steps = acc::parse_integer(argument).value(); steps > 0; --steps) {
         const std::int64_t step = plain->last_epoch() / accelerator.num_processes() + 1;
         const at::Tensor x =
             (at::arange(8, at::kLong) * (step + 3 * rank) + rank).remainder(kWords).to(accelerator.device());

@@ -64,10 +64,10 @@ def share(accelerator):
 
 def exchange(accelerator):
     rank = accelerator.process_index
-    own = torch.full((rank + 1, 2), rank + 0.5)
+    tensor = torch.full((rank + 1, 2), rank + 0.5)
     for name, options in (("last", {"pad_index": 7}), ("first", {"pad_first": True}), ("other_dim", {"dim": 1}),
                           ("negative_dim", {"dim": -2, "pad_index": 3}), ("no_dim", {"dim": 2})):
-        padded = accelerator.pad_across_processes(own, **options)
+        padded = accelerator.pad_across_processes(tensor, **options)
         tell(accelerator, "pad", name, *padded.shape, *padded.flatten().tolist())
     nested = {"a": torch.tensor(rank + 1.0), "b": [torch.tensor([rank, 2.0])]}
     for name, moved in (("gather", accelerator.gather(nested)), ("sum", accelerator.reduce(nested)),

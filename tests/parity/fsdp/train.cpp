@@ -30,8 +30,8 @@ constexpr int kBlocks = 4;
 constexpr std::int64_t kLength = 12;
 
 // LibTorch's module multiplies and then adds; Python's adds in the product.
-at::Tensor linear(const torch::nn::Linear& of, const at::Tensor& x) {
-  return at::linear(x, of->weight, of->bias);
+at::Tensor linear(const torch::nn::Linear& layer, const at::Tensor& x) {
+  return at::linear(x, layer->weight, layer->bias);
 }
 
 struct BlockImpl : torch::nn::Module {

@@ -80,7 +80,7 @@ class Training:
         self.optimizer.step()
         self.optimizer.zero_grad()
 
-    def place(self, tensor):
+    def distribute(self, tensor):
         return distribute_tensor(tensor, self.mesh, [Shard(0)])
 
     def fill(self):
@@ -88,11 +88,11 @@ class Training:
             group.update(lr=0.25, betas=(0.5, 0.75), weight_decay=0.125 if index == 0 else 0.0)
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
-                parameter.copy_(self.place(values(name, 0)))
+                parameter.copy_(self.distribute(values(name, 0)))
                 state = self.optimizer.state[parameter]
                 state["step"].fill_(3 + NUMBERS[name])
-                state["exp_avg"].copy_(self.place(values(name, 1)))
-                state["exp_avg_sq"].copy_(self.place(values(name, 2)))
+                state["exp_avg"].copy_(self.distribute(values(name, 1)))
+                state["exp_avg_sq"].copy_(self.distribute(values(name, 2)))
             for name, buffer in self.model.named_buffers():
                 buffer.copy_(BUFFERS[name])
 

@@ -31,18 +31,18 @@ def digest(folder):
     return sorted(lines)
 
 
-def require_equal(saver, saved, loader, found):
-    for (step, loss, rate), (other_step, other_loss, other_rate) in zip(saved, found, strict=True):
+def require_equal(saver, saved, loader, loaded):
+    for (step, loss, rate), (other_step, other_loss, other_rate) in zip(saved, loaded, strict=True):
         if step != other_step or abs(loss - other_loss) > 1e-5 or abs(rate - other_rate) > 1e-15:
-            sys.exit(f"saved by {saver[-1]}: {saved}, loaded by {loader[-1]}: {found}")
-    print(f"saved by {saver[-1]}: losses differ by {max(abs(a[1] - b[1]) for a, b in zip(saved, found)):.3g}")
+            sys.exit(f"saved by {saver[-1]}: {saved}, loaded by {loader[-1]}: {loaded}")
+    print(f"saved by {saver[-1]}: losses differ by {max(abs(a[1] - b[1]) for a, b in zip(saved, loaded)):.3g}")
 
 
 def compare(saver, loader, root):
     name = os.path.join(root, "python" if saver is python else "cpp")
     saved = run(saver, 2, "steps", "3", "save", name, "steps", "3")[3:]
-    found = run(loader, 2, "load", name, "steps", "3")
-    require_equal(saver, saved, loader, found)
+    loaded = run(loader, 2, "load", name, "steps", "3")
+    require_equal(saver, saved, loader, loaded)
     run(loader, 3, "load", name, "save", name + "3")
     run(saver, 2, "load", name + "3", "save", name + "2")
     for folder in (name + "3", name + "2"):

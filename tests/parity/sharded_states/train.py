@@ -56,15 +56,15 @@ def main(words):
     model, optimizer, scheduler = accelerator.prepare(net, optimizer, scheduler)
     step = 0
     while words:
-        word, place = words[:2]
+        word, argument = words[:2]
         del words[:2]
         if word == "load":
-            accelerator.load_state(place)
+            accelerator.load_state(argument)
             step = int(scheduler.state_dict()["last_epoch"]) // accelerator.num_processes
         elif word == "save":
-            accelerator.save_state(place)
+            accelerator.save_state(argument)
         else:
-            for step in range(step + 1, step + 1 + int(place)):
+            for step in range(step + 1, step + 1 + int(argument)):
                 rank = accelerator.process_index
                 x = (torch.arange(8) * (step + 3 * rank) + rank) % WORDS
                 loss = F.cross_entropy(model(x), (x * 7 + 3) % WORDS)

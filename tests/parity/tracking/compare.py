@@ -53,28 +53,28 @@ def nameless(run):
 
 def seen(folder):
     """What tensorboard finds: per run and tag the points, and what plugins are told."""
-    found = {}
+    points = {}
     for path, _, _ in os.walk(folder):
         events = EventAccumulator(path).Reload()
         run = nameless(os.path.relpath(path, folder))
         for tag in events.Tags()["scalars"]:
-            found[run, tag] = [(event.step, event.value) for event in events.Scalars(tag)]
+            points[run, tag] = [(event.step, event.value) for event in events.Scalars(tag)]
         for tag in events.Tags()["images"]:
-            found[run, tag] = [(event.step, event.width, event.height, pixels(event.encoded_image_string))
+            points[run, tag] = [(event.step, event.width, event.height, pixels(event.encoded_image_string))
                                for event in events.Images(tag)]
         for tag in events.Tags()["histograms"]:
-            found[run, tag] = [(event.step, rounded(event.histogram_value)) for event in events.Histograms(tag)]
+            points[run, tag] = [(event.step, rounded(event.histogram_value)) for event in events.Histograms(tag)]
         for tag in events.Tags()["tensors"]:
             plugin = events.SummaryMetadata(tag).plugin_data
-            found[run, tag] = plugin.plugin_name, plugin.content, [
+            points[run, tag] = plugin.plugin_name, plugin.content, [
                 (event.step, tensor_util.make_ndarray(event.tensor_proto).tolist()) for event in events.Tensors(tag)]
         try:
             parameters = events.PluginTagToContent(metadata.PLUGIN_NAME)
         except KeyError:
             continue
         for tag, content in parameters.items():
-            found[run, tag] = plugin_data_pb2.HParamsPluginData.FromString(content)
-    return found
+            points[run, tag] = plugin_data_pb2.HParamsPluginData.FromString(content)
+    return points
 
 
 def yaml_file(folder):

@@ -60,7 +60,7 @@ struct TransformerImpl : torch::nn::Module {
 
   TransformerImpl() {
     words = register_module("words", torch::nn::Embedding(kWords, kWidth));
-    places = register_module("places", torch::nn::Embedding(kWords, kWidth));
+    positions = register_module("positions", torch::nn::Embedding(kWords, kWidth));
     norm1 = register_module("norm1", torch::nn::LayerNorm(torch::nn::LayerNormOptions({kWidth})));
     qkv = register_module("qkv", torch::nn::Linear(kWidth, 3 * kWidth));
     out = register_module("out", torch::nn::Linear(kWidth, kWidth));
@@ -72,7 +72,7 @@ struct TransformerImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& text) {
     const auto batch = text.size(0);
     const auto length = text.size(1);
-    at::Tensor x = words(text) + places(at::arange(length));
+    at::Tensor x = words(text) + positions(at::arange(length));
     const at::Tensor all =
         qkv(norm1(x)).view({batch, length, 3, kHeads, kWidth / kHeads}).permute({2, 0, 3, 1, 4});
     at::Tensor scores = all[0].matmul(all[1].transpose(-2, -1)) / std::sqrt(double(kWidth) / kHeads);
@@ -83,7 +83,7 @@ struct TransformerImpl : torch::nn::Module {
   }
 
   torch::nn::Embedding words = nullptr;
-  torch::nn::Embedding places = nullptr;
+  torch::nn::Embedding positions = nullptr;
   torch::nn::LayerNorm norm1 = nullptr;
   torch::nn::Linear qkv = nullptr;
   torch::nn::Linear out = nullptr;

@@ -51,7 +51,7 @@ class Transformer(nn.Module):
     def __init__(self):
         super().__init__()
         self.words = nn.Embedding(64, 32)
-        self.places = nn.Embedding(64, 32)
+        self.positions = nn.Embedding(64, 32)
         self.norm1 = nn.LayerNorm(32)
         self.qkv = nn.Linear(32, 96)
         self.out = nn.Linear(32, 32)
@@ -62,7 +62,7 @@ class Transformer(nn.Module):
 
     def logits(self, text):
         batch, length = text.shape
-        x = self.words(text) + self.places(torch.arange(length))
+        x = self.words(text) + self.positions(torch.arange(length))
         q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, 4, 8).permute(2, 0, 3, 1, 4)
         scores = q.matmul(k.transpose(-2, -1)) / math.sqrt(32 / 4)
         later = torch.ones(length, length, dtype=torch.bool).triu(1)

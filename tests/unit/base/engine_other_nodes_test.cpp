@@ -16,7 +16,7 @@ TEST_CASE("engine_other_nodes: variables that count nodes are named", "[base]") 
         "CLUSTER_SPEC with 2 hosts");
 }
 
-TEST_CASE("engine_other_nodes: one node, half a place and a worker are nothing to tell", "[base]") {
+TEST_CASE("engine_other_nodes: one node, nodes without a rank and a worker are nothing to tell", "[base]") {
   CHECK(other_nodes({}).empty());
   CHECK(other_nodes({{"NNODES", "1"}, {"NODE_RANK", "0"}}).empty());
   CHECK(other_nodes({{"NNODES", "1:4"}, {"NODE_RANK", "0"}}).empty());

@@ -105,13 +105,13 @@ TEST_CASE("engine_slurm: the 1st, 2nd, 3rd, 4th, 11th and 21st node", "[base]") 
   Environment task = step_task(0, 0, "node1", "1(x30)", 30);
   task.set("SLURM_STEP_NUM_NODES", "30");
   task.set("SLURM_STEP_NODELIST", "node[1-30]");
-  for (const std::string place : {"1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd"}) {
-    task.set("SLURMD_NODENAME", "node" + place.substr(0, place.size() - 2));
-    CHECK(find_engine(task).rank->origin.find(" " + place + " of ") != std::string::npos);
+  for (const std::string ordinal : {"1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd"}) {
+    task.set("SLURMD_NODENAME", "node" + ordinal.substr(0, ordinal.size() - 2));
+    CHECK(find_engine(task).rank->origin.find(" " + ordinal + " of ") != std::string::npos);
   }
 }
 
-TEST_CASE("engine_slurm: of a step that does not tell enough the place is not guessed", "[base]") {
+TEST_CASE("engine_slurm: of a step that does not tell enough the rank is not guessed", "[base]") {
   Environment task = engine_environment("slurm_srun_n2.env", 1);
   task.erase("SLURM_STEP_NUM_NODES");
   const Engine engine = find_engine(task);

@@ -103,7 +103,7 @@ TEST_CASE("engine_tasks: Cray PALS", "[base]") {
   CHECK(engine.run_id->value == "c0-17");
 }
 
-TEST_CASE("engine_tasks: a place that there is not is a problem, not a place", "[base]") {
+TEST_CASE("engine_tasks: a local rank that is out of range is a problem", "[base]") {
   const Environment task =
       with(engine_environment("openmpi_4.1.4.env", 1), {{"OMPI_COMM_WORLD_LOCAL_RANK", "2"}});
   REQUIRE(find_engine(task).problem);

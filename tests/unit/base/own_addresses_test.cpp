@@ -49,9 +49,9 @@ TEST_CASE("own_addresses: a name without addresses of this machine means all add
 }
 
 TEST_CASE("own_addresses: includes loopback", "[base]") {
-  const OwnNames own = own_names();
-  CHECK_FALSE(own.host_name.empty());
-  CHECK(std::ranges::find(own.addresses, "127.0.0.1") != own.addresses.end());
+  const OwnNames names = own_names();
+  CHECK_FALSE(names.host_name.empty());
+  CHECK(std::ranges::find(names.addresses, "127.0.0.1") != names.addresses.end());
 }
 
 TEST_CASE("own_addresses: all of 127.0.0.0/8 and ::1 are loopback, a name is not", "[base]") {
@@ -68,10 +68,10 @@ TEST_CASE("own_addresses: all of 127.0.0.0/8 and ::1 are loopback, a name is not
 TEST_CASE("own_addresses: the route to an address begins at one of this machine's", "[base]") {
   CHECK(address_towards("127.0.0.1") == "127.0.0.1");
   CHECK(address_towards("localhost").empty());
-  for (const std::string& own : addresses_for_others(own_names())) {
-    const std::string towards = address_towards(own);
-    CAPTURE(own, towards);
-    CHECK((towards.empty() || towards == own));
+  for (const std::string& address : addresses_for_others(own_names())) {
+    const std::string towards = address_towards(address);
+    CAPTURE(address, towards);
+    CHECK((towards.empty() || towards == address));
   }
 }
 

@@ -198,10 +198,10 @@ TEST_CASE("progress_page: what a process has left is read after its end, also in
           std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(24).put('\1');
           return 0;
         }) == 0);
-  const auto left = ProgressPage::read_last(file);
-  REQUIRE(left);
-  CHECK(left->steps == 100);
-  CHECK(left->step_scope == StepScope::training);
+  const auto page = ProgressPage::read_last(file);
+  REQUIRE(page);
+  CHECK(page->steps == 100);
+  CHECK(page->step_scope == StepScope::training);
 }
 
 TEST_CASE("progress_page: one that only says that the rank is followed is the first writer's", "[base]") {

@@ -58,7 +58,7 @@ TEST_CASE("worker_env: a malformed or incomplete variable is an error that names
         }).starts_with("MASTER_PORT: "));
 }
 
-TEST_CASE("worker_env: a program that srun started beside others has Slurm's place", "[base]") {
+TEST_CASE("worker_env: a program that srun started beside others has Slurm's rank", "[base]") {
   const WorkerEnv worker = acc::read_worker_env(acc::test::engine_environment("slurm_srun_n3_gpu.env", 2));
   CHECK(worker.rank == 2);
   CHECK(worker.world_size == 3);
@@ -72,7 +72,7 @@ TEST_CASE("worker_env: a program that srun started beside others has Slurm's pla
   CHECK_FALSE(worker.use_agent_store);
 }
 
-TEST_CASE("worker_env: a program that mpirun started beside others has MPI's place", "[base]") {
+TEST_CASE("worker_env: a program that mpirun started beside others has MPI's rank", "[base]") {
   Environment task = acc::test::engine_environment("openmpi_4.1.4.env", 1);
   WorkerEnv worker = acc::read_worker_env(task);
   CHECK(worker.rank == 1);
@@ -86,7 +86,7 @@ TEST_CASE("worker_env: a program that mpirun started beside others has MPI's pla
   CHECK(worker.local_rank == 0);
 }
 
-TEST_CASE("worker_env: a program does not train alone beside others whose place is not known", "[base]") {
+TEST_CASE("worker_env: a program does not train alone beside others if its rank is not known", "[base]") {
   const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "1"}};
   const std::string error = error_of([&] { acc::read_worker_env(pod); });
   CHECK(error.starts_with("JOB_COMPLETION_INDEX=1 found, "));

@@ -32,9 +32,9 @@ TEST_CASE("installed_packages: versions are read from the names of folders", "[c
   folder.write("venv/lib/python3.11/site-packages/torch-2.11.0+cu130.dist-info/METADATA", "");
   folder.write("venv/lib/python3.11/site-packages/nvidia_nccl_cu13-2.29.7.dist-info/METADATA", "");
   folder.write("venv/lib/python3.11/site-packages/torch/x", "");
-  const auto found = acc::launcher::site_packages(folder.path() / "venv/bin/python");
-  REQUIRE(found.size() == 1);
-  CHECK(acc::launcher::installed_packages(found) ==
+  const auto packages = acc::launcher::site_packages(folder.path() / "venv/bin/python");
+  REQUIRE(packages.size() == 1);
+  CHECK(acc::launcher::installed_packages(packages) ==
         std::map<std::string, std::string>{{"nvidia_nccl_cu13", "2.29.7"}, {"torch", "2.11.0+cu130"}});
   CHECK(acc::launcher::installed_packages({folder.path() / "none"}).empty());
 }

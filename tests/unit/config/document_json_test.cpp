@@ -21,7 +21,7 @@ std::string error_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("document_json: values, their places and those of their keys", "[config]") {
+TEST_CASE("document_json: values, their positions and those of their keys", "[config]") {
   const DocumentNode root = parse_json(R"({
   "a": true, "b\"": "x\\",
   "c": [ 1, -2.5e3 ],
@@ -49,7 +49,7 @@ TEST_CASE("document_json: escapes become characters", "[config]") {
         Value::array({"\xf0\x9f\x98\x80/\xc3\xa9"}));
 }
 
-TEST_CASE("document_json: what is not well formed is refused at its place", "[config]") {
+TEST_CASE("document_json: what is not well formed is refused at its position", "[config]") {
   CHECK(error_in("{\"a\": 1,\n \"b\": nope}") == "c:2:8: is not valid JSON: invalid literal");
   CHECK(error_in("{\"a\": [1,") == "c:1:9: ends in the middle of its JSON text");
   CHECK(error_in("{\"a\": \"x") == "c:1:8: ends in the middle of its JSON text");

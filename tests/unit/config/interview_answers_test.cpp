@@ -15,7 +15,7 @@ namespace {
 AnswerSheet sheet_of(const std::string& text) {
   const acc::test::TemporaryFolder folder;
   AnswerSheet sheet = acc::launcher::read_answers(folder.write("answers.yaml", text));
-  for (auto& [name, place] : sheet.positions) place = place.substr(place.rfind('/') + 1);
+  for (auto& [name, position] : sheet.positions) position = position.substr(position.rfind('/') + 1);
   return sheet;
 }
 

@@ -115,7 +115,7 @@ std::string changed(std::string text, const std::vector<std::string>& all, Dice&
 // Every problem is one line with a position in the file.
 void check_problems(const acc::Error& error, const std::string& name) {
   for (const acc::Problem& problem : error.problems()) {
-    if (!problem.where.starts_with(name)) FAIL("no place: " << to_string(problem));
+    if (!problem.where.starts_with(name)) FAIL("no position: " << to_string(problem));
     if (problem.what.empty()) FAIL("no words: " << to_string(problem));
   }
 }
@@ -141,7 +141,7 @@ bool check_text(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("reader: whatever a file holds, it is read or refused with a place", "[config][random]") {
+TEST_CASE("reader: whatever a file holds, it is read or refused with a position", "[config][random]") {
   constexpr long kFiles = 3'000;
   const std::vector<std::string> texts = corpus();
   REQUIRE(texts.size() > 10);

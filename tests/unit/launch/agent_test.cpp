@@ -698,7 +698,7 @@ TEST_CASE("agent: a worker that cannot be started stops the others and is an err
   CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}});
 }
 
-TEST_CASE("agent: workers get their place in the job", "[launch]") {
+TEST_CASE("agent: workers get their ranks in the job", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   job.processes.will_end(1, Exited{0});

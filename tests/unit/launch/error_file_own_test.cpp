@@ -43,9 +43,9 @@ TEST_CASE("own_error_file: replaces the file only if the worker has written one"
   failure.error_file =
       ErrorFile{.path = "/on/another/node/error.json", .message = "far", .traceback = "Traceback"};
   leave_error_file(file, failure);
-  const ErrorFile left = parse_error_file(folder.read("agent.json"));
-  CHECK(left.message == "far");
-  CHECK(left.traceback == "Traceback");
+  const ErrorFile written = parse_error_file(folder.read("agent.json"));
+  CHECK(written.message == "far");
+  CHECK(written.traceback == "Traceback");
 }
 
 }  // namespace error_file_own_test

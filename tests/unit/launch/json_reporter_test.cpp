@@ -165,7 +165,7 @@ TEST_CASE("event_json: a signal that is passed on names the node that received i
   CHECK(line_of(SignalPassedOn{.signal = SIGUSR1, .host = "node1"})["from"] == "node1");
 }
 
-TEST_CASE("event_json: a line has time and place, then the event", "[launch]") {
+TEST_CASE("event_json: a line has time, job and node, then the event", "[launch]") {
   CHECK(
       event_json(WorkerFinished{3, 1, 12, Exited{5}}, kContext) ==
       R"({"schema":1,"event":"worker_finished","time_ns":1700000000000000005,"run_id":"job7","host":"node0",)"

@@ -11,10 +11,11 @@ namespace line_prefix_test {
 using namespace std::chrono_literals;
 
 TEST_CASE("line_prefix: has torchrun's names, and three more of ours", "[launch]") {
-  const acc::WorkerEnv place = {.rank = 9, .group_rank = 2, .role_name = "trainer", .restart_count = 4};
-  CHECK(acc::launcher::line_prefix("[${role_name}${local_rank}]:", place, 1, "node2") == "[trainer1]:");
-  CHECK(acc::launcher::line_prefix("$host/$group_rank/$rank/$attempt ", place, 1, "node2") == "node2/2/9/4 ");
-  CHECK(acc::launcher::line_prefix("${hostname}:${rank}: ", place, 1, "node2") == "node2:9: ");
+  const acc::WorkerEnv worker = {.rank = 9, .group_rank = 2, .role_name = "trainer", .restart_count = 4};
+  CHECK(acc::launcher::line_prefix("[${role_name}${local_rank}]:", worker, 1, "node2") == "[trainer1]:");
+  CHECK(acc::launcher::line_prefix("$host/$group_rank/$rank/$attempt ", worker, 1, "node2") ==
+        "node2/2/9/4 ");
+  CHECK(acc::launcher::line_prefix("${hostname}:${rank}: ", worker, 1, "node2") == "node2:9: ");
 }
 
 TEST_CASE("timestamp: ISO 8601 in local time, with the offset, to the millisecond", "[launch]") {

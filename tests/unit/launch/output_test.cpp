@@ -105,7 +105,7 @@ TEST_CASE("output: redirected streams are files, whose end is in the report", "[
   CHECK(read_all(shown.out.ours.get()).empty());
 }
 
-TEST_CASE("output: tee'd streams go to both places", "[launch]") {
+TEST_CASE("output: tee'd streams go to both destinations", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
   Output output = shown.make({.tee = {.default_streams = Streams::out}}, 2);

@@ -411,10 +411,10 @@ TEST_CASE("step_comparison: pages that come later, are missed once, or are alone
   CHECK(training.comparison.observe({std::nullopt, std::nullopt, std::nullopt}, training.now).empty());
   pages[0] = first;
   pages[2] = second;
-  const Stragglers found =
+  const Stragglers stragglers =
       training.steps(100, [&](int) { training.comparison.observe({pages[0], std::nullopt, pages[2]}, {}); });
-  REQUIRE(found.size() == 1);
-  CHECK(found[0].rank == 1);
+  REQUIRE(stragglers.size() == 1);
+  CHECK(stragglers[0].rank == 1);
 }
 
 }  // namespace step_comparison_test

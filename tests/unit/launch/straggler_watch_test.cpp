@@ -30,7 +30,7 @@ struct Watched {
   StragglerWatchParts parts() {
     return {.job = [this]() -> const JobView& { return job; },
             .progress = [this](int local_rank) { return look(local_rank); },
-            .send = [this](const AgentEvent& event) { found.push_back(std::get<Straggler>(event)); },
+            .send = [this](const AgentEvent& event) { stragglers.push_back(std::get<Straggler>(event)); },
             .tell_progress = [this](const auto& ranks) { return tell(ranks); },
             .tell_slow = [this](const auto& ranks) { told_slow.push_back(ranks); },
             .host = "a"};
@@ -66,7 +66,7 @@ struct Watched {
   std::vector<std::vector<RankProgress>> told = {};
   std::vector<std::vector<SlowRank>> told_slow = {};
   int looks = 0;
-  std::vector<Straggler> found = {};
+  std::vector<Straggler> stragglers = {};
   StragglerWatch watch;
 };
 
@@ -75,13 +75,13 @@ struct Watched {
 TEST_CASE("straggler_watch: names the slow rank, and its job shows it", "[launch]") {
   Watched watched;
   watched.start();
-  while (watched.found.empty()) watched.loop.run_one();
-  CHECK(watched.found[0].attempt == 4);
-  CHECK(watched.found[0].rank == 7);
-  CHECK(watched.found[0].other == 6);
-  CHECK(watched.found[0].slow.section == acc::Section::data);
-  CHECK(watched.found[0].slow.spent == 50ms);
-  CHECK(watched.found[0].host.empty());
+  while (watched.stragglers.empty()) watched.loop.run_one();
+  CHECK(watched.stragglers[0].attempt == 4);
+  CHECK(watched.stragglers[0].rank == 7);
+  CHECK(watched.stragglers[0].other == 6);
+  CHECK(watched.stragglers[0].slow.section == acc::Section::data);
+  CHECK(watched.stragglers[0].slow.spent == 50ms);
+  CHECK(watched.stragglers[0].host.empty());
   CHECK(watched.told_slow.empty());
   for (RankView& rank : watched.job.ranks) rank.progress.emplace();
   watched.watch.mark(watched.job);
@@ -107,18 +107,18 @@ TEST_CASE("straggler_watch: the node that leads compares the ranks of all, and s
       watched.loop.run_one();
     }
   };
-  run_until([&] { return !watched.found.empty(); });
-  CHECK(watched.found[0].rank == 3);
-  CHECK(watched.found[0].host == "b");
-  CHECK(watched.found[0].other == std::nullopt);
+  run_until([&] { return !watched.stragglers.empty(); });
+  CHECK(watched.stragglers[0].rank == 3);
+  CHECK(watched.stragglers[0].host == "b");
+  CHECK(watched.stragglers[0].other == std::nullopt);
   CHECK(watched.told_slow == std::vector<std::vector<SlowRank>>{{{3, acc::Section::data}}});
   for (RankView& rank : watched.job.ranks) rank.progress.emplace();
   watched.watch.mark(watched.job);
   for (const RankView& rank : watched.job.ranks) CHECK(rank.progress->slow_in.empty());
   watched.even = false;
-  run_until([&] { return watched.found.size() == 2; });
-  CHECK(watched.found[1].rank == 7);
-  CHECK(watched.found[1].host == "a");
+  run_until([&] { return watched.stragglers.size() == 2; });
+  CHECK(watched.stragglers[1].rank == 7);
+  CHECK(watched.stragglers[1].host == "a");
   CHECK(watched.told_slow.size() >= 3);
   CHECK(watched.told_slow[1].empty());  // rank 3 is as fast as the others again
   CHECK(watched.told_slow.back() == std::vector<SlowRank>{{7, acc::Section::data}});
@@ -139,7 +139,7 @@ TEST_CASE("straggler_watch: a node that is led tells how far its ranks are, and 
   CHECK(watched.told[19][0] == RankProgress{6, watched.pages[0]});
   watched.silent = true;
   while (!watched.told.back().empty()) watched.loop.run_one();
-  CHECK(watched.found.empty());
+  CHECK(watched.stragglers.empty());
   watched.watch.on_slow({{3, acc::Section::forward}, {6, acc::Section::data}});
   for (RankView& rank : watched.job.ranks) rank.progress.emplace();
   watched.watch.mark(watched.job);
@@ -163,11 +163,11 @@ TEST_CASE("straggler_watch: the next attempt is compared anew", "[launch]") {
   Watched watched;
   for (std::size_t attempt = 1; attempt <= 2; ++attempt) {
     watched.start();
-    while (watched.found.size() < attempt) watched.loop.run_one();
+    while (watched.stragglers.size() < attempt) watched.loop.run_one();
     watched.watch.report(Restarting{});
   }
   watched.loop.run();
-  CHECK(watched.found.size() == 2);
+  CHECK(watched.stragglers.size() == 2);
 }
 
 TEST_CASE("straggler_watch: never looks at a single rank, nor at a suspended job", "[launch]") {
@@ -182,7 +182,7 @@ TEST_CASE("straggler_watch: never looks at a single rank, nor at a suspended job
   CHECK(watched.looks == 0);
   watched.loop.restart();
   watched.watch.report(Resumed{});
-  while (watched.found.empty()) watched.loop.run_one();
+  while (watched.stragglers.empty()) watched.loop.run_one();
 }
 
 TEST_CASE("straggler_watch: a node that is suspended says so, and one that is silent is not compared",
@@ -199,9 +199,9 @@ TEST_CASE("straggler_watch: a node that is suspended says so, and one that is si
   watched.round.num_machines = 2;
   watched.start();
   watched.watch.on_progress({.ranks = {{2, {.steps = 1}}}, .node = 5, .host = "b"});
-  while (watched.found.empty()) watched.loop.run_one();
-  CHECK(watched.found[0].rank == 7);
-  CHECK(watched.found[0].other == 6);
+  while (watched.stragglers.empty()) watched.loop.run_one();
+  CHECK(watched.stragglers[0].rank == 7);
+  CHECK(watched.stragglers[0].other == 6);
 }
 
 TEST_CASE("straggler_watch: what says nothing at first is looked at later", "[launch]") {
@@ -210,7 +210,7 @@ TEST_CASE("straggler_watch: what says nothing at first is looked at later", "[la
   watched.start();
   while (watched.looks < 20) watched.loop.run_one();
   watched.silent = false;
-  while (watched.found.empty()) watched.loop.run_one();
+  while (watched.stragglers.empty()) watched.loop.run_one();
 }
 
 TEST_CASE("straggler_watch: ends even if its timer has expired already", "[launch]") {

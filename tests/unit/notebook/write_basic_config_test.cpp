@@ -35,13 +35,13 @@ TEST_CASE("write_basic_config: keeps a file that is there, and says so", "[noteb
   CHECK(folder.read("config.json") == "mine");
 }
 
-TEST_CASE("write_basic_config: a place that cannot be looked at is an Error", "[notebook]") {
+TEST_CASE("write_basic_config: a path that cannot be looked at is an Error", "[notebook]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { write_basic_config("no", folder.path() / std::string(300, 'x')); }).find("xxx") !=
         std::string::npos);
 }
 
-TEST_CASE("write_basic_config: the default place is the launcher's", "[notebook]") {
+TEST_CASE("write_basic_config: the default path is the launcher's", "[notebook]") {
   const TemporaryFolder folder;
   CHECK(in_child([&] {
           ::setenv("HF_HOME", folder.path().c_str(), 1);

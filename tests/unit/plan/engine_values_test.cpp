@@ -330,9 +330,9 @@ TEST_CASE("engine_values: processes of MPI ask rank 0 through their launcher", "
       started_by({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}},
                  {"train.py"});
   std::string offered;
-  inputs.exchange = [&](const Environment&, int rank, const std::string& own) {
+  inputs.exchange = [&](const Environment&, int rank, const std::string& address) {
     CHECK(rank == 1);
-    offered = own;
+    offered = address;
     return acc::FirstTask{"10.0.0.2", "kvs_17"};
   };
   const LaunchPlan plan = resolve(inputs);

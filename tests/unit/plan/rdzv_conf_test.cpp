@@ -28,7 +28,7 @@ std::string error(const std::string& text, RendezvousKind backend = RendezvousKi
 
 }  // namespace
 
-TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
+TEST_CASE("rdzv_conf: every key of c10d has its field in the plan", "[plan]") {
   const Applied applied = apply(
       "join_timeout=1, last_call_timeout=2,close_timeout = 3,keep_alive_interval=4,"
       "keep_alive_max_attempt=5,read_timeout=6,is_host=Yes,store_type=tcp",
@@ -45,7 +45,7 @@ TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
   CHECK(applied.notes.empty());
 }
 
-TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
+TEST_CASE("rdzv_conf: every key of etcd has its field in the plan", "[plan]") {
   const Applied applied =
       apply("timeout=1,last_call_timeout=2,etcd_prefix=/p,protocol=https,cert=a,key=b,cacert=c",
             RendezvousKind::etcd);

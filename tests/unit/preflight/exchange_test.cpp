@@ -47,9 +47,9 @@ class StoreOfJob {
 /// The checks of one node, on a thread of its own.
 class Node {
  public:
-  Node(std::uint16_t port, NodeHealth own, int num_nodes, ExchangeLimits limits = {})
-      : job_{.round = {.machine_rank = own.rank, .num_machines = num_nodes}},
-        own_(std::move(own)),
+  Node(std::uint16_t port, NodeHealth health, int num_nodes, ExchangeLimits limits = {})
+      : job_{.round = {.machine_rank = health.rank, .num_machines = num_nodes}},
+        health_(std::move(health)),
         thread_([this, port, limits] { run(port, limits); }) {}
 
   const NodeCheckResult& result() {
@@ -69,8 +69,8 @@ class Node {
   void run(std::uint16_t port, ExchangeLimits limits) {
     asio::io_context loop(1);
     launcher::StoreClient store(loop);
-    const auto done = [&, port](const std::exception_ptr&, NodeCheckResult found) {
-      result_ = std::move(found);
+    const auto done = [&, port](const std::exception_ptr&, NodeCheckResult answer) {
+      result_ = std::move(answer);
       // Answered when all requests before it were carried out.
       store.check({}, [&, port](StoreOutcome, bool) {
         test::StoreClient other = test::StoreClient::greeted(port);
@@ -83,15 +83,15 @@ class Node {
         {"127.0.0.1", port}, RunningClock::now() + 30s, [](const std::string&) {},
         [&](std::optional<Error> error) {
           if (!error)
-            asio::co_spawn(loop,
-                           check_together(loop, store, job_, own_, limits, std::chrono::steady_clock::now()),
-                           done);
+            asio::co_spawn(
+                loop, check_together(loop, store, job_, health_, limits, std::chrono::steady_clock::now()),
+                done);
         });
     loop.run();
   }
 
   NodeCheckJob job_;
-  NodeHealth own_;
+  NodeHealth health_;
   std::optional<NodeCheckResult> result_ = {};
   std::int64_t keys_left_ = -1;
   std::thread thread_;
@@ -110,9 +110,9 @@ class PlayedNode {
   using Socket = asio::ip::tcp::socket;
 
   PlayedNode(std::uint16_t store, int rank) : store_(acc::test::StoreClient::greeted(store)), rank_(rank) {
-    NodeHealth own = node_here(rank);
-    own.port = acceptor_.local_endpoint().port();
-    publish("health", std::string(kTokenSize, 't') + encode(own));
+    NodeHealth health = node_here(rank);
+    health.port = acceptor_.local_endpoint().port();
+    publish("health", std::string(kTokenSize, 't') + encode(health));
   }
 
   void publish(const std::string& what, const std::string& value) {
@@ -188,9 +188,9 @@ TEST_CASE("exchange: a finding reaches every node, and its node by name", "[pref
   const StoreOfJob store;
   std::list<Node> nodes;
   for (const int rank : {0, 1, 2}) {
-    NodeHealth own = node_here(rank);
-    if (rank == 1) own.gpus.pop_back();
-    nodes.emplace_back(store.port(), own, 3);
+    NodeHealth health = node_here(rank);
+    if (rank == 1) health.gpus.pop_back();
+    nodes.emplace_back(store.port(), health, 3);
   }
   for (Node& node : nodes) {
     CHECK_FALSE(node.result().passed);
@@ -204,9 +204,9 @@ TEST_CASE("exchange: a warning is told on rank 0 and to its node", "[preflight]"
   const StoreOfJob store;
   std::list<Node> nodes;
   for (const int rank : {0, 1, 2}) {
-    NodeHealth own = node_here(rank);
-    if (rank == 1) own.driver = "535.1";
-    nodes.emplace_back(store.port(), own, 3);
+    NodeHealth health = node_here(rank);
+    if (rank == 1) health.driver = "535.1";
+    nodes.emplace_back(store.port(), health, 3);
   }
   Node& first = nodes.front();
   Node& second = *std::next(nodes.begin());
@@ -246,10 +246,10 @@ TEST_CASE("exchange: a node of another version of acc is named, and the others g
 
 TEST_CASE("exchange: a node that does not report what it measured is named", "[preflight]") {
   const StoreOfJob store;
-  NodeHealth own = node_here(1);
-  own.address = "127.0.0.300";
+  NodeHealth health = node_here(1);
+  health.address = "127.0.0.300";
   auto silent = acc::test::StoreClient::greeted(store.port());
-  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(own));
+  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
   silent.set("/acc/preflight/0/connections/1", "[]");
   Node first(store.port(), node_here(0), 2, {.step = 500ms, .measuring = 500ms});
   CHECK_FALSE(first.result().passed);
@@ -266,10 +266,10 @@ TEST_CASE("exchange: a pair that cannot connect is named and not measured", "[pr
   const StoreOfJob store;
   std::list<Node> nodes;
   for (const int rank : {0, 1, 2}) {
-    NodeHealth own = node_here(rank);
+    NodeHealth health = node_here(rank);
     // Where nothing listens for node 1's token: its probes are answered by nobody.
-    if (rank == 1) own.address = "127.0.0.300";
-    nodes.emplace_back(store.port(), own, 3);
+    if (rank == 1) health.address = "127.0.0.300";
+    nodes.emplace_back(store.port(), health, 3);
   }
   const json report = json::parse(nodes.front().result().json);
   CHECK(nodes.front().result().summary ==
@@ -358,8 +358,8 @@ TEST_CASE("peer_probe: a stranger without the token gets no answer", "[preflight
   asio::io_context loop(1);
   PeerProbe probe(loop, 0);
   std::thread thread([&] { loop.run(); });
-  asio::io_context own;
-  asio::ip::tcp::socket socket(own);
+  asio::io_context client_loop;
+  asio::ip::tcp::socket socket(client_loop);
   socket.connect({asio::ip::make_address("127.0.0.1"), probe.port()});
   asio::write(socket, asio::buffer(std::string(probe.token().size(), 'x') + "t00000000"));
   char byte = 0;

@@ -147,7 +147,7 @@ TEST_CASE("agent: shows the ranks of its job to who looks, and has its exit code
   CHECK(agent.next(FrameKind::exit).payload == "143");
 }
 
-TEST_CASE("agent: runs a job with its place, and passes on output and exit code", "[remote]") {
+TEST_CASE("agent: runs a job with its rank, and passes on output and exit code", "[remote]") {
   AgentProcess agent(job_of([](const JobSpec& spec) {
     const acc::Engine& engine = spec.host.engine;
     const std::string variable = acc::Environment::of_process().get("NCCL_DEBUG");

@@ -33,10 +33,10 @@ using acc::test::error_of;
 namespace {
 
 // A host that is ready, and then ends as it is told; it is a shell script in the place of ssh.
-std::string ready_host(const std::string& then) {
+std::string ready_host(const std::string& script) {
   const acc::launcher::HostReady ready = {.host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456};
   return command_that_writes(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + "; " +
-         then;
+         script;
 }
 
 RemoteJob job_on(const std::map<std::string, std::string>& scripts,

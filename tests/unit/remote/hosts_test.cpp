@@ -109,7 +109,7 @@ LaunchPlan plan_on(int rank, const Words& words, const std::string& list = "a:2,
 
 }  // namespace
 
-TEST_CASE("hosts: a host's place decides ranks, workers and the address", "[remote]") {
+TEST_CASE("hosts: a host's position in the list decides ranks, workers and the address", "[remote]") {
   const LaunchPlan plan = plan_on(1, {"--hosts", "a:2,b:4", "--cpu", "train.py"});
   CHECK(plan.num_machines == 2);
   CHECK(plan.machine_rank == 1);

@@ -47,8 +47,8 @@ TEST_CASE("ssh: asks nothing, notices silence, and starts the same acc", "[remot
 }
 
 TEST_CASE("ssh: ACC_RSH takes its place", "[remote]") {
-  const Words own = agent_command(shell_of({{"ACC_RSH", "/x/ssh -F  f"}}), "b");
-  CHECK(Words(own.begin(), own.begin() + 5) == Words{"/x/ssh", "-F", "f", "-o", "BatchMode=yes"});
+  const Words direct = agent_command(shell_of({{"ACC_RSH", "/x/ssh -F  f"}}), "b");
+  CHECK(Words(direct.begin(), direct.begin() + 5) == Words{"/x/ssh", "-F", "f", "-o", "BatchMode=yes"});
   const Words other = agent_command(shell_of({{"ACC_RSH", "enter node"}}), "b");
   CHECK(Words(other.begin(), other.end() - 1) == Words{"enter", "node", "b"});
   CHECK(agent_command(shell_of({{"ACC_RSH", " "}}), "b").front() == "ssh");

@@ -23,7 +23,7 @@ using asio::ip::tcp;
 
 struct Dialed {
   bool done = false;
-  bool found = false;
+  bool connected = false;
   std::string reason = {};
   std::vector<std::string> failed = {};
 };
@@ -36,7 +36,7 @@ std::shared_ptr<Dialer> dial(asio::io_context& loop, const StoreAddress& address
       [&dialed](const std::string& reason) { dialed.failed.push_back(reason); },
       [&dialed](auto socket, const std::string& reason) {
         dialed.done = true;
-        dialed.found = socket.has_value();
+        dialed.connected = socket.has_value();
         dialed.reason = reason;
       });
   return dialer;
@@ -58,7 +58,7 @@ TEST_CASE("dialer: finds a store by v4, v6 and name", "[store]") {
   Dialed dialed;
   dial(loop, {host, server.port()}, dialed);
   acc::test::drive(loop, [&] { return dialed.done; });
-  CHECK(dialed.found);
+  CHECK(dialed.connected);
   CHECK(dialed.failed.empty());
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("dialer: tries again until the store is there, and says why it was not
   acceptor.close();
   StoreServer server(loop, {.port = port});
   acc::test::drive(loop, [&] { return dialed.done; });
-  CHECK(dialed.found);
+  CHECK(dialed.connected);
 }
 
 TEST_CASE("dialer: time in which this process stood still is not of the deadline", "[store]") {
@@ -94,7 +94,7 @@ TEST_CASE("dialer: gives up at the deadline with the last reason", "[store]") {
   Dialed dialed;
   dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed, std::chrono::milliseconds(1));
   acc::test::drive(loop, [&] { return dialed.done; });
-  CHECK_FALSE(dialed.found);
+  CHECK_FALSE(dialed.connected);
   CHECK(dialed.reason == "Connection refused");
 }
 

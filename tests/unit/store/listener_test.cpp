@@ -159,9 +159,9 @@ TEST_CASE("listener: without a free descriptor it waits, and then continues", "[
   while (taken.empty()) loop.run_one();
   CHECK(taken.size() == 1);
   acc::log::open({.level = acc::log::Level::off});
-  const std::string place = "127.0.0.1:" + std::to_string(listeners.front()->port());
+  const std::string address = "127.0.0.1:" + std::to_string(listeners.front()->port());
 
-  CHECK(warnings.starts_with("acc: warning: connections to " + place + " wait: Too many open files ("));
+  CHECK(warnings.starts_with("acc: warning: connections to " + address + " wait: Too many open files ("));
   CHECK(warnings.ends_with(" for this process; raise the hard limit: ulimit -Hn)\n"));
   CHECK(std::ranges::count(warnings, '\n') == 1);
 }

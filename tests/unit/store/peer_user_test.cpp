@@ -33,17 +33,17 @@ struct Pair {
 
 void check(const std::string& listening, const std::string& called) {
   const auto address = [](const std::string& text) { return boost::asio::ip::make_address(text); };
-  const Pair own(address(listening), address(called), ::geteuid());
-  CHECK(acc::launcher::user_of_peer(own.accepted) == ::geteuid());
-  CHECK(acc::launcher::may_be_own_user(own.accepted));
+  const Pair same_user(address(listening), address(called), ::geteuid());
+  CHECK(acc::launcher::user_of_peer(same_user.accepted) == ::geteuid());
+  CHECK(acc::launcher::may_be_own_user(same_user.accepted));
   if (::geteuid() != 0) {
     acc::test::skip("this user is not root");
     return;
   }
   constexpr uid_t kNobody = 65534;
-  const Pair other(address(listening), address(called), kNobody);
-  CHECK(acc::launcher::user_of_peer(other.accepted) == kNobody);
-  CHECK_FALSE(acc::launcher::may_be_own_user(other.accepted));
+  const Pair other_user(address(listening), address(called), kNobody);
+  CHECK(acc::launcher::user_of_peer(other_user.accepted) == kNobody);
+  CHECK_FALSE(acc::launcher::may_be_own_user(other_user.accepted));
 }
 
 }  // namespace

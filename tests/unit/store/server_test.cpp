@@ -242,10 +242,10 @@ TEST_CASE("server: a refused client is closed before it is read", "[store]") {
     StoreThread store({.addresses = {"10.1.0.1"}});
     store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::refused});
     auto node = greeted_from(store.port(), "10.1.0.2");
-    auto own = greeted_from(store.port(), "");
+    auto local = greeted_from(store.port(), "");
     StoreClient stranger(store.port(), "10.1.0.1", "10.1.0.3");
     const bool closed = stranger.closed_by_server();
-    return node.alive() && own.alive() && closed ? 0 : 1;
+    return node.alive() && local.alive() && closed ? 0 : 1;
   });
 }
 
@@ -308,8 +308,8 @@ TEST_CASE("server: of too many strangers the one idle for longest is closed", "[
     auto second = greeted_from(store.port(), "10.1.0.3");
     if (!first.alive() || !second.alive() || !first.alive()) return 1;
     auto third = greeted_from(store.port(), "10.1.0.3");
-    auto own = greeted_from(store.port(), "");
-    return third.alive() && own.alive() && second.closed_by_server() && first.alive() ? 0 : 2;
+    auto local = greeted_from(store.port(), "");
+    return third.alive() && local.alive() && second.closed_by_server() && first.alive() ? 0 : 2;
   });
 }
 
@@ -336,8 +336,8 @@ TEST_CASE("server: another user of this machine is a stranger", "[store]") {
     return;
   }
   StoreThread store({.max_stranger_bytes = 1U << 20U});
-  auto own = StoreClient::greeted(store.port());
-  CHECK(takes_value(own, 4U << 20U));
+  auto local = StoreClient::greeted(store.port());
+  CHECK(takes_value(local, 4U << 20U));
   constexpr uid_t kNobody = 65534;
   ::setfsuid(kNobody);  // sockets of this thread belong to that user
   auto other = StoreClient::greeted(store.port());

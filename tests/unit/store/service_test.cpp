@@ -416,8 +416,8 @@ TEST_CASE("service: keys are listed in pieces, with their number first", "[store
 TEST_CASE("service: clients cannot change what the agent has set", "[store]") {
   Store store;
   acc::launcher::Replies replies;
-  acc::launcher::Work own = {.request = set("/agent", "v")};
-  CHECK(store.service.carry_out(kOthers, acc::launcher::Writer::agent, own, replies) ==
+  acc::launcher::Work work = {.request = set("/agent", "v")};
+  CHECK(store.service.carry_out(kOthers, acc::launcher::Writer::agent, work, replies) ==
         acc::launcher::Service::Outcome::done);
   for (const Request& request :
        {set("/agent", "w"), append("/agent", "w"), add("/agent", 1), erase("/agent"),

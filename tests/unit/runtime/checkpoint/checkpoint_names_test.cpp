@@ -56,10 +56,10 @@ TEST_CASE("checkpoint names: a Trainer's checkpoints are distinguished from an A
   const fs::path folder = acc::test::temporary_folder();
   for (const char* name : {"checkpoint-10", "checkpoint-9", "checkpoint_3", "checkpoint-x", "checkpoint-"})
     fs::create_directories(folder / name);
-  const auto found = acc::list_checkpoints(folder, "checkpoint-");
-  REQUIRE(found.size() == 2);
-  CHECK(found[0].number == 9);
-  CHECK(found[1].folder == folder / "checkpoint-10");
+  const auto checkpoints = acc::list_checkpoints(folder, "checkpoint-");
+  REQUIRE(checkpoints.size() == 2);
+  CHECK(checkpoints[0].number == 9);
+  CHECK(checkpoints[1].folder == folder / "checkpoint-10");
   CHECK(acc::list_checkpoints(folder).size() == 1);
 }
 

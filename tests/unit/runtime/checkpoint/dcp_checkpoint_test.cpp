@@ -56,16 +56,16 @@ at::Tensor loaded(const fs::path& folder, std::int64_t begin, std::int64_t count
 
 TEST_CASE("sharded checkpoint: any range of a tensor is loaded, whatever ranges were saved", "[runtime]") {
   const TemporaryFolder folder;
-  const fs::path place = folder.path() / "two words";
-  acc::save_sharded(place, sample(), {});
+  const fs::path checkpoint = folder.path() / "two words";
+  acc::save_sharded(checkpoint, sample(), {});
   for (std::int64_t begin = 0; begin < 24; ++begin) {
     for (std::int64_t count = 1; begin + count <= 24; ++count)
-      CHECK(loaded(place, begin, count).equal(numbers().flatten().narrow(0, begin, count)));
+      CHECK(loaded(checkpoint, begin, count).equal(numbers().flatten().narrow(0, begin, count)));
   }
   TensorRange step = acc::whole_range({"model", "step"}, at::zeros({}, at::kLong));
   TensorRange half = acc::whole_range({"model", "half"}, at::zeros({2}));
   const TensorRange empty = acc::whole_range({"model", "empty"}, at::zeros({0, 2}));
-  acc::load_sharded(place, {step, half, empty});
+  acc::load_sharded(checkpoint, {step, half, empty});
   CHECK(step.elements.item<std::int64_t>() == 3);
   CHECK(half.elements.equal(at::full({2}, 1.5)));  // of another type
 }
@@ -85,10 +85,10 @@ TEST_CASE("sharded checkpoint: objects come back in their dicts and lists", "[ru
 
 TEST_CASE("sharded checkpoint: ranges that leave a gap or overlap are not saved", "[runtime]") {
   const TemporaryFolder folder;
-  const fs::path place = folder.path() / "c";
-  acc::save_sharded(place, sample(), {});
+  const fs::path checkpoint = folder.path() / "c";
+  acc::save_sharded(checkpoint, sample(), {});
   const auto error = [&](std::vector<TensorRange> ranges) {
-    return error_of([&] { acc::save_sharded(place, {.ranges = std::move(ranges)}, {}); });
+    return error_of([&] { acc::save_sharded(checkpoint, {.ranges = std::move(ranges)}, {}); });
   };
   CHECK(error({part(0, 7), part(8, 16)}) ==
         "tensor 'model.cube': the ranges of all processes do not cover it once");
@@ -96,7 +96,7 @@ TEST_CASE("sharded checkpoint: ranges that leave a gap or overlap are not saved"
         "tensor 'model.cube': the ranges of all processes do not cover it once");
   CHECK(error({part(0, 12), acc::whole_range({"model", "cube"}, at::zeros({3}))}) ==
         "tensor 'model.cube': has different shapes or types in its ranges");
-  CHECK(loaded(place, 0, 24).equal(numbers().flatten()));
+  CHECK(loaded(checkpoint, 0, 24).equal(numbers().flatten()));
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
@@ -111,16 +111,16 @@ TEST_CASE("sharded checkpoint: a name that is not UTF-8 is not saved", "[runtime
 
 TEST_CASE("sharded checkpoint: all that does not fit is named before anything changes", "[runtime]") {
   const TemporaryFolder folder;
-  const fs::path place = folder.path() / "c";
-  acc::save_sharded(place, sample(), {});
+  const fs::path checkpoint = folder.path() / "c";
+  acc::save_sharded(checkpoint, sample(), {});
   const at::Tensor half = at::zeros({2});
   const std::string error = error_of([&] {
-    acc::load_sharded(place, {acc::whole_range({"model", "half"}, half),
-                              acc::whole_range({"model", "cube"}, at::zeros({24})),
-                              acc::whole_range({"model", "none"}, at::zeros({1}))});
+    acc::load_sharded(checkpoint, {acc::whole_range({"model", "half"}, half),
+                                   acc::whole_range({"model", "cube"}, at::zeros({24})),
+                                   acc::whole_range({"model", "none"}, at::zeros({1}))});
   });
-  CHECK(error == place.string() + ": tensor 'model.cube' is [2, 3, 4], not [24]\n" + place.string() +
-                     ": has no tensor 'model.none'");
+  CHECK(error == checkpoint.string() + ": tensor 'model.cube' is [2, 3, 4], not [24]\n" +
+                     checkpoint.string() + ": has no tensor 'model.none'");
   CHECK(half.equal(at::zeros({2})));
 }
 

@@ -51,23 +51,23 @@ TEST_CASE("sharded optimizer state: ranges are named by Python's names", "[runti
 
 TEST_CASE("sharded optimizer state: the state of other parameters is an error", "[runtime]") {
   const TemporaryFolder folder;
-  const auto place = folder.path() / "optimizer_0";
+  const auto folder_of_state = folder.path() / "optimizer_0";
   const torch::optim::SGD optimizer = stepped();
   acc::ShardedState state = acc::detail::dcp_optimizer_state(optimizer, parameters());
   // What the other process has.
   state.ranges.push_back(
       {.path = {"optimizer", "state", "b", "momentum_buffer"}, .shape = {5}, .elements = at::zeros({2})});
-  acc::save_sharded(place, state, {});
-  const auto error = [&](const ShardedParameters& of) {
-    return error_of([&] { acc::detail::read_dcp_optimizer_state(place, optimizer, of); });
+  acc::save_sharded(folder_of_state, state, {});
+  const auto error = [&](const ShardedParameters& sharded) {
+    return error_of([&] { acc::detail::read_dcp_optimizer_state(folder_of_state, optimizer, sharded); });
   };
   CHECK(error(parameters()) == "no error");
   CHECK(error({.ranges = parameters().ranges, .names = {{"a"}}}) ==
-        place.string() + ": parameter group 0 has 'b', which the optimizer's has not");
+        folder_of_state.string() + ": parameter group 0 has 'b', which the optimizer's has not");
   CHECK(error({.ranges = parameters().ranges, .names = {{"a", "b", "c"}}}) ==
-        place.string() + ": parameter group 0 lacks 'c', which the optimizer has");
+        folder_of_state.string() + ": parameter group 0 lacks 'c', which the optimizer has");
   CHECK(error({.ranges = parameters().ranges, .names = {{"a", "b"}, {}}}) ==
-        place.string() + ": has 1 parameter groups, the optimizer 2");
+        folder_of_state.string() + ": has 1 parameter groups, the optimizer 2");
 }
 
 }  // namespace dcp_optimizer_state_test

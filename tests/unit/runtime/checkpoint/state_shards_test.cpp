@@ -118,11 +118,11 @@ TEST_CASE("checkpoint shards: names that only one side has are told, and are err
   const fs::path folder = acc::test::temporary_folder();
   Training training;
   save(folder, training.content());
-  const fs::path place = acc::detail::folder_of_model_shards(folder, 0);
-  CHECK(acc::detail::folder_of_model_shards(place, 0) == place);
+  const fs::path shards = acc::detail::folder_of_model_shards(folder, 0);
+  CHECK(acc::detail::folder_of_model_shards(shards, 0) == shards);
   CHECK(acc::detail::folder_of_model_shards(folder / "optimizer_1", 0).empty());
   const auto linear = training.net->linear;
-  CHECK(error_of([&] { acc::detail::plan_model_shards(*linear, place); }).find("linear.weight") !=
+  CHECK(error_of([&] { acc::detail::plan_model_shards(*linear, shards); }).find("linear.weight") !=
         std::string::npos);
   torch::nn::BatchNorm1d other(4);
   struct HolderImpl : torch::nn::Module {
@@ -137,7 +137,7 @@ TEST_CASE("checkpoint shards: names that only one side has are told, and are err
     training.net->norm->weight.fill_(3);
   }
   save(folder, training.content());
-  const acc::detail::PlannedModel planned = acc::detail::plan_model_shards(holder, place, /*strict=*/false);
+  const acc::detail::PlannedModel planned = acc::detail::plan_model_shards(holder, shards, /*strict=*/false);
   CHECK(planned.keys.missing_keys == std::vector<std::string>{"more.bias", "more.weight"});
   CHECK(planned.keys.unexpected_keys == std::vector<std::string>{"linear.bias", "linear.weight"});
   planned.load();

@@ -115,7 +115,7 @@ TEST_CASE("collective_failure: a late process is named, also when another gave u
         "another process gave up waiting for rank 2; rank 2 is after forward, 3 calls behind");
 }
 
-TEST_CASE("collective_failure: different calls are told with the places of the ranks that are elsewhere",
+TEST_CASE("collective_failure: different calls are told with the positions of the ranks that are elsewhere",
           "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
   const std::string compares = "in comparison of parameters, since 'head.weight' was frozen";

@@ -36,11 +36,11 @@ void for_each_tensor(Grown& grown, const acc::TensorFunction& function) {
   for (at::Tensor& layer : grown.layers) function(layer);
 }
 
-struct Place {
+struct Position {
   int line = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const Position&) const = default;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, line)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, line)
 
 }  // namespace elsewhere
 
@@ -96,7 +96,7 @@ TEST_CASE("batch_parts: a structure is sent with its keys, texts and values", "[
   REQUIRE(maybe.second->size() == 2);
   CHECK(maybe.second->at(1).equal(kRows + 3));
   CHECK(sent(std::pair{elsewhere::Scores{kRows, 3}, 1}).first.rows.equal(kRows));
-  CHECK(sent(std::pair{kRows, elsewhere::Place{12}}).second == elsewhere::Place{12});
+  CHECK(sent(std::pair{kRows, elsewhere::Position{12}}).second == elsewhere::Position{12});
 }
 
 TEST_CASE("batch_parts: samples that are not stacked are sent one by one", "[runtime]") {
@@ -119,7 +119,7 @@ TEST_CASE("batch_parts: a type with only tensors has no serialized values", "[ru
 
 TEST_CASE("batch_parts: the type determines whether batches can be sent", "[runtime]") {
   STATIC_REQUIRE(acc::SendableBatch<std::vector<std::map<std::string, std::optional<at::Tensor>>>>);
-  STATIC_REQUIRE(acc::SendableBatch<std::vector<elsewhere::Place>>);
+  STATIC_REQUIRE(acc::SendableBatch<std::vector<elsewhere::Position>>);
   STATIC_REQUIRE_FALSE(acc::SendableBatch<std::pair<at::Tensor, std::shared_ptr<int>>>);
   STATIC_REQUIRE_FALSE(acc::SendableBatch<std::map<std::string, std::vector<std::unique_ptr<int>>>>);
 }

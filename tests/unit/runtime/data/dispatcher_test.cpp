@@ -154,11 +154,12 @@ TEST_CASE("dispatcher: a read error of rank 0 ends all ranks, and none waits", "
 }
 
 TEST_CASE("dispatcher: the steps before a read error are given to all ranks", "[runtime]") {
-  const auto results = dispatch(
-      2, false, false, [read = rows(12, 2), left = 4]() mutable -> std::optional<acc::detail::BatchParts> {
-        if (left-- == 0) throw std::runtime_error("torn");
-        return read();
-      });
+  const auto results =
+      dispatch(2, false, false,
+               [read = rows(12, 2), remaining = 4]() mutable -> std::optional<acc::detail::BatchParts> {
+                 if (remaining-- == 0) throw std::runtime_error("torn");
+                 return read();
+               });
   CHECK(results[0].batches == Batches{{0, 1}, {4, 5}});
   CHECK(results[1].batches == Batches{{2, 3}, {6, 7}});
   CHECK(results[0].error == "torn");

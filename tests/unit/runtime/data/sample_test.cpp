@@ -91,7 +91,7 @@ TEST_CASE("sample_error: the sample at fault is found and named with the excepti
   CHECK(std::string(error.what()) == "sample 5: expected 3 channels");
 }
 
-TEST_CASE("sample_error: an Error keeps its kind, place and hint", "[runtime]") {
+TEST_CASE("sample_error: an Error keeps its kind, file and hint", "[runtime]") {
   const acc::Error error = error_of([] {
     throw acc::Error(
         {.kind = acc::ErrorKind::config, .what = "is torn", .where = "a.jpg", .hint = "copy it"});

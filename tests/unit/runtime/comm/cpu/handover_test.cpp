@@ -42,8 +42,8 @@ TEST_CASE("handover: all ranks get the memory of the first, and each other's pro
       return ranks[static_cast<std::size_t>(rank)].exchange(nothing, 1min);
     }));
   const Handover::Shared first = ranks[0].exchange([] { return Segment::create(kSize); }, 1min);
-  const Segment own(first.memory, kSize);
-  own.progress(0).posted = 7;
+  const Segment segment(first.memory, kSize);
+  segment.progress(0).posted = 7;
   CHECK(first.processes.size() == kSize);
   for (auto& other : others) {
     const Handover::Shared shared = other.get();

@@ -57,16 +57,16 @@ TEST_CASE("image_files: a pattern finds labels in file names", "[runtime]") {
 
 TEST_CASE("image_files: folders without images are errors that name them", "[runtime]") {
   const TemporaryFolder folder;
-  const std::string place = folder.path().string();
+  const std::string path = folder.path().string();
   CHECK(error_of([&] { acc::image_folder(folder.path() / "missing"); }) ==
-        place + "/missing: cannot be read: No such file or directory");
+        path + "/missing: cannot be read: No such file or directory");
   CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
-        place + ": has no folders (put the images of each class into a folder with the name of the class)");
+        path + ": has no folders (put the images of each class into a folder with the name of the class)");
   folder.write("cat/a.txt", "");
   CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
-        place + "/cat: contains no .jpg, .jpeg or .png files");
+        path + "/cat: contains no .jpg, .jpeg or .png files");
   CHECK(error_of([&] { acc::labelled_images(folder.path(), "(a)"); }) ==
-        place + ": contains no .jpg, .jpeg or .png files");
+        path + ": contains no .jpg, .jpeg or .png files");
 }
 
 TEST_CASE("image_files: an invalid pattern is an error", "[runtime]") {

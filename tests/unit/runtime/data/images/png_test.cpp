@@ -37,7 +37,7 @@ TEST_CASE("png: gray values of 16 bits are limited to 255, as Pillow's", "[runti
   REQUIRE(image.sizes() == c10::IntArrayRef({3, 1, 4}));
   for (int color = 0; color < 3; ++color) {
     CHECK(image[color][0][0].item<int>() == 200);
-    for (int place = 1; place < 4; ++place) CHECK(image[color][0][place].item<int>() == 255);
+    for (int column = 1; column < 4; ++column) CHECK(image[color][0][column].item<int>() == 255);
   }
 }
 
