@@ -30,7 +30,6 @@ constexpr int kMaxEvents = 20'000;
 constexpr int kElsewhere = -1;
 /// How long a killed process takes to end, at most, and what it takes to hear of that.
 constexpr auto kDeath = 5ms;
-constexpr auto kNews = 3ms;
 /// What has closed its connections ends within this, as a rule.
 constexpr milliseconds kSlowEnd = 1500ms;
 /// A signal that follows within this is the first one's copy.
@@ -196,7 +195,6 @@ class Job : public Processes, public Rendezvous {
   bool is_attempt_over_ = true;
   std::map<int, Process> workers_ = {};
   std::vector<Process> orphans_ = {};
-  bool orphans_signalled_ = false;
   bool preparing_ = false;
   int check_ = 0;
   int passed_check_ = 0;
