@@ -12,6 +12,17 @@ import tempfile
 
 LIBACC = "libacc (acc-selftest is not installed): training in C++, loaders, checkpoints, the speed of links and ranks"
 
+# Starts the rank when another one has been at the store for half a second.
+LATE = """
+import os, sys, time
+def is_connected(file):
+    port = format(int(os.environ["MASTER_PORT"]), "04X")
+    return any(row[2].endswith(":" + port) and row[3] == "01" for row in map(str.split, open(file)))
+while not any(map(is_connected, ("/proc/net/tcp", "/proc/net/tcp6"))):
+    time.sleep(0.01)
+time.sleep(0.5)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 # Breaks a part of torch when the test itself imports torch.distributed.
 BROKEN = """
@@ -52,9 +63,10 @@ def main(acc):
         assert [check["name"] for check in report["checks"]] == ["store"], report
         assert report["not_tested"] == f"a training in Python ({bare} has no torch); {LIBACC}", report
         # A rank that waits for a late one takes the longest, also where that one is rank 0, which reports.
-        late = ("--num_processes", "2", "--json", "--wrap-rank", "0:sh -c 'sleep 1; exec \"$@\"' sh")
+        (pathlib.Path(folder) / "late.py").write_text(LATE)
+        late = ("--num_processes", "2", "--json", "--wrap-rank", f"0:{sys.executable} {folder}/late.py")
         done = test("--python", str(bare), *late)
-        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.2, done
+        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.4, done
         text = test("--python", str(bare))
         assert text.returncode == 0 and text.stdout.startswith("acc test: 1 process\nstart "), text
         # A process that does not come to the store is a failure.
@@ -87,7 +99,7 @@ def main(acc):
         assert report["not_tested"] == LIBACC, report
 
         done = test("--python", peer, *late)
-        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.2, done
+        assert done.returncode == 0 and json.loads(done.stdout)["checks"][0]["seconds"] > 0.4, done
 
         # Each step fails where its subject does, also with PYTHONOPTIMIZE, which removes assertions.
         for fault, told in FAULTS.items():
