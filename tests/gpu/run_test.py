@@ -29,11 +29,11 @@ def fails_and_hangs(part):
 
 
 # Its own limit is a failure; the end of the time of all parts is not.
-assert report(hangs, limit=0.2, left=600) == ("FAILED", "took longer than its limit")
-assert report(hangs, limit=600, left=0.2) == ("skipped", "no time was left")
-assert report(hangs, limit=600, left=-1) == ("skipped", "no time was left")
+assert report(hangs, limit=0.2, remaining=600) == ("FAILED", "took longer than its limit")
+assert report(hangs, limit=600, remaining=0.2) == ("skipped", "no time was left")
+assert report(hangs, limit=600, remaining=-1) == ("skipped", "no time was left")
 
 # What failed before stays a failure.
-assert report(fails_and_hangs, limit=600, left=0.2) == ("FAILED", "the first failed; no time was left")
-assert report(lambda part: part.fail("the first failed"), limit=600, left=600) == ("FAILED", "the first failed")
-assert report(lambda part: None, limit=600, left=600) == ("ok", "")
+assert report(fails_and_hangs, limit=600, remaining=0.2) == ("FAILED", "the first failed; no time was left")
+assert report(lambda part: part.fail("the first failed"), limit=600, remaining=600) == ("FAILED", "the first failed")
+assert report(lambda part: None, limit=600, remaining=600) == ("ok", "")
