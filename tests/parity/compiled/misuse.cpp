@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "acc/data.hpp"
 #include "acc/error.hpp"
 #include "acc/modules.hpp"
+#include "acc/trainer.hpp"
 
 namespace {
 
@@ -47,6 +49,15 @@ void misuse_gradients(acc::CompiledModel& mlp) {
   });
 }
 
+void misuse_type(acc::CompiledModel& mlp) {
+  const acc::TensorDataset data(at::ones({2, 12}), at::full({2}, 1, at::kLong));
+  acc::TrainingArguments arguments;
+  arguments.disable_tqdm = true;
+  arguments.bf16_full_eval = true;
+  acc::Trainer trainer(mlp, arguments, data, data);
+  print_error_of("type", [&] { trainer.evaluate(); });
+}
+
 void misuse_layers(acc::CompiledModel& mlp) {
   mlp->named_modules()["net.0"]->eval();
   print_error_of("layer", [&] { mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)); });
@@ -60,6 +71,7 @@ int main(int, char** argv) try {
   std::printf("files: %s\n", std::filesystem::is_empty(std::getenv("TMPDIR")) ? "none" : "some");
   misuse_labels(mlp);
   misuse_gradients(mlp);
+  misuse_type(mlp);
   misuse_layers(mlp);
   print_error_of("token -1", [&] { gpt->forward(at::full({2, 7}, -1, at::kLong)); });
   print_error_of("token 20", [&] { gpt->forward(at::full({2, 7}, 20, at::kLong)); });

@@ -75,8 +75,11 @@ MODELS = {"mlp": Mlp, "hungry": Hungry, "cnn": Cnn, "transformer": Transformer}
 
 
 def forward(self, inputs, labels):
-    """What transformers' Trainer calls: the loss, and the logits for metrics."""
-    logits = self.logits(inputs)
+    """What transformers' Trainer calls: the loss, and the logits for metrics. As transformers' own models, with weights in
+    half precision it converts images, and computes the loss in float32."""
+    if inputs.is_floating_point():
+        inputs = inputs.to(next(self.parameters()).dtype)
+    logits = self.logits(inputs).float()
     return {"loss": F.cross_entropy(logits.flatten(0, -2), labels.flatten()), "logits": logits}
 
 
@@ -194,6 +197,8 @@ def train(name, data, weights, arguments):
     output.mkdir(exist_ok=True)
     (output / f"train_loss.{args.process_index}").write_text(repr(result.training_loss))
     trainer.save_model()
+    if args.bf16_full_eval or args.fp16_full_eval:
+        trainer.evaluate()  # afterwards transformers' model remains in half precision
     trainer.save_state()
     sys.stdout.flush()
     # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").

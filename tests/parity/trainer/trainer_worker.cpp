@@ -85,6 +85,7 @@ void train(Net net, const acc::PtValue& data, const char* weights, const acc::Tr
   options.pad_token_id = 0;
   acc::Trainer trainer(net, arguments, Rows(tensor("train_inputs"), tensor("train_labels")), sets, options);
   trainer.train();
+  if (arguments.bf16_full_eval || arguments.fp16_full_eval) trainer.evaluate();
   trainer.save_model();
   trainer.save_state();
 }

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Type.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -21,31 +22,35 @@ namespace acc {
 
 namespace detail {
 
-/// An argument of forward: a tensor of float32 in the type of the parameters, if that is another; all others
-/// unchanged.
+/// An argument of forward, as it is or, if it has tensors and `converts`, a copy with what `convert` returns
+/// for each of them.
 template <class Argument>
 class InputOf {
  public:
-  InputOf(Argument&& given, at::ScalarType type) : given_(std::forward<Argument>(given)) {
-    if constexpr (kIsTensor) {
-      converted_ = type != at::kFloat && given_.defined() && given_.scalar_type() == at::kFloat
-                       ? given_.to(type)
-                       : given_;
+  template <class Convert>
+  InputOf(Argument&& given, bool converts, const Convert& convert) : given_(std::forward<Argument>(given)) {
+    if constexpr (kHasTensors) {
+      if (converts) converted_ = map_tensors(Structure(given_), convert);
     }
   }
   Argument&& value() {
-    if constexpr (kIsTensor) {
-      return static_cast<Argument&&>(converted_);
-    } else {
-      return std::forward<Argument>(given_);
+    if constexpr (kHasTensors) {
+      if (converted_) return static_cast<Argument&&>(*converted_);
     }
+    return std::forward<Argument>(given_);
   }
 
  private:
-  static constexpr bool kIsTensor = std::is_same_v<std::remove_cvref_t<Argument>, at::Tensor>;
+  using Structure = std::remove_cvref_t<Argument>;
+  static constexpr bool kIsConst = std::is_const_v<std::remove_reference_t<Argument>>;
+  // What forward may change remains the caller's.
+  static constexpr bool kHasTensors =
+      std::is_same_v<Structure, at::Tensor> ||
+      (TensorStructure<Structure> && (kIsConst || !std::is_lvalue_reference_v<Argument>));
+  struct Nothing {};
 
   Argument&& given_;
-  at::Tensor converted_ = {};
+  std::optional<std::conditional_t<kHasTensors, Structure, Nothing>> converted_ = {};
 };
 
 }  // namespace detail
@@ -100,6 +105,15 @@ class Model {
   /// While the result exists, gradients are accumulated on this process only.
   [[nodiscard]] NoSync no_sync() const { return NoSync(distributed_); }
 
+  /// The same model, to be called while all its weights have this floating-point type: what forward takes is
+  /// converted to it, but for the last argument if this one has the labels, and what it returns to float32.
+  Model with_weights_type(at::ScalarType type, bool last_are_labels) const {
+    Model model = *this;
+    model.weights_type_ = type;
+    model.last_are_labels_ = last_are_labels;
+    return model;
+  }
+
  private:
   bool is_training() const {
     if constexpr (requires { module_->is_training(); }) return module_->is_training();
@@ -117,14 +131,29 @@ class Model {
 
   template <class... Arguments>
   auto compute(Arguments&&... arguments) {
-    if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
+    if (precision_ == MixedPrecision::no && !weights_type_)
+      return module_->forward(std::forward<Arguments>(arguments)...);
     using Output = std::remove_cvref_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
     if constexpr (detail::kIsOpaque<Output>) detail::refuse_opaque(c10::demangle_type<Output>());
     const Autocast autocast(precision_, device_);
     // As fully_shard, converts inputs where the parameters themselves are bf16.
-    const at::ScalarType type = distributed_ ? distributed_->compute_type() : at::kFloat;
-    return detail::to_float32(
-        module_->forward(detail::InputOf<Arguments>(std::forward<Arguments>(arguments), type).value()...));
+    const at::ScalarType type = weights_type_  ? *weights_type_
+                                : distributed_ ? distributed_->compute_type()
+                                               : at::kFloat;
+    [[maybe_unused]] const auto convert = [&](const at::Tensor& tensor) {
+      if (!tensor.defined()) return tensor;
+      const bool fits = weights_type_ ? !at::isFloatingType(tensor.scalar_type())  // such as indices
+                                      : tensor.scalar_type() != at::kFloat;
+      return fits ? tensor : tensor.to(type);
+    };
+    [[maybe_unused]] const auto converts = [&](std::size_t index) {
+      const bool is_labels = last_are_labels_ && index + 1 == sizeof...(Arguments);
+      return weights_type_ ? !is_labels : type != at::kFloat;
+    };
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*arguments*/) {
+      return detail::to_float32(module_->forward(
+          detail::InputOf<Arguments>(std::forward<Arguments>(arguments), converts(I), convert).value()...));
+    }(std::index_sequence_for<Arguments...>());
   }
 
   std::shared_ptr<Module> module_;
@@ -134,6 +163,8 @@ class Model {
   std::optional<bool> activation_checkpointing_;
   // Until the first forward of the training.
   bool must_checkpoint_;
+  std::optional<at::ScalarType> weights_type_ = {};
+  bool last_are_labels_ = false;
 };
 
 }  // namespace acc

@@ -26,8 +26,6 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     // The loss is the mean of each batch, as in transformers for a model whose forward takes no loss
     // arguments.
     {"average_tokens_across_devices", kAny, ""},
-    {"bf16_full_eval", kOff, "use bf16, which evaluations use, too"},
-    {"fp16_full_eval", kOff, "use fp16, which evaluations use, too"},
     {"activation_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
     {"gradient_checkpointing_kwargs", R"([null, {}, {"use_reentrant": false}])", kRequestedByModule},
     {"torch_compile", kOff, kUncompiled},

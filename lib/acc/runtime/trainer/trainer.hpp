@@ -22,6 +22,7 @@
 #include "acc/runtime/data/samplers.hpp"
 #include "acc/runtime/tensors/nested_tensors.hpp"
 #include "acc/runtime/trainer/default_loss.hpp"
+#include "acc/runtime/trainer/low_precision_weights.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
 
 namespace acc {
@@ -169,7 +170,7 @@ class Trainer : public TrainerBase {
   /// Computes the loss of a batch, and the logits and labels that evaluation needs: the default loss, or that
   /// of a model that takes the labels, too, and returns it with its outputs. Override it for another loss.
   virtual LossOutput compute_loss(Model<Module>& model, Batch& batch) {
-    if constexpr (requires { detail::step_on(model, batch); }) {
+    if constexpr (kTakesLabels) {
       require_no_label_smoothing();
       auto [output, labels] = detail::step_on(model, batch);
       return {.loss = output.first,
@@ -337,19 +338,34 @@ class Trainer : public TrainerBase {
     }
     pass.for_each = [this, loader](const auto& each) mutable {
       const at::NoGradGuard no_grad;
-      Model<Module>& model = evaluated_model();
-      model->eval();
       loader.set_epoch(0);  // each evaluation is the same, also after a checkpoint
-      for (Batch& batch : loader) {
-        std::int64_t rows = 0;
-        for_each_tensor(batch, [&](const at::Tensor& tensor) {
-          if (rows == 0 && tensor.dim() > 0) rows = tensor.size(0);
-        });
-        const at::Tensor inputs = first_tensor(batch);
-        each(compute_loss(model, batch), rows, inputs);
-      }
+      with_evaluated_model([&](Model<Module>& model) {
+        for (Batch& batch : loader) {
+          std::int64_t rows = 0;
+          for_each_tensor(batch, [&](const at::Tensor& tensor) {
+            if (rows == 0 && tensor.dim() > 0) rows = tensor.size(0);
+          });
+          const at::Tensor inputs = first_tensor(batch);
+          each(compute_loss(model, batch), rows, inputs);
+        }
+      });
     };
     return pass;
+  }
+
+  // Calls `evaluate` with the model, whose weights meanwhile have the evaluation_type().
+  template <class Evaluate>
+  void with_evaluated_model(const Evaluate& evaluate) {
+    Model<Module>& model = evaluated_model();
+    model->eval();
+    const std::optional<at::ScalarType> type = evaluation_type();
+    if (!type) return evaluate(model);
+    // A pass of no layers: the buffers of the last step, which rank 0 has, come in their own precision.
+    if (model.distributed()) model.distributed()->run_forward([] { return at::Tensor(); });
+    detail::LowPrecisionWeights weights(*module_, *type);
+    Model<Module> converted = model.with_weights_type(*type, kTakesLabels);
+    evaluate(converted);
+    weights.keep_changes();
   }
 
   // The model that was prepared for training; before training, prepares it for evaluation only.
@@ -357,6 +373,10 @@ class Trainer : public TrainerBase {
     if (!model_) model_ = accelerator().prepare_model(module_, {.evaluation_mode = true});
     return *model_;
   }
+
+  // Whether the last tensor of a batch goes to the model's forward, which computes the loss.
+  static constexpr bool kTakesLabels =
+      requires(Model<Module>& model, Batch& batch) { detail::step_on(model, batch); };
 
   std::shared_ptr<Module> module_;
   TrainData train_;

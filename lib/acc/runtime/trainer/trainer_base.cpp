@@ -25,6 +25,7 @@
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/tensors/memory.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
+#include "acc/runtime/trainer/low_precision_weights.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
 #include "acc/runtime/trainer/trainer_optimizer.hpp"
 #include "acc/runtime/trainer/trainer_progress.hpp"
@@ -480,6 +481,13 @@ Metrics TrainerBase::evaluate() {
   return all;
 }
 
+std::optional<at::ScalarType> TrainerBase::evaluation_type() const {
+  if (is_training_) return std::nullopt;
+  if (arguments_.bf16_full_eval) return at::kBFloat16;
+  if (arguments_.fp16_full_eval) return at::kHalf;
+  return std::nullopt;
+}
+
 detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
   const bool has_metrics = options_.compute_metrics || options_.compute_batch_metrics;
   const bool keeps = wants_predictions || (has_metrics && !arguments_.prediction_loss_only);
@@ -494,6 +502,9 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
                                              const std::string& prefix, bool wants_predictions) {
   const Clock::time_point start = Clock::now();
   const ProgressSection section(Section::evaluation);
+  if (evaluation_type())
+    detail::LowPrecisionWeights::require_possible(
+        module(), arguments_.bf16_full_eval ? "bf16_full_eval" : "fp16_full_eval");
   if (!is_training_ && shows_progress())
     std::fprintf(stderr, "***** Running %s *****\n  Num examples = %s\n  Batch size = %d\n", title,
                  pass.num_batches ? std::to_string(pass.num_examples).c_str() : "Unknown",

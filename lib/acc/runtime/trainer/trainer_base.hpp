@@ -124,7 +124,8 @@ class TrainerBase {
 
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
   /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`; of several evaluation sets
-  /// for each, with its name behind `eval`. Throws Error{usage} without evaluation data.
+  /// for each, with its name behind `eval`. Throws Error{usage} without evaluation data, and if
+  /// bf16_full_eval or fp16_full_eval cannot convert the model.
   virtual Metrics evaluate();
 
   /// With the defaults that depend on others filled in.
@@ -202,6 +203,10 @@ class TrainerBase {
   virtual EvaluationPass evaluation_pass(const std::string& name) = 0;
 
   bool is_training() const { return is_training_; }
+
+  /// The type of the weights in an evaluation that begins now, if it is not their own: see
+  /// TrainingArguments::bf16_full_eval.
+  std::optional<at::ScalarType> evaluation_type() const;
 
   /// To be called after the forward pass of a training step, see TrainingArguments::torch_empty_cache_steps.
   void free_unused_memory() const;

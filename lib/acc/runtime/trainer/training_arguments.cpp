@@ -152,6 +152,8 @@ void for_each_argument(T& a, const Visit& visit) {
   visit("label_smoothing_factor", a.label_smoothing_factor, "label smoothing of the default loss");
   visit("bf16", a.bf16, "mixed precision with bfloat16");
   visit("fp16", a.fp16, "mixed precision with float16");
+  visit("bf16_full_eval", a.bf16_full_eval, "evaluate outside of a training with weights in bfloat16");
+  visit("fp16_full_eval", a.fp16_full_eval, "evaluate outside of a training with weights in float16");
   visit("use_cpu", a.use_cpu, "use the CPU even if there are GPUs");
   visit("tf32", a.tf32, "compute products in TF32 on CUDA devices; default: LibTorch's choice");
   visit("activation_checkpointing", a.activation_checkpointing,
@@ -615,6 +617,8 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.save_in_background && a.save_only_model)
     refuse_argument("save_in_background, save_only_model", "exclude each other", "choose one");
   if (a.bf16 && a.fp16) refuse_argument("bf16, fp16", "exclude each other", "choose one");
+  if (a.bf16_full_eval && a.fp16_full_eval)
+    refuse_argument("bf16_full_eval, fp16_full_eval", "exclude each other", "choose one");
   if (a.logging_strategy == IntervalStrategy::steps) require_steps("logging_steps", a.logging_steps);
   if (a.save_strategy == SaveStrategy::steps) require_steps("save_steps", a.save_steps);
   if (a.memory_save_steps != 0) require_steps("memory_save_steps", a.memory_save_steps);

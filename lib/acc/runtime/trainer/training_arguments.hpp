@@ -136,9 +136,13 @@ struct TrainingArguments {
   /// Label smoothing of the default loss.
   double label_smoothing_factor = 0;
 
-  bool bf16 = false;     ///< Computes in bf16.
-  bool fp16 = false;     ///< Computes in fp16.
-  bool use_cpu = false;  ///< Uses the CPU even if there are other devices.
+  bool bf16 = false;  ///< Computes in bf16.
+  bool fp16 = false;  ///< Computes in fp16.
+  /// evaluate() and predict() outside of a training compute with weights, buffers and inputs in bf16; after
+  /// them the model has its own weights again. For models that are neither sharded nor compiled.
+  bool bf16_full_eval = false;
+  bool fp16_full_eval = false;  ///< The same in fp16.
+  bool use_cpu = false;         ///< Uses the CPU even if there are other devices.
   /// Whether CUDA devices compute products of float tensors in TF32. Default: LibTorch's.
   std::optional<bool> tf32 = {};
   /// Computes activations again in backward, as AcceleratorOptions::activation_checkpointing.

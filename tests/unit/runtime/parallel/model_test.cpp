@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "acc/runtime/recomputation/checkpoint_function.hpp"
 #include "support/catch.hpp"
@@ -120,6 +121,29 @@ TEST_CASE("model: forward computes in bf16, returns float32 and leaves other val
   CHECK(out.scalar_type() == at::kFloat);
   CHECK(number == 7);
   CHECK(model->linear->weight.scalar_type() == at::kFloat);
+}
+
+TEST_CASE("model: with weights in half precision forward takes what fits them, and labels as they are",
+          "[runtime]") {
+  struct Inputs : torch::nn::Module {
+    at::Tensor forward(const std::vector<at::Tensor>& images, const at::Tensor& ids,
+                       std::vector<at::Tensor>& out, const at::Tensor& labels) {
+      types = {images[0].scalar_type(), ids.scalar_type(), out[0].scalar_type(), labels.scalar_type()};
+      return images[0];
+    }
+    std::vector<at::ScalarType> types;
+  };
+  const acc::Model<Inputs> model(std::make_shared<Inputs>(), nullptr, acc::MixedPrecision::no);
+  const at::Tensor x = acc::test::numbers({1, 2}, {2}, at::kDouble);
+  const at::Tensor ids = x.to(at::kLong);
+  std::vector<at::Tensor> out = {x};
+  const auto types_with = [&](bool last_are_labels) {
+    CHECK(model.with_weights_type(at::kHalf, last_are_labels)(std::vector{x}, ids, out, x).scalar_type() ==
+          at::kFloat);
+    return model->types;
+  };
+  CHECK(types_with(true) == std::vector{at::kHalf, at::kLong, at::kDouble, at::kDouble});
+  CHECK(types_with(false) == std::vector{at::kHalf, at::kLong, at::kDouble, at::kHalf});
 }
 
 TEST_CASE("model: without mixed precision nothing changes", "[runtime]") {

@@ -9,8 +9,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/data/tensor_batches.hpp"
@@ -255,6 +258,67 @@ TEST_CASE("trainer: a model that takes the labels, too, has its own loss", "[run
   acc::Trainer smoothing(std::make_shared<OwnLossImpl>(), arguments, points(16));
   CHECK_THAT(error_of([&] { smoothing.train(); }),
              Catch::Matchers::Contains("label_smoothing_factor: smooths labels for the default loss"));
+}
+
+TEST_CASE("trainer: an evaluation outside of a training may compute with weights in half precision",
+          "[runtime]") {
+  struct SpyImpl : LineImpl {
+    at::Tensor forward(const at::Tensor& x) {
+      types.insert(fc->weight.scalar_type());
+      return LineImpl::forward(x);
+    }
+    std::set<at::ScalarType> types;
+  };
+  const auto type = GENERATE(at::kBFloat16, at::kHalf);
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  (type == at::kHalf ? arguments.fp16_full_eval : arguments.bf16_full_eval) = true;
+  const auto spy = std::make_shared<SpyImpl>();
+  acc::Trainer trainer(spy, arguments, points(16), points(8));
+  trainer.train();
+  CHECK(std::exchange(spy->types, {}) == std::set{at::kFloat});
+
+  const at::Tensor weight = spy->fc->weight.detach().clone();
+  const acc::TensorDataset<2> data = points(8);
+  const acc::PredictionOutput output = trainer.predict(data);
+  CHECK(spy->types == std::set{type});
+  CHECK(spy->fc->weight.equal(weight));
+  // As torch.nn.Module.to, with the inputs and the loss that such a model needs.
+  const at::NoGradGuard no_grad;
+  const at::Tensor expected =
+      torch::linear(data[0].to(type), weight.to(type), spy->fc->bias.to(type)).squeeze(1).to(at::kFloat);
+  CHECK(output.predictions.equal(expected));
+  CHECK(output.metrics.at("test_loss") == Approx(torch::mse_loss(expected, data[1]).item<double>()));
+  CHECK(trainer.evaluate().at("eval_loss") == output.metrics.at("test_loss"));
+}
+
+TEST_CASE("trainer: in an evaluation in half precision labels keep their type, and errors leave the weights",
+          "[runtime]") {
+  struct OwnLossImpl : LineImpl {
+    std::pair<at::Tensor, std::vector<at::Tensor>> forward(const at::Tensor& x, const at::Tensor& y) {
+      if (fails) throw std::runtime_error("no memory");
+      at::Tensor predictions = LineImpl::forward(x);
+      label_type = y.scalar_type();
+      return {(predictions - y).abs().mean(), {predictions}};
+    }
+    bool fails = false;
+    at::ScalarType label_type = at::kLong;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.bf16_full_eval = true;
+  const auto net = std::make_shared<OwnLossImpl>();
+  const at::Tensor weight = net->fc->weight.detach().clone();
+  acc::Trainer trainer(net, arguments, points(4), points(8));
+  const acc::PredictionOutput output = trainer.predict(points(8));
+  CHECK(net->label_type == at::kFloat);
+  CHECK(output.predictions.scalar_type() == at::kFloat);
+  CHECK(output.predictions.equal(output.predictions.to(at::kBFloat16).to(at::kFloat)));
+  net->fails = true;
+  CHECK_THROWS_AS(trainer.evaluate(), std::runtime_error);
+  CHECK(net->fc->weight.equal(weight));
 }
 
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {

@@ -260,6 +260,8 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   TrainingArguments both;
   both.bf16 = both.fp16 = true;
   CHECK(refusal(both) == "bf16, fp16: exclude each other (choose one)");
+  CHECK(refusal(parse({"--bf16_full_eval", "--fp16-full-eval"})) ==
+        "bf16_full_eval, fp16_full_eval: exclude each other (choose one)");
   TrainingArguments saves;
   saves.save_in_background = saves.save_only_model = true;
   CHECK(refusal(saves) == "save_in_background, save_only_model: exclude each other (choose one)");
