@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behaviour when a device runs out of memory.
+// Behaviour when a device runs out of memory, and what is said of its use.
 #include "acc/runtime/tensors/memory.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
 #include "acc/runtime/comm/record.hpp"
+#include "acc/runtime/trainer/memory_tracker.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 
@@ -46,4 +47,19 @@ TEST_CASE("memory: the batch size shrinks until the batch fits", "[gpu]") {
   // The device can still be used.
   CHECK(at::ones({4}, accelerator.device()).sum().item<double>() == 4);
   accelerator.free_memory();
+}
+
+TEST_CASE("memory: a stage of a Trainer says what tensors took of the device", "[gpu]") {
+  const auto options = at::TensorOptions(job().device()).dtype(at::kByte);
+  acc::detail::MemoryTracker tracker(true);
+  tracker.end_init(job().device());
+  acc::Metrics metrics;
+  const auto train = tracker.begin("train");
+  at::empty({3 << 20}, options);
+  const at::Tensor kept = at::empty({1 << 20}, options);
+  tracker.end("train", metrics);
+  CHECK(metrics.contains("before_init_mem_gpu"));
+  CHECK(metrics.at("init_mem_gpu_alloc_delta") == 0);
+  CHECK(metrics.at("train_mem_gpu_alloc_delta") == 1 << 20);
+  CHECK(metrics.at("train_mem_gpu_peaked_delta") == 2 << 20);
 }

@@ -5,6 +5,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,12 @@ class Store;
 }  // namespace c10d
 
 namespace acc::detail {
+
+/// How many bytes are in use, and how many were at most.
+struct MemoryUse {
+  std::int64_t bytes = 0;
+  std::int64_t peak = 0;
+};
 
 /// The functions of libacc_cuda.so, which links LibTorch's CUDA libraries and is loaded by libacc.so at run
 /// time.
@@ -47,6 +54,10 @@ struct CudaTable {
                                                          int rank, int size,
                                                          std::chrono::milliseconds timeout,
                                                          c10::Device device) = nullptr;
+
+  /// The memory of this process's tensors on the device; the peak is that since the last reset.
+  MemoryUse (*allocated_memory)(c10::DeviceIndex device) = nullptr;
+  void (*reset_peak_memory)(c10::DeviceIndex device) = nullptr;
 };
 
 /// The one function that libacc_cuda.so exports, by this name.

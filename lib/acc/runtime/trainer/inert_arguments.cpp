@@ -77,7 +77,6 @@ constexpr auto kArguments = std::to_array<InertArgument>({
     {"fsdp_config.xla_fsdp_grad_ckpt", kOff, kNoXla},
     {"deepspeed", kNone, "shard the model: fsdp"},
     {"debug", R"([null, "", []])", "check tensors in compute_loss"},
-    {"skip_memory_metrics", "[true]", "read the memory's statistics in a callback"},
     {"local_rank", kAny, ""},
 });
 

@@ -26,6 +26,7 @@
 #include "acc/runtime/tensors/memory.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
 #include "acc/runtime/trainer/low_precision_weights.hpp"
+#include "acc/runtime/trainer/memory_tracker.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
 #include "acc/runtime/trainer/trainer_optimizer.hpp"
 #include "acc/runtime/trainer/trainer_progress.hpp"
@@ -125,6 +126,7 @@ struct TrainerBase::Counters {
 TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions options)
     : arguments_(completed(arguments)),
       options_(std::move(options)),
+      memory_(std::make_unique<detail::MemoryTracker>(!arguments_.skip_memory_metrics)),
       accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
       checkpoints_(arguments_.output_dir),
       training_record_(std::make_shared<detail::TrainingRecord>()) {
@@ -141,6 +143,7 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
   if (shows_progress())
     callbacks_.add(std::make_shared<detail::ProgressCallback>(::isatty(STDERR_FILENO) == 1));
   fire(&TrainerCallback::on_init_end);
+  memory_->end_init(accelerator_->device());
 }
 
 TrainerBase::~TrainerBase() = default;
@@ -225,6 +228,7 @@ void TrainerBase::show_banner(const detail::TrainingPlan& plan) {
 }
 
 TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
+  const auto stage = memory_->begin("train");
   if (!arguments_.auto_find_batch_size) return train_once(resume_from_checkpoint);
   if (accelerator_->num_processes() > 1)
     throw Error({.what = "is for a process alone: others would wait for the one whose memory runs out",
@@ -476,7 +480,9 @@ Metrics TrainerBase::evaluate() {
   for (const std::string& name : names) {
     control_.should_evaluate = name != names.back();  // more sets follow
     const std::string prefix = name.empty() ? "eval" : "eval_" + name;
-    all.merge(run_evaluation(evaluation_pass(name), "Evaluation", prefix, false).metrics);
+    // Of the memory, whose metrics do not name the set, those of the last one count.
+    const PredictionOutput output = run_evaluation(evaluation_pass(name), "Evaluation", prefix, false);
+    for (const auto& [metric, value] : output.metrics) all[metric] = value;
   }
   return all;
 }
@@ -500,6 +506,8 @@ detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
 
 PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const char* title,
                                              const std::string& prefix, bool wants_predictions) {
+  const char* const memory_stage = wants_predictions ? "test" : "eval";
+  const auto stage = memory_->begin(memory_stage);
   const Clock::time_point start = Clock::now();
   const ProgressSection section(Section::evaluation);
   if (evaluation_type())
@@ -543,6 +551,7 @@ PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const c
     result.metrics["epoch"] = state_.epoch;
     callbacks_.call(&TrainerCallback::on_evaluate, arguments_, state_, control_, result.metrics);
   }
+  memory_->end(memory_stage, result.metrics);
   return result;
 }
 
@@ -651,6 +660,7 @@ TrainOutput TrainerBase::finish(const detail::TrainingPlan& plan, Counters& coun
   detail::add_speed(output.metrics, "train", seconds_since(counters.started), plan.num_train_samples * share,
                     double(steps));
   output.metrics["train_loss"] = output.training_loss;
+  memory_->end("train", output.metrics);
   log(output.metrics);
   output.metrics["epoch"] = state_.epoch;
   if (arguments_.load_best_model_at_end && !stopped_) load_best_model();

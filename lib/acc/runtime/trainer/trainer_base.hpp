@@ -30,6 +30,7 @@ class Optimizer;
 namespace acc {
 
 namespace detail {
+class MemoryTracker;
 class TrainingRecord;
 struct KeptResults;
 struct TrainingPlan;
@@ -72,7 +73,8 @@ struct TrainOutput {
   std::int64_t global_step = 0;  ///< Steps of the optimizer, over all calls.
   /// The mean loss over the steps of this call.
   double training_loss = 0;
-  /// `train_runtime` (seconds), `train_samples_per_second`, `train_steps_per_second`, `train_loss`, `epoch`.
+  /// `train_runtime` (seconds), `train_samples_per_second`, `train_steps_per_second`, `train_loss`, `epoch`,
+  /// and what TrainingArguments::skip_memory_metrics leaves out.
   Metrics metrics = {};
 };
 
@@ -124,8 +126,8 @@ class TrainerBase {
 
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
   /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`; of several evaluation sets
-  /// for each, with its name behind `eval`. Throws Error{usage} without evaluation data, and if
-  /// bf16_full_eval or fp16_full_eval cannot convert the model.
+  /// for each, with its name behind `eval`; and what skip_memory_metrics leaves out. Throws Error{usage}
+  /// without evaluation data, and if bf16_full_eval or fp16_full_eval cannot convert the model.
   virtual Metrics evaluate();
 
   /// With the defaults that depend on others filled in.
@@ -253,6 +255,7 @@ class TrainerBase {
 
   TrainingArguments arguments_;
   TrainerOptions options_;
+  std::unique_ptr<detail::MemoryTracker> memory_;
   std::unique_ptr<Accelerator> accelerator_;
   TrainerState state_ = {};
   TrainerControl control_ = {};

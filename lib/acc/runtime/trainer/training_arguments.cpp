@@ -175,6 +175,7 @@ void for_each_argument(T& a, const Visit& visit) {
   visit("logging_first_step", a.logging_first_step, "log the first step too");
   visit("logging_nan_inf_filter", a.logging_nan_inf_filter, "leave NaN and infinite losses out of logs");
   visit("include_num_input_tokens_seen", a.include_num_input_tokens_seen, "log the number of input tokens");
+  visit("skip_memory_metrics", a.skip_memory_metrics, "leave memory out of metrics");
   visit("report_to", a.report_to, "trackers, separated by commas");
   visit("logging_dir", a.logging_dir, "folder for trackers; default: runs in output_dir");
   visit("run_name", a.run_name, "name of this training for trackers");

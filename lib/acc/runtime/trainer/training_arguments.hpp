@@ -175,6 +175,9 @@ struct TrainingArguments {
   /// Logs the number of elements in the first tensor of all training batches, of all processes; non_padding:
   /// without those that are TrainerOptions::pad_token_id.
   TokenCount include_num_input_tokens_seen = TokenCount::no;
+  /// Without it the metrics of train(), evaluate() and predict() also say what these did to the memory of
+  /// this process and its CUDA device, in bytes. The kernel's peak of the process begins anew with each.
+  bool skip_memory_metrics = true;
   /// The names of trackers, as in AcceleratorOptions::log_with; `none` is ignored.
   std::vector<std::string> report_to = {};
   /// Default: `runs` in output_dir.

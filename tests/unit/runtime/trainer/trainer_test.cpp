@@ -338,6 +338,30 @@ TEST_CASE("trainer: predictions are in the order of the data, each once", "[runt
   CHECK(output.metrics.at("test_loss") == Approx(torch::mse_loss(line(data[0]), data[1]).item<double>()));
 }
 
+TEST_CASE("trainer: metrics have the memory on request, where transformers has it", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.num_train_epochs = 1;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.skip_memory_metrics = false;
+  acc::Trainer trainer(Line(), arguments, points(16), points(8));
+  const acc::Metrics trained = trainer.train().metrics;
+  const acc::Metrics evaluated = trainer.evaluate();
+  const acc::Metrics predicted = trainer.predict(points(8)).metrics;
+  CHECK(trained.contains("before_init_mem_cpu"));
+  CHECK(trained.contains("init_mem_cpu_alloc_delta"));
+  CHECK(trained.contains("train_mem_cpu_alloc_delta"));
+  CHECK(evaluated.contains("eval_mem_cpu_alloc_delta"));
+  CHECK_FALSE(evaluated.contains("before_init_mem_cpu"));
+  CHECK(predicted.contains("test_mem_cpu_alloc_delta"));
+  // Of the log only the training's entry has it.
+  const auto& history = trainer.state().log_history;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    CHECK(history[i].contains("train_mem_cpu_alloc_delta") == history[i].contains("train_loss"));
+    CHECK_FALSE(history[i].contains("eval_mem_cpu_alloc_delta"));
+  }
+}
+
 TEST_CASE("trainer: the best model is loaded at the end, and its checkpoint is kept", "[runtime]") {
   // Makes the bias worse in each step, so that the first evaluation is the best.
   struct Worse : acc::TrainerCallback {

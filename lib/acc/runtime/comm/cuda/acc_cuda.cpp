@@ -75,6 +75,16 @@ void empty_cache() {
   c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
+MemoryUse allocated_memory(c10::DeviceIndex device) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device);
+  return {.bytes = stats.allocated_bytes[kAll].current, .peak = stats.allocated_bytes[kAll].peak};
+}
+
+void reset_peak_memory(c10::DeviceIndex device) {
+  c10::cuda::CUDACachingAllocator::resetPeakStats(device);
+}
+
 // The options contain a struct of nccl.h, whose size changes between minor versions.
 void require_same_nccl() {
   const auto [major, minor, patch] = c10d::getNcclVersionTuple();
@@ -106,6 +116,8 @@ extern "C" [[gnu::visibility("default")]] const acc::detail::CudaTable* acc_cuda
                                                  .last_out_of_memory = acc::detail::last_out_of_memory,
                                                  .synchronize = acc::detail::synchronize,
                                                  .empty_cache = acc::detail::empty_cache,
-                                                 .make_nccl_backend = acc::detail::make_nccl_backend};
+                                                 .make_nccl_backend = acc::detail::make_nccl_backend,
+                                                 .allocated_memory = acc::detail::allocated_memory,
+                                                 .reset_peak_memory = acc::detail::reset_peak_memory};
   return &kTable;
 }
