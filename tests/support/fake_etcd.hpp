@@ -2,12 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "acc/rendezvous/base64.hpp"
@@ -28,15 +27,17 @@ class FakeEtcd {
     const Json body = Json::parse(request.body);
     if (request.path == "/v3/lease/grant") {
       leases_[++last_lease_] = true;
+      if (on_alive) on_alive(last_lease_);
       return good({{"ID", std::to_string(last_lease_)}, {"TTL", std::to_string(body.at("TTL").get<int>())}});
     }
     if (request.path == "/v3/lease/keepalive") {
       Json result = {{"ID", body.at("ID")}};
       if (leases_[id(body)]) result["TTL"] = "5";
+      if (leases_[id(body)] && on_alive) on_alive(id(body));
       return {200, Json{{"result", result}}.dump()};
     }
     if (request.path == "/v3/lease/revoke") {
-      end_lease(id(body));
+      expire(id(body));
       return good(Json::object());
     }
     if (request.path == "/v3/kv/range") return read(body);
@@ -45,8 +46,19 @@ class FakeEtcd {
   }
 
   /// Expires a lease, as after the death of a host.
+  void expire(std::int64_t lease) {
+    leases_[lease] = false;
+    std::erase_if(keys_, [&](const auto& entry) { return entry.second.lease == lease; });
+  }
   void expire_leases() {
-    for (auto& [lease, lives] : leases_) end_lease(lease);
+    for (const std::int64_t lease : leases()) expire(lease);
+  }
+  /// Those that live.
+  std::vector<std::int64_t> leases() const {
+    std::vector<std::int64_t> living;
+    for (const auto& [lease, lives] : leases_)
+      if (lives) living.push_back(lease);
+    return living;
   }
   bool has(const std::string& key) const { return keys_.contains(key); }
   std::string value(const std::string& key) const { return has(key) ? keys_.at(key).value : ""; }
@@ -57,6 +69,8 @@ class FakeEtcd {
     return static_cast<int>(std::count(asked.begin(), asked.end(), path));
   }
 
+  /// A lease has been granted, or kept alive: its time begins.
+  std::function<void(std::int64_t lease)> on_alive = {};
   std::vector<std::string> asked = {};
   /// If not 200, the status of every reply.
   EtcdReply failure = {.status = 200};
@@ -69,11 +83,6 @@ class FakeEtcd {
   static EtcdReply good(Json json) {
     json["header"] = Json::object();
     return {200, json.dump()};
-  }
-
-  void end_lease(std::int64_t lease) {
-    leases_[lease] = false;
-    std::erase_if(keys_, [&](const auto& entry) { return entry.second.lease == lease; });
   }
 
   EtcdReply read(const Json& body) const {
@@ -102,21 +111,6 @@ class FakeEtcd {
   std::map<std::int64_t, bool> leases_ = {};
   std::int64_t last_lease_ = 0;
   std::int64_t revision_ = 0;
-};
-
-/// A gateway to it without a network.
-class FakeEtcdGateway : public EtcdGateway {
- public:
-  FakeEtcdGateway(boost::asio::io_context& loop, FakeEtcd& etcd) : loop_(loop), etcd_(etcd) {}
-
-  void post(const EtcdRequest& request, Handler handler) override {
-    boost::asio::post(loop_,
-                      [this, request, handler = std::move(handler)] { handler(etcd_.answer(request)); });
-  }
-
- private:
-  boost::asio::io_context& loop_;
-  FakeEtcd& etcd_;
 };
 
 }  // namespace acc::test

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/etcd_coordinator_key.hpp"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <optional>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/drive.hpp"
@@ -15,6 +18,21 @@ using ClaimResult = EtcdCoordinatorKey::ClaimResult;
 using Outcome = ClaimResult::Outcome;
 
 namespace {
+
+// A gateway to an etcd without a network.
+class FakeGateway : public EtcdGateway {
+ public:
+  FakeGateway(boost::asio::io_context& loop, test::FakeEtcd& etcd) : loop_(loop), etcd_(etcd) {}
+
+  void post(const EtcdRequest& request, Handler handler) override {
+    boost::asio::post(loop_,
+                      [this, request, handler = std::move(handler)] { handler(etcd_.answer(request)); });
+  }
+
+ private:
+  boost::asio::io_context& loop_;
+  test::FakeEtcd& etcd_;
+};
 
 // Nodes at one etcd.
 struct Etcd {
@@ -55,7 +73,7 @@ struct Etcd {
 
   boost::asio::io_context loop;
   test::FakeEtcd fake;
-  test::FakeEtcdGateway gateway{loop, fake};
+  FakeGateway gateway{loop, fake};
 };
 
 }  // namespace
