@@ -148,7 +148,8 @@ void EtcdCoordinatorKey::ask(const EtcdRequest& request, OnBody on_body) {
     if (reply.status == kHttpOk) return on_body(reply.body);
     if (reply.status == 0) return answer(ClaimResult::Outcome::failed, reply.body);
     const std::string messages = fmt::format("{} ({})", etcd_error(reply.body), reply.status);
-    if (is_transient(reply.status)) return answer(ClaimResult::Outcome::failed, messages);
+    const bool has_lapsed = reply.status == kNotFound && lease_ != 0;
+    if (has_lapsed || is_transient(reply.status)) return answer(ClaimResult::Outcome::failed, messages);
     answer(ClaimResult::Outcome::refused, reply.status == kNotFound
                                               ? "it has no JSON gateway of etcd's API version 3: " + messages
                                               : "it refuses the request: " + messages);

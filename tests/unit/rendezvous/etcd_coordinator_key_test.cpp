@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -114,6 +115,16 @@ TEST_CASE("etcd_coordinator_key: of two that claim at once one hosts", "[rendezv
   test::drive(etcd.loop, [&] { return one && two; });
   CHECK(*one == ClaimResult{Outcome::acquired});
   CHECK(*two == ClaimResult{Outcome::held, "n0:1"});
+}
+
+TEST_CASE("etcd_coordinator_key: a lease that expires before the key is written fails the claim for a while",
+          "[rendezvous]") {
+  Etcd etcd;
+  Etcd::Node node(etcd);
+  etcd.fake.on_alive = [&](std::int64_t lease) { etcd.fake.expire(lease); };
+  CHECK(node.claim("n0:1") == ClaimResult{Outcome::failed, "etcdserver: requested lease not found (404)"});
+  etcd.fake.on_alive = {};
+  CHECK(node.claim("n0:1") == ClaimResult{Outcome::acquired});
 }
 
 TEST_CASE("etcd_coordinator_key: a successor replaces the key of the lost host, and no other",
