@@ -273,17 +273,15 @@ Job::Job(const Schedule& schedule, bool with_trace)
     : schedule_(schedule), world_(schedule.seed), network_(schedule.machines), promises_(schedule_) {
   use_random_of_world();
   acc::log::open({.level = with_trace ? acc::log::Level::debug : acc::log::Level::off});
-  acc::log::send_to([this](std::string_view lines) {
-    const std::string node = world_.running == nullptr ? "" : fmt::format("n{} ", world_.running->machine);
-    if (world_.keeps_lines())
-      world_.trace(node + std::string(lines.substr(0, lines.find_last_not_of('\n') + 1)));
+  // Once for all jobs: the log goes where it was sent first.
+  acc::log::send_to([](std::string_view lines) {
+    World& world = World::current();
+    const std::string node = world.running == nullptr ? "" : fmt::format("n{} ", world.running->machine);
+    if (world.keeps_lines())
+      world.trace(node + std::string(lines.substr(0, lines.find_last_not_of('\n') + 1)));
   });
   if (with_trace) world_.keep_lines();
   set_latencies();
-}
-
-Job::~Job() {
-  acc::log::send_to({});
 }
 
 void Job::set_latencies() {

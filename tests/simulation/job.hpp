@@ -106,7 +106,6 @@ class Process {
 class Job {
  public:
   Job(const Schedule& schedule, bool with_trace);
-  ~Job();
 
   Outcome run();
 
