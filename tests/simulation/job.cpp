@@ -44,6 +44,11 @@ void use_random_of_world() {
   randombytes_set_implementation(&implementation);
 }
 
+RendezvousKind kind_of(Backend backend) {
+  if (backend == Backend::static_) return RendezvousKind::static_;
+  return backend == Backend::etcd ? RendezvousKind::etcd : RendezvousKind::c10d;
+}
+
 LaunchPlan plan_of(const Schedule& schedule, int node, int process_id) {
   LaunchPlan plan;
   plan.process = process_id;
@@ -54,9 +59,13 @@ LaunchPlan plan_of(const Schedule& schedule, int node, int process_id) {
   plan.master_addr = "n0";
   plan.master_port = kEndpointPort;
   RendezvousPlan& rendezvous = plan.rendezvous;
-  rendezvous.backend = schedule.backend;
+  rendezvous.backend = kind_of(schedule.backend);
   rendezvous.endpoint_host = "n0";
   rendezvous.endpoint_port = kEndpointPort;
+  if (schedule.backend == Backend::etcd) {
+    rendezvous.endpoint_host = fmt::format("n{}", schedule.etcd_machine());
+    rendezvous.endpoint_port = Etcd::kPort;
+  }
   rendezvous.min_nodes = schedule.min_nodes;
   rendezvous.max_nodes = schedule.max_nodes;
   rendezvous.node_rank = node;
@@ -270,7 +279,7 @@ void Process::end() {
 // Job.
 
 Job::Job(const Schedule& schedule, bool with_trace)
-    : schedule_(schedule), world_(schedule.seed), network_(schedule.machines), promises_(schedule_) {
+    : schedule_(schedule), world_(schedule.seed), network_(schedule.all_machines()), promises_(schedule_) {
   use_random_of_world();
   acc::log::open({.level = with_trace ? acc::log::Level::debug : acc::log::Level::off});
   // Once for all jobs: the log goes where it was sent first.
@@ -282,12 +291,15 @@ Job::Job(const Schedule& schedule, bool with_trace)
   });
   if (with_trace) world_.keep_lines();
   set_latencies();
+  if (schedule.backend != Backend::etcd) return;
+  etcd_ = std::make_unique<Etcd>(schedule.etcd_machine());
+  etcd_->start();
 }
 
 void Job::set_latencies() {
   Random& random = world_.random();
-  for (int from = 0; from < schedule_.machines; ++from) {
-    for (int to = 0; to < schedule_.machines; ++to)
+  for (int from = 0; from < network_.machines(); ++from) {
+    for (int to = 0; to < network_.machines(); ++to)
       network_.set_latency(from, to, random.between(50us, random.chance(90) ? 1ms : 40ms));
   }
 }
@@ -314,11 +326,12 @@ Outcome Job::run() {
   const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + 120s;
   std::size_t events = 0;
   while (!is_over() && promises_.broken() == Promise::none && world_.step(end)) {
-    promises_.check(network_.is_whole());
+    promises_.check(is_whole());
     if (++events % 64 == 0) check_processes();
     if (events == kMaxEvents) promises_.violate(Promise::bounded_waits, "it goes round in circles");
   }
   if (!is_over()) promises_.violate(Promise::bounded_waits, "a process waits for ever");
+  etcd_.reset();
   check_end();
   world_.running = nullptr;
   processes_.clear();
@@ -334,6 +347,7 @@ void Job::check_processes() {
   for (const auto& [node, process] : processes_) {
     if (!process->is_alive()) continue;
     promises_.check_queues(process->loop().tasks(), unread);
+    promises_.check_requests(process->requests_to_etcd());
     if (const std::string wait = process->overdue(promises_.last_work()); !wait.empty())
       promises_.violate(Promise::bounded_waits, wait);
   }
@@ -362,6 +376,10 @@ bool Job::has_all_nodes_from_the_beginning() const {
          std::ranges::all_of(schedule_.starts, [](Duration start) { return start <= 500ms; });
 }
 
+bool Job::is_whole() const {
+  return network_.is_whole() && (!etcd_ || etcd_->is_well());
+}
+
 bool Job::is_over() const {
   return coming_ == 0 && processes_.empty();
 }
@@ -369,7 +387,7 @@ bool Job::is_over() const {
 // Nobody ends it, nothing is lost for good, and there are restarts for all that happens. Each fault may cost
 // two: a node that is lost, and one that comes back. A static node that comes back may find the job gone.
 bool Job::must_succeed() const {
-  const auto is_fatal = [is_static = schedule_.backend == RendezvousKind::static_](const Fault& fault) {
+  const auto is_fatal = [is_static = schedule_.backend == Backend::static_](const Fault& fault) {
     const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
     return fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
            fault.kind == Kind::stop_job || (ends_process && (is_static || fault.duration == 0ms));
@@ -411,8 +429,8 @@ void Job::cut(const Fault& fault) {
   const int part = splits ? fault.other : 1 << schedule_.machine_of(fault.node);
   const bool both_ways =
       fault.kind != Kind::half_split && fault.kind != Kind::muteness && fault.kind != Kind::deafness;
-  for (int from = 0; from < schedule_.machines; ++from) {
-    for (int to = 0; to < schedule_.machines; ++to) {
+  for (int from = 0; from < network_.machines(); ++from) {
+    for (int to = 0; to < network_.machines(); ++to) {
       if (((part >> from) & 1) == 0 || ((part >> to) & 1) != 0) continue;
       fault.kind == Kind::deafness ? cut_pair(to, from, both_ways, fault.duration)
                                    : cut_pair(from, to, both_ways, fault.duration);
@@ -456,7 +474,7 @@ void Job::kill(const Fault& fault) {
 
 void Job::slow_down(const Fault& fault) {
   const auto set_latencies = [this, machine = schedule_.machine_of(fault.node)](Duration latency) {
-    for (int other = 0; other < schedule_.machines; ++other) {
+    for (int other = 0; other < network_.machines(); ++other) {
       network_.set_latency(machine, other, latency);
       network_.set_latency(other, machine, latency);
     }
@@ -465,8 +483,45 @@ void Job::slow_down(const Fault& fault) {
   world_.after(fault.duration, [set_latencies] { set_latencies(1ms); });
 }
 
+// Returns whether it is a fault of etcd, or of the way there.
+bool Job::apply_to_etcd(const Fault& fault) {
+  const int machine = schedule_.machine_of(fault.node);
+  const int etcd = schedule_.etcd_machine();
+  switch (fault.kind) {
+    case Kind::etcd_cut:
+    case Kind::etcd_deafness:
+      cut_pair(machine, etcd, fault.kind == Kind::etcd_cut, fault.duration);
+      return true;
+    case Kind::etcd_muteness:
+      cut_pair(etcd, machine, false, fault.duration);
+      return true;
+    case Kind::etcd_away:
+      etcd_->kill();
+      world_.after(fault.duration, [this] { etcd_->start(); });
+      return true;
+    case Kind::etcd_pause:
+      etcd_->pause(true);
+      world_.after(fault.duration, [this] { etcd_->pause(false); });
+      return true;
+    case Kind::etcd_slowness:
+      etcd_->slow_down(true);
+      world_.after(fault.duration, [this] { etcd_->slow_down(false); });
+      return true;
+    case Kind::etcd_errors:
+      etcd_->fail(true);
+      world_.after(fault.duration, [this] { etcd_->fail(false); });
+      return true;
+    case Kind::etcd_lapse:
+      etcd_->expire_leases();
+      return true;
+    default:
+      return false;
+  }
+}
+
 void Job::apply(const Fault& fault) {
   world_.trace("fault " + to_text(fault));
+  if (apply_to_etcd(fault)) return;
   const auto entry = processes_.find(fault.node);
   Process* process = entry == processes_.end() || !entry->second->is_alive() ? nullptr : entry->second.get();
   switch (fault.kind) {

@@ -10,6 +10,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
+#include "simulation/etcd.hpp"
 #include "simulation/network.hpp"
 #include "simulation/promises.hpp"
 #include "simulation/schedule.hpp"
@@ -65,6 +66,7 @@ class Process {
   int node() const { return node_; }
   bool is_alive() const { return is_alive_; }
   acc::net::io_context& loop() { return loop_; }
+  std::size_t requests_to_etcd() { return loop_.variable<EtcdRequests>().pending; }
 
  private:
   enum class Phase { meeting, working, waiting, stopping, leaving };
@@ -120,6 +122,7 @@ class Job {
   void set_latencies();
   void start(int node);
   void apply(const Fault& fault);
+  bool apply_to_etcd(const Fault& fault);
   void cut(const Fault& fault);
   void cut_pair(int from, int to, bool both_ways, Duration duration);
   void kill(const Fault& fault);
@@ -127,6 +130,7 @@ class Job {
   void slow_down(const Fault& fault);
   void check_processes();
   void check_end();
+  bool is_whole() const;
   bool is_over() const;
   bool must_succeed() const;
   bool has_all_nodes_from_the_beginning() const;
@@ -136,6 +140,8 @@ class Job {
   World world_;
   Network network_;
   Promises promises_;
+  /// Only if the nodes meet there.
+  std::unique_ptr<Etcd> etcd_ = {};
   std::map<int, std::unique_ptr<Process>> processes_ = {};
   int next_process_ = 100;
   int coming_ = 0;

@@ -195,4 +195,10 @@ void Promises::check_queues(std::size_t tasks, std::size_t unread) {
   if (unread > kMaxUnread) violate(Promise::small_queues, fmt::format("{} bytes are not read", unread));
 }
 
+void Promises::check_requests(std::size_t to_etcd) {
+  constexpr std::size_t kMaxRequests = 8;
+  if (to_etcd > kMaxRequests)
+    violate(Promise::small_queues, fmt::format("{} requests to etcd are queued", to_etcd));
+}
+
 }  // namespace simulation

@@ -58,6 +58,7 @@ class Promises {
   /// What holds at any time; called after each event. `is_whole`: all machines reach each other.
   void check(bool is_whole);
   void check_queues(std::size_t tasks, std::size_t unread);
+  void check_requests(std::size_t to_etcd);
   void violate(Promise promise, const std::string& text);
 
   /// How long the loss of a node goes unnoticed: the node timeout, and the interval in which it is looked at.

@@ -10,13 +10,13 @@ namespace simulation {
 namespace {
 
 using namespace std::chrono_literals;
-using acc::launcher::RendezvousKind;
 using Kind = Fault::Kind;
 
-constexpr std::array kNames = {"cut",      "cut one way", "isolation",  "deafness",     "muteness",
-                               "split",    "half split",  "blinking",   "loss",         "slowness",
-                               "pause",    "kill",        "power loss", "worker fails", "terminate",
-                               "stop job", "notice",      "clock jump"};
+constexpr std::array kNames = {
+    "cut",       "cut one way", "isolation",     "deafness",    "muteness",  "split",         "half split",
+    "blinking",  "loss",        "slowness",      "pause",       "kill",      "power loss",    "worker fails",
+    "terminate", "stop job",    "notice",        "clock jump",  "etcd cut",  "etcd deafness", "etcd muteness",
+    "etcd away", "etcd pause",  "etcd slowness", "etcd errors", "etcd lapse"};
 constexpr Duration kLastFault = 25s;
 
 double seconds(Duration duration) {
@@ -56,19 +56,32 @@ Fault draw_fault(Random& random, const Schedule& schedule) {
   return fault;
 }
 
+Fault draw_fault_of_etcd(Random& random, const Schedule& schedule) {
+  constexpr std::array kKinds = {Kind::etcd_cut,    Kind::etcd_deafness, Kind::etcd_muteness,
+                                 Kind::etcd_away,   Kind::etcd_pause,    Kind::etcd_slowness,
+                                 Kind::etcd_errors, Kind::etcd_lapse};
+  return {.kind = kKinds.at(static_cast<std::size_t>(random.between(std::int64_t{0}, kKinds.size() - 1))),
+          .at = random.between(0s, kLastFault),
+          .duration = draw_duration(random, schedule),
+          .node = static_cast<int>(random.between(std::int64_t{0}, schedule.nodes - 1))};
+}
+
 }  // namespace
 
-Schedule draw_schedule(std::uint64_t seed) {
+Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend) {
   // Another sequence than the world's.
   Random random(seed ^ 0x5ced01e5U);
   Schedule schedule = {.seed = seed};
-  schedule.backend = random.chance(25) ? RendezvousKind::static_ : RendezvousKind::c10d;
+  // A third one for what is not c10d's, so that its schedules remain as others are added.
+  Random backend_random(seed ^ 0xe7cd0000U);
+  schedule.backend = random.chance(25) ? Backend::static_ : Backend::c10d;
+  schedule.backend = backend.value_or(schedule.backend);
   schedule.nodes = static_cast<int>(random.between(std::int64_t{2}, random.chance(70) ? 4 : 7));
   schedule.machines = schedule.nodes;
   if (random.chance(15))
     schedule.machines = static_cast<int>(random.between(std::int64_t{2}, std::max(2, schedule.nodes - 1)));
   schedule.min_nodes = schedule.max_nodes = schedule.nodes;
-  if (schedule.backend == RendezvousKind::c10d) {
+  if (schedule.backend != Backend::static_) {
     if (random.chance(20) && schedule.nodes > 2) schedule.min_nodes = --schedule.max_nodes;
     if (random.chance(60))
       schedule.min_nodes = static_cast<int>(random.between(std::int64_t{1}, schedule.max_nodes));
@@ -84,8 +97,18 @@ Schedule draw_schedule(std::uint64_t seed) {
     schedule.starts.push_back(random.between(0ms, random.chance(80) ? 500ms : 10s));
   const auto faults = random.chance(5) ? 0 : random.between(std::int64_t{1}, 5);
   for (int i = 0; i < faults; ++i) schedule.faults.push_back(draw_fault(random, schedule));
+  if (schedule.backend == Backend::etcd) {
+    const auto faults_of_etcd = backend_random.between(std::int64_t{0}, 2);
+    for (int i = 0; i < faults_of_etcd; ++i)
+      schedule.faults.push_back(draw_fault_of_etcd(backend_random, schedule));
+  }
   std::ranges::sort(schedule.faults, {}, &Fault::at);
   return schedule;
+}
+
+const char* name_of(Backend backend) {
+  constexpr std::array kBackends = {"c10d", "static", "etcd"};
+  return kBackends.at(static_cast<std::size_t>(backend));
 }
 
 std::string to_text(const Fault& fault) {
@@ -99,10 +122,10 @@ std::string to_text(const Schedule& schedule) {
       "seed {}: {}, {} nodes on {} machines, of {} to {}, spares {}, {} secret, {} restarts, node timeout "
       "{:.3f} s, "
       "join timeout {:.3f} s, last call {:.3f} s, work {:.3f} s, starts at",
-      schedule.seed, schedule.backend == RendezvousKind::static_ ? "static" : "c10d", schedule.nodes,
-      schedule.machines, schedule.min_nodes, schedule.max_nodes, schedule.spares,
-      schedule.has_secret ? "a" : "no", schedule.max_restarts, seconds(schedule.node_timeout),
-      seconds(schedule.join_timeout), seconds(schedule.last_call), seconds(schedule.work));
+      schedule.seed, name_of(schedule.backend), schedule.nodes, schedule.machines, schedule.min_nodes,
+      schedule.max_nodes, schedule.spares, schedule.has_secret ? "a" : "no", schedule.max_restarts,
+      seconds(schedule.node_timeout), seconds(schedule.join_timeout), seconds(schedule.last_call),
+      seconds(schedule.work));
   for (const Duration start : schedule.starts) text += fmt::format(" {:.3f}", seconds(start));
   for (const Fault& fault : schedule.faults) text += "\n  " + to_text(fault);
   return text + "\n";

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "acc/plan/rendezvous_plan.hpp"
 #include "simulation/world.hpp"
 
 namespace simulation {
@@ -14,6 +14,9 @@ namespace simulation {
 inline constexpr int kNotMetCode = 75;
 inline constexpr int kWorkerCode = 17;
 inline constexpr int kTerminatedCode = 143;
+
+/// How the nodes of a job find each other.
+enum class Backend { c10d, static_, etcd };
 
 /// Something that goes wrong, or that a user does.
 struct Fault {
@@ -32,10 +35,18 @@ struct Fault {
     kill,         ///< the process of `node` is killed, and started again after `duration`
     power_loss,   ///< the machine of `node` loses its power until then
     worker_fails,
-    terminate,   ///< SIGTERM to the process of `node`
-    stop_job,    ///< `acc stop` on `node`
-    notice,      ///< a signal that announces the end
-    clock_jump,  ///< the wall clock of `node` is set
+    terminate,      ///< SIGTERM to the process of `node`
+    stop_job,       ///< `acc stop` on `node`
+    notice,         ///< a signal that announces the end
+    clock_jump,     ///< the wall clock of `node` is set
+    etcd_cut,       ///< nothing gets from the machine of `node` to etcd, nor back
+    etcd_deafness,  ///< what the machine of `node` asks does not arrive
+    etcd_muteness,  ///< etcd's answers to the machine of `node` do not arrive
+    etcd_away,      ///< etcd is killed, and started again after `duration`
+    etcd_pause,     ///< etcd's process is stopped
+    etcd_slowness,  ///< etcd takes up to seconds for each request
+    etcd_errors,    ///< etcd answers with errors
+    etcd_lapse,     ///< etcd's clock is set ahead: all leases expire
   };
 
   Kind kind = Kind::cut;
@@ -51,9 +62,12 @@ struct Fault {
 /// A job and what happens to it.
 struct Schedule {
   int machine_of(int node) const { return node % machines; }
+  int etcd_machine() const { return machines; }
+  /// With that of etcd.
+  int all_machines() const { return machines + (backend == Backend::etcd ? 1 : 0); }
 
   std::uint64_t seed = 0;
-  acc::launcher::RendezvousKind backend = acc::launcher::RendezvousKind::c10d;
+  Backend backend = Backend::c10d;
   int nodes = 2;
   /// Node 5 of four machines runs on machine 1, beside node 1.
   int machines = 2;
@@ -72,8 +86,10 @@ struct Schedule {
   std::vector<Fault> faults = {};
 };
 
-/// The schedule of a seed.
-Schedule draw_schedule(std::uint64_t seed);
+/// The schedule of a seed; `backend`: with this one, whichever is drawn.
+Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend = {});
+
+const char* name_of(Backend backend);
 
 /// For people, a line for each fault.
 std::string to_text(const Schedule& schedule);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rendezvous and its store ask the system for, in the simulated world: the bodies of
-// store/listener.cpp, store/resolver.cpp, store/peer_user.cpp and rendezvous/etcd_curl.cpp.
+// store/listener.cpp, store/resolver.cpp and store/peer_user.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "acc/base/error.hpp"
-#include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/store/listener.hpp"
 #include "acc/store/network.hpp"
 #include "acc/store/peer_user.hpp"
@@ -133,15 +132,5 @@ std::optional<uid_t> user_of_peer(const net::tcp::socket&) {
 bool may_be_own_user(const net::tcp::socket&) {
   return true;
 }
-
-struct EtcdCurl::Impl {};
-
-EtcdCurl::EtcdCurl(net::io_context&, const EtcdCurlOptions& options) {
-  throw Error({.kind = ErrorKind::system, .what = "no etcd is simulated", .where = options.url});
-}
-
-EtcdCurl::~EtcdCurl() = default;
-
-void EtcdCurl::post(const EtcdRequest&, Handler) {}
 
 }  // namespace acc::launcher

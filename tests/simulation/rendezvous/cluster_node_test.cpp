@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
+#include <string_view>
 
 #include "simulation/job.hpp"
 #include "support/catch.hpp"
@@ -18,21 +20,33 @@ std::uint64_t number_of(const char* variable, std::uint64_t default_value) {
   return text == nullptr ? default_value : std::stoull(text);
 }
 
+// That of ACC_BACKEND.
+std::optional<Backend> chosen_backend() {
+  const char* name = std::getenv("ACC_BACKEND");
+  if (name == nullptr) return std::nullopt;
+  for (const Backend backend : {Backend::c10d, Backend::static_, Backend::etcd})
+    if (name == std::string_view(name_of(backend))) return backend;
+  FAIL("ACC_BACKEND is c10d, static or etcd");
+  return std::nullopt;
+}
+
 // What a person needs to look into it: the schedule without the faults that are not needed.
-std::string report(std::uint64_t seed, const std::string& violation) {
-  const Schedule schedule = shortened(draw_schedule(seed));
-  return violation + "\nagain: ACC_SEED=" + std::to_string(seed) + "\nshortened " + to_text(schedule) +
+std::string report(const Schedule& failed, const std::string& violation) {
+  const Schedule schedule = shortened(failed);
+  return violation + "\nagain: ACC_SEED=" + std::to_string(failed.seed) +
+         " ACC_BACKEND=" + name_of(failed.backend) + "\nshortened " + to_text(schedule) +
          "\nfails with: " + simulate(schedule).violation;
 }
 
-void check_seeds(std::uint64_t first, std::uint64_t count) {
+void check_seeds(std::uint64_t first, std::uint64_t count, std::optional<Backend> backend = {}) {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const Outcome outcome = simulate(draw_schedule(seed));
+    const Schedule schedule = draw_schedule(seed, backend);
+    const Outcome outcome = simulate(schedule);
     done += outcome.is_done ? 1 : 0;
     if (outcome.violation.empty()) continue;
-    UNSCOPED_INFO(report(seed, outcome.violation));
+    UNSCOPED_INFO(report(schedule, outcome.violation));
     CHECK(outcome.violation.empty());
     if (++failed == 10) break;
   }
@@ -120,11 +134,12 @@ TEST_CASE("simulation: of two nodes, neither goes on alone after the second lead
 }
 
 TEST_CASE("simulation: more of them", "[.long]") {
-  check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000));
+  check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }
 
 TEST_CASE("simulation: one of them again", "[.again]") {
-  const Outcome outcome = simulate(draw_schedule(number_of("ACC_SEED", 1)), true);
-  std::cout << to_text(draw_schedule(number_of("ACC_SEED", 1))) << outcome.trace;
+  const Schedule schedule = draw_schedule(number_of("ACC_SEED", 1), chosen_backend());
+  const Outcome outcome = simulate(schedule, true);
+  std::cout << to_text(schedule) << outcome.trace;
   CHECK(outcome.violation.empty());
 }
