@@ -141,11 +141,14 @@ void Coordinator::forget(NodeId id) {
 // in its place.
 void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   Node& node = nodes_.at(id);
-  node.member = counts_for(history, rounds_, options_.port, options_.dead_ports);
+  // One that has not heard of the last round's begin has been in no other since.
+  const auto is_it = [&](const NodeInfo& absent) { return is_same_process(absent, node.info); };
+  const bool has_missed_begin = history.round < rounds_ && std::ranges::any_of(absent_nodes_, is_it);
+  node.member =
+      counts_for(history, has_missed_begin ? history.round : rounds_, options_.port, options_.dead_ports);
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
   auto entry = std::ranges::find_if(absent_nodes_, [&](const NodeInfo& absent) {
-    return node.member ? is_same_process(absent, node.info)
-                       : is_same_machine(absent, node.info) && history.round == 0;
+    return node.member ? is_it(absent) : is_same_machine(absent, node.info) && history.round == 0;
   });
   if (entry == absent_nodes_.end() && node.member && id != 0)
     entry = std::ranges::find(absent_nodes_, NodeInfo{});

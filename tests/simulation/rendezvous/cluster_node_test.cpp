@@ -133,6 +133,27 @@ TEST_CASE("simulation: of two nodes, neither goes on alone after the second lead
   CHECK(outcome.trace.find("ends with 0") == std::string::npos);
 }
 
+TEST_CASE("simulation: nodes that did not hear of a round's begin are not missed when they are back",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Schedule schedule = {
+        .seed = seed,
+        .nodes = 4,
+        .machines = 4,
+        .min_nodes = 3,
+        .max_nodes = 4,
+        .max_restarts = 1,
+        .node_timeout = 2500ms,
+        .join_timeout = 58s,
+        .last_call = 2500ms,
+        .work = 28s,
+        .starts = {50ms, 450ms, 9250ms, 280ms},
+        .faults = {{.kind = Kind::muteness, .at = 9420ms, .duration = 3850ms, .node = 0}}};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }
