@@ -382,21 +382,25 @@ void ClusterNode::on_claim(const Member& claimant) {
 
 // A successor has the key because the job goes on there. A new node took it when it was free, and knows
 // nothing of the running job; it notices that its key is taken, and joins.
-bool ClusterNode::on_key_lost(const std::string& address, bool has_lapsed) {
+EtcdCoordinatorKey::Loss ClusterNode::on_key_lost(const std::string& address, bool has_lapsed) {
+  using Loss = EtcdCoordinatorKey::Loss;
   const Host* host = state_->host();
   const auto owner = parse_address(address, "");
-  if (!host || !owner || node_.is_over) return false;
-  const bool leads = node_.last_round.number() > 0 && !host->coordinator().is_smaller_part();
-  const std::vector<StoreAddress> members = node_.last_round.other_members(node_.introduction());
-  if (has_lapsed && leads && std::ranges::find(members, *owner) == members.end()) {
+  if (!host || !owner || node_.is_over) return Loss::accept;
+  const Coordinator& coordinator = host->coordinator();
+  const bool leads = node_.last_round.number() > 0 && !coordinator.is_smaller_part();
+  const bool is_new_host = has_lapsed && !node_.last_round.has_leader_at(*owner);
+  if (is_new_host && leads) {
     emit(
         Notice{fmt::format("etcd did not hear from this node, and a new one at {} has taken the job's key: "
                            "it is taken back",
                            address)});
-    return true;
+    return Loss::take_back;
   }
+  // With the new one this part would begin another job.
+  if (is_new_host && coordinator.may_be_led_elsewhere()) return Loss::wait;
   move_to(*owner, "etcd's key is another node's");
-  return false;
+  return Loss::accept;
 }
 
 // Waiting.

@@ -76,7 +76,7 @@ class ClusterNode : public Rendezvous {
   void on_round_ends(const RoundOver& verdict);
   void on_member(const std::shared_ptr<Member>& member);
   void on_claim(const Member& claimant);
-  bool on_key_lost(const std::string& address, bool has_lapsed);
+  EtcdCoordinatorKey::Loss on_key_lost(const std::string& address, bool has_lapsed);
 
   std::string no_reports_reason() const;
   void end_round(const std::string& reason);

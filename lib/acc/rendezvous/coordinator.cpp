@@ -399,6 +399,10 @@ bool Coordinator::is_smaller_part() const {
   return has_led_ ? absent > connected : absent > 0 && absent >= connected;
 }
 
+bool Coordinator::may_be_led_elsewhere() const {
+  return is_smaller_part() && static_cast<int>(absent_nodes_.size()) >= options_.plan.min_nodes;
+}
+
 std::vector<StoreAddress> Coordinator::absent_addresses() const {
   std::vector<StoreAddress> result;
   for (const NodeInfo& node : absent_nodes_) {

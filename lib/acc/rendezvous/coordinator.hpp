@@ -81,6 +81,8 @@ class Coordinator {
   /// Too many nodes of the last round are absent, and may go on elsewhere: no round begins until they are
   /// back.
   bool is_smaller_part() const;
+  /// And they are enough for a round of their own.
+  bool may_be_led_elsewhere() const;
   /// Where those nodes have listened that are absent, of all of which this is known.
   std::vector<StoreAddress> absent_addresses() const;
   /// Which nodes are here and which are missing, for the user.

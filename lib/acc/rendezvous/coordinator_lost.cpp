@@ -16,9 +16,10 @@ using boost::system::error_code;
 namespace {
 
 // Where the endpoint names no host, the job is hosted there; by a process that `node` knows, if it has its
-// port.
+// port. etcd's key always names one: a node of the last round, or one that took the key when it was free.
 bool is_new_host(const NodeContext& node, const std::string& text, const StoreAddress& address) {
   const auto coordinator = parse_address(node.coordinator_address, "").value_or(StoreAddress{});
+  if (node.is_etcd()) return address != coordinator && !node.last_round.has_leader_at(address);
   return text.find(':') == std::string::npos && address.port != coordinator.port &&
          address.port != node.last_round.lost_address().port;
 }

@@ -106,14 +106,19 @@ void EtcdCoordinatorKey::claim_again(const std::string& replaced_address, bool h
   claim(address_, replaced_address, [this, replaced_address, has_lapsed](const ClaimResult& result) {
     if (result.outcome == ClaimResult::Outcome::acquired) return;
     if (result.outcome == ClaimResult::Outcome::held) {
-      if (on_lost_(result.text, has_lapsed)) claim_again(result.text, has_lapsed);
-      return;
+      const Loss loss = on_lost_(result.text, has_lapsed);
+      if (loss == Loss::take_back) claim_again(result.text, has_lapsed);
+      if (loss != Loss::wait) return;
     }
-    timer_.expires_after(kRenewalRetry);
-    timer_.async_wait([this, replaced_address, has_lapsed,
-                       current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
-      if (!error && !current.expired()) claim_again(replaced_address, has_lapsed);
-    });
+    claim_later(replaced_address, has_lapsed);
+  });
+}
+
+void EtcdCoordinatorKey::claim_later(const std::string& replaced_address, bool has_lapsed) {
+  timer_.expires_after(kRenewalRetry);
+  timer_.async_wait([this, replaced_address, has_lapsed,
+                     current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
+    if (!error && !current.expired()) claim_again(replaced_address, has_lapsed);
   });
 }
 

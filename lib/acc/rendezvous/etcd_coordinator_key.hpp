@@ -33,9 +33,15 @@ class EtcdCoordinatorKey {
     bool operator==(const ClaimResult&) const = default;
   };
   using OnResult = std::function<void(const ClaimResult&)>;
-  /// Called with the new owner's address when another node has the key that was this one's. `has_lapsed`: it
-  /// was free for a while, since etcd did not hear from this node. Returns whether it is to be taken back.
-  using OnLost = std::function<bool(const std::string& address, bool has_lapsed)>;
+  /// What is to be done when another node has the key that was this one's.
+  enum class Loss {
+    accept,
+    take_back,
+    wait,  ///< for another owner
+  };
+  /// Called with the new owner's address. `has_lapsed`: the key was free for a while, since etcd did not hear
+  /// from this node.
+  using OnLost = std::function<Loss(const std::string& address, bool has_lapsed)>;
 
   /// `gateway` outlives it.
   EtcdCoordinatorKey(net::io_context& loop, EtcdGateway& gateway, std::string key, OnLost on_lost);
@@ -63,6 +69,7 @@ class EtcdCoordinatorKey {
   void keep_alive_later(std::chrono::milliseconds pause);
   void check();
   void claim_again(const std::string& replaced_address, bool has_lapsed);
+  void claim_later(const std::string& replaced_address, bool has_lapsed);
   void call_released();
   void post(const EtcdRequest& request, EtcdGateway::Handler handler);
   void ask(const EtcdRequest& request, OnBody on_body);

@@ -130,9 +130,11 @@ void Succeeding::look_at_endpoint() {
 void Succeeding::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
   if (!address || *address == node_.ports.store_address()) return introduce_to_next_member();
+  const bool hosts_there = text.find(':') == std::string::npos;
+  // With a host that was started anew it would begin another job.
+  if (hosts_there && host()->coordinator().may_be_led_elsewhere()) return look_later();
   if (host()->coordinator().is_smaller_part())
     return on_moved_(*address, "this part of the job is the smaller one");
-  const bool hosts_there = text.find(':') == std::string::npos;
   if (!hosts_there) return introduce_to_next_member();
   // A new host believes the claim only if its own store confirms it.
   client_->set(running_key(node_.plan.run_id), to_string(node_.ports.store_address()));
@@ -189,6 +191,8 @@ void Succeeding::claim_key() {
       guard_([this](const EtcdCoordinatorKey::ClaimResult& result) {
         if (node_.is_over || result.outcome == Outcome::acquired) return;
         const auto address = result.outcome == Outcome::held ? parse_address(result.text, "") : std::nullopt;
+        const bool is_new_host = address && !node_.last_round.has_leader_at(*address);
+        if (is_new_host && host()->coordinator().may_be_led_elsewhere()) return look_later();
         if (address && host()->coordinator().is_smaller_part())
           return on_moved_(*address, "this part of the job is the smaller one");
         if (address) node_.coordinator_address = result.text;

@@ -82,6 +82,12 @@ bool LastRound::is_dead(const StoreAddress& address) const {
   return std::ranges::any_of(dead_nodes_, [&](const NodeInfo& node) { return address == address_of(node); });
 }
 
+bool LastRound::has_leader_at(const StoreAddress& address) const {
+  return address == lost_address_ || std::ranges::any_of(successors_, [&](const NodeInfo& successor) {
+           return address == address_of(successor);
+         });
+}
+
 std::vector<int> LastRound::dead_ports() const {
   std::vector<int> result;
   if (coordinator_is_dead()) result.push_back(lost_address_.port);

@@ -68,6 +68,8 @@ class LastRound {
   /// there any more has it ended: it also closes the connection of a node for which it has no place.
   void note_closed() { was_closed_ = true; }
   bool is_dead(const StoreAddress& address) const;
+  /// Whether `address` is that of the lost coordinator, or of one of its successors.
+  bool has_leader_at(const StoreAddress& address) const;
 
   /// This node has asked the coordinator at `address` for the next round; port 0: none any more.
   void ask(const StoreAddress& address);

@@ -43,7 +43,7 @@ struct Etcd {
           coordinator(the_etcd.loop, the_etcd.gateway, "/p/job7/hub",
                       [this](const auto& address, bool has_lapsed) {
                         new_owner = address;
-                        return has_lapsed && takes_back;
+                        return has_lapsed ? if_lapsed : EtcdCoordinatorKey::Loss::accept;
                       }) {}
 
     ClaimResult claim(const std::string& address, const std::string& replaced_address = "") {
@@ -66,7 +66,7 @@ struct Etcd {
 
     Etcd& etcd;
     std::string new_owner = {};
-    bool takes_back = false;
+    EtcdCoordinatorKey::Loss if_lapsed = EtcdCoordinatorKey::Loss::accept;
     EtcdCoordinatorKey coordinator;
   };
 
@@ -183,17 +183,32 @@ TEST_CASE(
     "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
-  first.takes_back = true;
+  first.if_lapsed = EtcdCoordinatorKey::Loss::take_back;
   CHECK(first.claim("n0:1").outcome == Outcome::acquired);
   etcd.fake.expire_leases();
   Etcd::Node second(etcd);
-  second.takes_back = true;
+  second.if_lapsed = EtcdCoordinatorKey::Loss::take_back;
   CHECK(second.claim("n1:1").outcome == Outcome::acquired);
   test::drive(etcd.loop, [&] { return etcd.value() == "n0:1"; });
   CHECK(first.new_owner == "n1:1");
   test::drive(etcd.loop, [&] { return !second.new_owner.empty(); });
   CHECK(second.new_owner == "n0:1");
   CHECK(etcd.value() == "n0:1");
+}
+
+TEST_CASE("etcd_coordinator_key: who waits for another owner has the key when it is free again",
+          "[rendezvous]") {
+  Etcd etcd;
+  Etcd::Node first(etcd);
+  first.if_lapsed = EtcdCoordinatorKey::Loss::wait;
+  CHECK(first.claim("n0:1").outcome == Outcome::acquired);
+  etcd.fake.expire_leases();
+  Etcd::Node second(etcd);
+  CHECK(second.claim("n1:1").outcome == Outcome::acquired);
+  test::drive(etcd.loop, [&] { return first.new_owner == "n1:1"; });
+  CHECK(etcd.value() == "n1:1");
+  second.release();
+  test::drive(etcd.loop, [&] { return etcd.value() == "n0:1"; });
 }
 
 TEST_CASE("etcd_coordinator_key: a short outage of etcd does no harm", "[rendezvous]") {
