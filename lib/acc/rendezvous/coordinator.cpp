@@ -153,6 +153,8 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   if (entry == absent_nodes_.end() && node.member && id != 0)
     entry = std::ranges::find(absent_nodes_, NodeInfo{});
   if (entry != absent_nodes_.end()) {
+    const bool has_ended = !node.member && !is_it(*entry);
+    if (has_ended && has_led_ && may_be_led_elsewhere()) ++ended_nodes_;
     std::swap(*entry, absent_nodes_.back());
     absent_nodes_.pop_back();
   }
@@ -383,6 +385,7 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   // One whose workers have succeeded may be in another round, too, if there can be one without this node.
   const bool can_be_led_elsewhere = options_.plan.backend != RendezvousKind::static_ && survives_loss();
   const bool may_go_on = !has_succeeded || can_be_led_elsewhere;
+  if (absent_nodes_.empty()) ended_nodes_ = 0;
   if (!has_ended && may_go_on) absent_nodes_.push_back(node.info);
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
@@ -396,7 +399,7 @@ bool Coordinator::is_smaller_part() const {
   if (absent_nodes_.empty()) return false;
   const int connected = count(&Node::member);
   const int absent = static_cast<int>(absent_nodes_.size());
-  return has_led_ ? absent > connected : absent > 0 && absent >= connected;
+  return has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected;
 }
 
 bool Coordinator::may_be_led_elsewhere() const {
@@ -446,6 +449,7 @@ void Coordinator::on_round(Rounds rounds) {
   phase_ = Phase::running;
   finishing_ = false;
   absent_nodes_.clear();
+  ended_nodes_ = 0;
   succeeded_nodes_.clear();
   has_led_ = true;
   rounds_ = std::max(rounds_, latest_round_) + 1;

@@ -179,6 +179,8 @@ class Coordinator {
   std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> absent_nodes_ = {};
+  /// Others that have ended while they were absent; they may have gone on with those before.
+  int ended_nodes_ = 0;
   /// Nodes that were lost after their workers had succeeded in the round that runs.
   std::vector<NodeInfo> succeeded_nodes_ = {};
   /// Likewise, as the backend has them until that round is over.

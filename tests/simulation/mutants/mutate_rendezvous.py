@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 sys.dont_write_bytecode = True
 import mutation  # noqa: E402
 
-MAJORITY = "has_led_ ? absent > connected : absent > 0 && absent >= connected"
+MAJORITY = "has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected"
 COUNTS = "history.round == round && is_free"
 
 # Name: source, what is replaced, and by what. What ends with a newline is statements.

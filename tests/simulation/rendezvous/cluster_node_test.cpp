@@ -210,6 +210,26 @@ TEST_CASE("simulation: nodes that did not hear of a round's begin are not missed
   }
 }
 
+TEST_CASE(
+    "simulation: nodes that ended while they were silent may have gone on with one that is silent still",
+    "[simulation]") {
+  const Schedule schedule = {.seed = 1,
+                             .nodes = 3,
+                             .machines = 3,
+                             .min_nodes = 1,
+                             .max_nodes = 3,
+                             .node_timeout = 3s,
+                             .join_timeout = 60s,
+                             .last_call = 1s,
+                             .work = 200s,
+                             .starts = {0ms, 100ms, 200ms},
+                             .faults = {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0},
+                                        {.kind = Kind::kill, .at = 14s, .duration = 12s, .node = 1},
+                                        {.kind = Kind::isolation, .at = 24s, .duration = 30s, .node = 2}}};
+  INFO(to_text(schedule));
+  CHECK(simulate(schedule).violation.empty());
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }
