@@ -389,6 +389,8 @@ EtcdCoordinatorKey::Loss ClusterNode::on_key_lost(const std::string& address, bo
   if (!host || !owner || node_.is_over) return Loss::accept;
   const Coordinator& coordinator = host->coordinator();
   const bool leads = node_.last_round.number() > 0 && !coordinator.is_smaller_part();
+  // The coordinator that this node has replaced has found the key free, and waits.
+  if (leads && *owner == node_.last_round.lost_address()) return Loss::take_back;
   const bool is_new_host = has_lapsed && !node_.last_round.has_leader_at(*owner);
   if (is_new_host && leads) {
     emit(

@@ -230,6 +230,28 @@ TEST_CASE(
   CHECK(simulate(schedule).violation.empty());
 }
 
+TEST_CASE(
+    "simulation: a successor does not yield to the coordinator that it has replaced, whoever has the key",
+    "[simulation]") {
+  for (Duration lapse = 8s; lapse <= 12s; lapse += 100ms) {
+    const Schedule schedule = {.seed = 1,
+                               .backend = Backend::etcd,
+                               .nodes = 3,
+                               .machines = 3,
+                               .min_nodes = 2,
+                               .max_nodes = 3,
+                               .node_timeout = 3s,
+                               .join_timeout = 60s,
+                               .last_call = 1s,
+                               .work = 60s,
+                               .starts = {0ms, 100ms, 200ms},
+                               .faults = {{.kind = Kind::isolation, .at = 5s, .duration = 3800ms, .node = 0},
+                                          {.kind = Kind::etcd_lapse, .at = lapse}}};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }
