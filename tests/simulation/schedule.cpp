@@ -66,6 +66,10 @@ Fault draw_fault_of_etcd(Random& random, const Schedule& schedule) {
           .node = static_cast<int>(random.between(std::int64_t{0}, schedule.nodes - 1))};
 }
 
+Backend draw_backend(Random& random) {
+  return random.chance(20) ? Backend::etcd : Backend::c10d;
+}
+
 }  // namespace
 
 Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend) {
@@ -74,7 +78,8 @@ Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend) {
   Schedule schedule = {.seed = seed};
   // A third one for what is not c10d's, so that its schedules remain as others are added.
   Random backend_random(seed ^ 0xe7cd0000U);
-  schedule.backend = random.chance(25) ? Backend::static_ : Backend::c10d;
+  schedule.backend = draw_backend(backend_random);
+  if (random.chance(25)) schedule.backend = Backend::static_;
   schedule.backend = backend.value_or(schedule.backend);
   schedule.nodes = static_cast<int>(random.between(std::int64_t{2}, random.chance(70) ? 4 : 7));
   schedule.machines = schedule.nodes;
