@@ -64,6 +64,18 @@ MUTANTS = {
         "rendezvous/host.cpp",
         "  if (const auto holder = coordinator_->unproven_holder(member->hello.node))\n"
         "    return wait_for_holder(*holder, member);\n", ""),
+    # etcd.
+    "a claim takes the key of a host that lives": (
+        "rendezvous/etcd_coordinator_key.cpp",
+        "key->revision == 0 || key->value == address_ || key->value == replaced_address_", "true"),
+    "nobody keeps the key alive": (
+        "rendezvous/etcd_coordinator_key.cpp",
+        "    keep_alive_later(kKeepAliveInterval);\n    answer(ClaimResult::Outcome::acquired);\n",
+        "    answer(ClaimResult::Outcome::acquired);\n"),
+    "a host does not look who has the key": (
+        "rendezvous/etcd_coordinator_key.cpp", "!key || key->lease != lease_", "!key"),
+    "a node leaves its job for one that found the key free": (
+        "rendezvous/coordinator_lost.cpp", "address != coordinator && !node.last_round.has_leader_at(address)", "false"),
     # The store.
     "who waits for keys that are there waits on": ("store/waits.cpp", "wait.missing > 0", "true"),
 }
