@@ -337,7 +337,10 @@ void Coordinator::on_lost(NodeId id, const std::string& reason, bool has_ended) 
 }
 
 void Coordinator::on_ended(const StoreAddress& address) {
-  std::erase_if(absent_nodes_, [&](const NodeInfo& node) { return address_of(node) == address; });
+  const bool counts = has_led_ && may_be_led_elsewhere();
+  const auto ended =
+      std::erase_if(absent_nodes_, [&](const NodeInfo& node) { return address_of(node) == address; });
+  if (counts) ended_nodes_ += static_cast<int>(ended);
   if (phase_ == Phase::gathering || phase_ == Phase::ending) meet_when_all_ready();
 }
 

@@ -231,6 +231,28 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "simulation: a node that a successor finds to have ended may have gone on with one that is silent still",
+    "[simulation]") {
+  const Schedule schedule = {.seed = 1,
+                             .backend = GENERATE(Backend::c10d, Backend::etcd),
+                             .nodes = 4,
+                             .machines = 4,
+                             .min_nodes = 1,
+                             .max_nodes = 4,
+                             .node_timeout = 3s,
+                             .join_timeout = 60s,
+                             .last_call = 1s,
+                             .work = 200s,
+                             .starts = {0ms, 100ms, 200ms, 300ms},
+                             .faults = {{.kind = Kind::kill, .at = 5s, .node = 0},
+                                        {.kind = Kind::isolation, .at = 12s, .duration = 15s, .node = 1},
+                                        {.kind = Kind::kill, .at = 22s, .node = 2},
+                                        {.kind = Kind::isolation, .at = 26s, .duration = 30s, .node = 3}}};
+  INFO(to_text(schedule));
+  CHECK(simulate(schedule).violation.empty());
+}
+
+TEST_CASE(
     "simulation: a successor does not yield to the coordinator that it has replaced, whoever has the key",
     "[simulation]") {
   for (Duration lapse = 8s; lapse <= 12s; lapse += 100ms) {
