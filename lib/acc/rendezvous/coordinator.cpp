@@ -147,9 +147,12 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   node.member =
       counts_for(history, has_missed_begin ? history.round : rounds_, options_.port, options_.dead_ports);
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
-  auto entry = std::ranges::find_if(absent_nodes_, [&](const NodeInfo& absent) {
-    return node.member ? is_it(absent) : is_same_machine(absent, node.info) && history.round == 0;
-  });
+  const bool is_new = history.round == 0;
+  auto entry = node.member || is_new ? std::ranges::find_if(absent_nodes_, is_it) : absent_nodes_.end();
+  // Another one of its machine may be silent, too.
+  if (entry == absent_nodes_.end() && is_new)
+    entry = std::ranges::find_if(absent_nodes_,
+                                 [&](const NodeInfo& absent) { return is_same_machine(absent, node.info); });
   if (entry == absent_nodes_.end() && node.member && id != 0)
     entry = std::ranges::find(absent_nodes_, NodeInfo{});
   if (entry != absent_nodes_.end()) {

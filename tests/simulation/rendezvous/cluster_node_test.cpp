@@ -252,6 +252,28 @@ TEST_CASE(
   CHECK(simulate(schedule).violation.empty());
 }
 
+TEST_CASE("simulation: of two nodes of a machine that are back, neither is taken for the end of the other",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Schedule schedule = {.seed = seed,
+                               .nodes = 5,
+                               .machines = 3,
+                               .min_nodes = 1,
+                               .max_nodes = 5,
+                               .node_timeout = 3s,
+                               .join_timeout = 60s,
+                               .last_call = 1s,
+                               .work = 100s,
+                               .starts = {0ms, 100ms, 200ms, 300ms, 400ms},
+                               .faults = {{.kind = Kind::deafness, .at = 5s, .duration = 15s, .node = 0},
+                                          {.kind = Kind::power_loss, .at = 12s, .node = 2}}};
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
 TEST_CASE(
     "simulation: a successor does not yield to the coordinator that it has replaced, whoever has the key",
     "[simulation]") {
