@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does with the packages of compare.py what a compiled step refuses, and prints what it says, a line each.
+// Does with the packages of compare.py what a compiled step refuses or is rarely asked for, and prints what
+// comes of it, a line each.
 //   misuse MLP GPT
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -49,6 +50,17 @@ void misuse_gradients(acc::CompiledModel& mlp) {
   });
 }
 
+void go_backward_twice(acc::CompiledModel& mlp) {
+  const at::Tensor weight = mlp->group("weights").at(0);
+  weight.mutable_grad() = at::Tensor();
+  const at::Tensor loss = mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)).first;
+  loss.backward(/*gradient=*/{}, /*retain_graph=*/true);
+  const at::Tensor once = weight.grad().clone();
+  loss.backward();
+  std::printf("backward twice: %s\n",
+              weight.grad().equal(once + once) ? "twice the gradient" : "another gradient");
+}
+
 void misuse_type(acc::CompiledModel& mlp) {
   const acc::TensorDataset data(at::ones({2, 12}), at::full({2}, 1, at::kLong));
   acc::TrainingArguments arguments;
@@ -71,6 +83,7 @@ int main(int, char** argv) try {
   std::printf("files: %s\n", std::filesystem::is_empty(std::getenv("TMPDIR")) ? "none" : "some");
   misuse_labels(mlp);
   misuse_gradients(mlp);
+  go_backward_twice(mlp);
   misuse_type(mlp);
   misuse_layers(mlp);
   print_error_of("token -1", [&] { gpt->forward(at::full({2, 7}, -1, at::kLong)); });

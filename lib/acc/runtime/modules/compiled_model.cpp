@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <algorithm>
 #include <iterator>
@@ -45,9 +46,13 @@ struct StepFunction : torch::autograd::Function<StepFunction> {
     }
     variable_list gradients = context->get_saved_variables();
     const at::Tensor& factor = gradients_of_loss.at(0);
-    // Accumulation and averages scale the loss.
-    if (factor.item<double>() != 1)
+    if (factor.item<double>() != 1) {
+      // Accumulation and averages scale the loss.
       for (at::Tensor& gradient : gradients) gradient = gradient * factor;
+    } else if (!torch::autograd::get_current_graph_task_keep_graph()) {
+      // What was saved goes with the graph, and a parameter takes what nobody else holds without a copy.
+      for (at::Tensor& gradient : gradients) gradient = gradient.variable_data();
+    }
     gradients.insert(gradients.begin(), at::Tensor());
     return gradients;
   }
