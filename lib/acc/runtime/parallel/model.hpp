@@ -30,7 +30,9 @@ class InputOf {
   template <class Convert>
   InputOf(Argument&& given, bool converts, const Convert& convert) : given_(std::forward<Argument>(given)) {
     if constexpr (kHasTensors) {
-      if (converts) converted_ = map_tensors(Structure(given_), convert);
+      if (!converts) return;
+      converted_.emplace(given_);
+      for_each_tensor(*converted_, [&](at::Tensor& tensor) { tensor = convert(tensor); });
     }
   }
   Argument&& value() {
@@ -45,8 +47,8 @@ class InputOf {
   static constexpr bool kIsConst = std::is_const_v<std::remove_reference_t<Argument>>;
   // What forward may change remains the caller's.
   static constexpr bool kHasTensors =
-      std::is_same_v<Structure, at::Tensor> ||
-      (TensorStructure<Structure> && (kIsConst || !std::is_lvalue_reference_v<Argument>));
+      kCopiesTensors<Structure> &&
+      (std::is_same_v<Structure, at::Tensor> || kIsConst || !std::is_lvalue_reference_v<Argument>);
   struct Nothing {};
 
   Argument&& given_;
@@ -106,7 +108,8 @@ class Model {
   [[nodiscard]] NoSync no_sync() const { return NoSync(distributed_); }
 
   /// The same model, to be called while all its weights have this floating-point type: what forward takes is
-  /// converted to it, but for the last argument if this one has the labels, and what it returns to float32.
+  /// converted to it, but for lists that forward may change and for the last argument if this one has the
+  /// labels, and what it returns to float32.
   Model with_weights_type(at::ScalarType type, bool last_are_labels) const {
     Model model = *this;
     model.weights_type_ = type;
@@ -141,7 +144,6 @@ class Model {
                                 : distributed_ ? distributed_->compute_type()
                                                : at::kFloat;
     [[maybe_unused]] const auto convert = [&](const at::Tensor& tensor) {
-      if (!tensor.defined()) return tensor;
       const bool fits = weights_type_ ? !at::isFloatingType(tensor.scalar_type())  // such as indices
                                       : tensor.scalar_type() != at::kFloat;
       return fits ? tensor : tensor.to(type);

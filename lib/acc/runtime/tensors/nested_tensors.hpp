@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <initializer_list>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -142,6 +143,69 @@ constexpr bool is_all_tensors() {
   }
 }
 
+// The tensors in a copy of a value.
+enum class Places {
+  none,
+  own,      // visit can replace each of them, and the original keeps its own
+  unfitted  // some are constant, or the original's
+};
+
+// Of a value that consists of parts with these.
+constexpr Places joined_places(std::initializer_list<Places> parts) {
+  Places joined = Places::none;
+  for (const Places part : parts)
+    if (joined != Places::unfitted && part != Places::none) joined = part;
+  return joined;
+}
+
+template <class Map>
+inline constexpr bool kHasNodes = requires { typename Map::node_type; };
+
+template <class Value>
+constexpr Places places_of() {
+  constexpr Kind kind = kKind<Value>;
+  if constexpr (std::is_const_v<Value> || std::is_reference_v<Value>) {
+    return places_of<std::remove_cvref_t<Value>>() == Places::none ? Places::none : Places::unfitted;
+  } else if constexpr (kind == Kind::tensor || kind == Kind::custom) {
+    return std::is_copy_constructible_v<Value> ? Places::own : Places::unfitted;
+  } else if constexpr (kind == Kind::tuple) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return joined_places({places_of<std::tuple_element_t<I, Value>>()...});
+    }(std::make_index_sequence<std::tuple_size_v<Value>>());
+  } else if constexpr (kind == Kind::optional) {
+    return places_of<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
+  } else if constexpr (kind == Kind::map) {
+    // As a map of the standard library. A c10::Dict shares its entries with its copies.
+    return joined_places(
+        {places_of<typename Value::mapped_type>(), kHasNodes<Value> ? Places::none : Places::unfitted});
+  } else if constexpr (kind == Kind::dictionary) {
+    using Part = decltype(std::declval<Value&>().begin()->value());
+    return std::is_lvalue_reference_v<Part> ? places_of<std::remove_reference_t<Part>>() : Places::unfitted;
+  } else if constexpr (kind == Kind::list) {
+    using Part = std::ranges::range_value_t<Value>;
+    constexpr Places parts = places_of<Part>();
+    // The elements of a constant span are not constant: they are those of another list.
+    constexpr bool kOwn = [] {
+      if constexpr (std::ranges::range<const Value>) {
+        return std::is_same_v<std::ranges::range_reference_t<Value>, Part&> &&
+               std::is_same_v<std::ranges::range_reference_t<const Value>, const Part&>;
+      } else {
+        return false;
+      }
+    }();
+    return parts == Places::own && !kOwn ? Places::unfitted : parts;
+  } else if constexpr (kind == Kind::example) {
+    constexpr Places data = places_of<decltype(std::declval<Value&>().data)>();
+    if constexpr (requires(Value& value) { value.target; }) {
+      return joined_places({data, places_of<decltype(std::declval<Value&>().target)>()});
+    } else {
+      return data;
+    }
+  } else {
+    return std::is_copy_constructible_v<Value> ? Places::none : Places::unfitted;
+  }
+}
+
 struct ForEachPlace {
   template <class Value>
   void operator()(Value& value, const TensorFunction& function) const {
@@ -213,6 +277,12 @@ std::string structure_text(const Structure& structure) {
 /// class and structures that contain one.
 template <class Value>
 inline constexpr bool kIsOpaque = nested::is_opaque<Value>();
+
+/// Whether values of this type have tensors, and for_each_tensor can replace those of a copy while the
+/// original keeps its own: not those of a span.
+template <class Value>
+inline constexpr bool kCopiesTensors =
+    nested::places_of<Value>() == nested::Places::own && std::is_copy_constructible_v<Value>;
 
 }  // namespace detail
 

@@ -6,7 +6,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/recomputation/checkpoint_function.hpp"
@@ -39,6 +42,14 @@ struct Hidden {
 struct HidingNet : torch::nn::Module {
   std::tuple<at::Tensor, std::vector<Hidden>> forward(const at::Tensor& x) { return {x, {Hidden{x}}}; }
 };
+
+// A program's own batch.
+struct Batch {
+  at::Tensor images;
+};
+void for_each_tensor(Batch& batch, const acc::TensorFunction& function) {
+  function(batch.images);
+}
 
 // Calls its layer by acc::checkpoint, or as it is.
 struct Checkpointed : torch::nn::Module {
@@ -144,6 +155,44 @@ TEST_CASE("model: with weights in half precision forward takes what fits them, a
   };
   CHECK(types_with(true) == std::vector{at::kHalf, at::kLong, at::kDouble, at::kDouble});
   CHECK(types_with(false) == std::vector{at::kHalf, at::kLong, at::kDouble, at::kHalf});
+}
+
+TEST_CASE("model: with weights in half precision forward gets copies of all that has tensors of its own",
+          "[runtime]") {
+  struct Inputs : torch::nn::Module {
+    at::Tensor forward(const Batch& batch, const std::optional<at::Tensor>& mask,
+                       std::pair<at::Tensor, int> sized,
+                       const std::unordered_map<std::string, at::Tensor>& named,
+                       const torch::OrderedDict<std::string, at::Tensor>& ordered,
+                       const std::map<std::string, std::vector<at::Tensor>>& nested) {
+      for (const at::Tensor& tensor :
+           {batch.images, *mask, sized.first, named.at("x"), ordered["x"], nested.at("x")[0]})
+        types.push_back(tensor.scalar_type());
+      return sized.first;
+    }
+    std::vector<at::ScalarType> types;
+  };
+  const acc::Model<Inputs> model(std::make_shared<Inputs>(), nullptr, acc::MixedPrecision::no);
+  const at::Tensor x = acc::test::numbers({1, 2}, {2}, at::kFloat);
+  const Batch batch{x};
+  torch::OrderedDict<std::string, at::Tensor> ordered;
+  ordered.insert("x", x);
+  model.with_weights_type(at::kHalf, false)(
+      batch, std::optional(x), std::pair{x, 7}, std::unordered_map<std::string, at::Tensor>{{"x", x}},
+      std::as_const(ordered), std::map<std::string, std::vector<at::Tensor>>{{"x", {x}}});
+  CHECK(model->types == std::vector(6, at::kHalf));
+  CHECK(batch.images.is_same(x));
+  CHECK(ordered["x"].is_same(x));
+}
+
+TEST_CASE("model: tensors in a span remain the caller's", "[runtime]") {
+  struct Inputs : torch::nn::Module {
+    at::Tensor forward(const std::span<at::Tensor>& images) { return images[0]; }
+  };
+  const acc::Model<Inputs> model(std::make_shared<Inputs>(), nullptr, acc::MixedPrecision::no);
+  std::vector images = {acc::test::numbers({1, 2}, {2}, at::kFloat)};
+  model.with_weights_type(at::kHalf, false)(std::span(images));
+  CHECK(images[0].scalar_type() == at::kFloat);
 }
 
 TEST_CASE("model: without mixed precision nothing changes", "[runtime]") {
