@@ -44,6 +44,26 @@ struct ModulePointer {
 template <class Given>
 using ModuleOf = std::remove_cvref_t<decltype(*std::declval<Given&>())>;
 
+/// What forward takes of a batch. A Model converts no list that forward may change.
+template <class Part>
+auto& input_of(Part& part) {
+  if constexpr (std::is_same_v<Part, at::Tensor>) {
+    return part;
+  } else {
+    return std::as_const(part);
+  }
+}
+
+/// Calls forward, with constants if it takes them.
+template <class Module, class... Parts>
+auto forward_parts(Model<Module>& model, Parts&... parts) {
+  if constexpr (requires(Module& module) { module.forward(input_of(parts)...); }) {
+    return model.forward(input_of(parts)...);
+  } else {
+    return model.forward(parts...);
+  }
+}
+
 // forward_on returns the logits and labels of a batch. It is defined for batches that have inputs and labels.
 
 /// For a pair, tuple or array of tensors: calls forward with the elements I.
@@ -51,7 +71,7 @@ template <class Module, class Batch, std::size_t... I>
 auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*inputs*/)
   requires requires(Module& module) { module.forward(std::get<I>(batch)...); }
 {
-  return model.forward(std::get<I>(batch)...);
+  return forward_parts(model, std::get<I>(batch)...);
 }
 
 template <class Batch>
@@ -77,7 +97,7 @@ auto forward_on(Model<Module>& model, Example& batch)
     { batch.target } -> std::convertible_to<at::Tensor>;
   }
 {
-  at::Tensor logits = model.forward(batch.data);
+  at::Tensor logits = forward_parts(model, batch.data);
   return std::pair{std::move(logits), batch.target};
 }
 
@@ -93,7 +113,7 @@ auto step_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*t
     { module.forward(std::get<I>(batch)...) } -> std::same_as<LossAndOutputs>;
   }
 {
-  return model.forward(std::get<I>(batch)...);
+  return forward_parts(model, std::get<I>(batch)...);
 }
 
 template <class Module, class Batch>
@@ -113,7 +133,7 @@ auto step_on(Model<Module>& model, Example& batch)
     { module.forward(batch.data, batch.target) } -> std::same_as<LossAndOutputs>;
   }
 {
-  return std::pair{model.forward(batch.data, batch.target), batch.target};
+  return std::pair{forward_parts(model, batch.data, batch.target), batch.target};
 }
 
 }  // namespace detail

@@ -321,6 +321,25 @@ TEST_CASE("trainer: in an evaluation in half precision labels keep their type, a
   CHECK(net->fc->weight.equal(weight));
 }
 
+TEST_CASE("trainer: an evaluation in half precision converts lists in a batch, too", "[runtime]") {
+  struct ListImpl : LineImpl {
+    at::Tensor forward(const std::vector<at::Tensor>& inputs) { return LineImpl::forward(inputs[0]); }
+  };
+  struct Lists {
+    std::size_t size() const { return 4; }
+    std::pair<std::vector<at::Tensor>, at::Tensor> get_batch(c10::ArrayRef<std::size_t> indices) const {
+      const auto rows = static_cast<std::int64_t>(indices.size());
+      return {{torch::ones({rows, 2})}, torch::ones({rows})};
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.bf16_full_eval = true;
+  acc::Trainer trainer(std::make_shared<ListImpl>(), arguments, Lists(), Lists());
+  const at::Tensor predictions = trainer.predict(Lists()).predictions;
+  CHECK(predictions.equal(predictions.to(at::kBFloat16).to(at::kFloat)));
+}
+
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
