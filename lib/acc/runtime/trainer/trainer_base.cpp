@@ -284,6 +284,8 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
                  long(position.epoch), long(state_.global_step));
 
   is_training_ = true;
+  const auto end_training = [](bool* is_training) { *is_training = false; };
+  const std::unique_ptr<bool, decltype(end_training)> also_if_it_throws(&is_training_, end_training);
   stopped_ = false;
   control_ = {};
   optimizer_->zero_grad();
@@ -671,7 +673,6 @@ TrainOutput TrainerBase::finish(const detail::TrainingPlan& plan, Counters& coun
     accelerator_->on_main_process([&] { checkpoints_.remove_all_but(best); });
   }
   fire(&TrainerCallback::on_train_end);
-  is_training_ = false;
   return output;
 }
 

@@ -340,6 +340,27 @@ TEST_CASE("trainer: an evaluation in half precision converts lists in a batch, t
   CHECK(predictions.equal(predictions.to(at::kBFloat16).to(at::kFloat)));
 }
 
+TEST_CASE("trainer: a training that threw has ended", "[runtime]") {
+  struct SpyImpl : LineImpl {
+    at::Tensor forward(const at::Tensor& x) {
+      type = fc->weight.scalar_type();
+      return LineImpl::forward(x);
+    }
+    at::ScalarType type = at::kFloat;
+  };
+  struct Throwing : acc::TrainerCallback {
+    void on_step_end(const Arguments&, State&, Control&) override { throw std::runtime_error("no memory"); }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.bf16_full_eval = true;
+  const auto spy = std::make_shared<SpyImpl>();
+  acc::Trainer trainer(spy, arguments, points(8), points(8), {.callbacks = {std::make_shared<Throwing>()}});
+  CHECK_THROWS_AS(trainer.train(), std::runtime_error);
+  trainer.evaluate();
+  CHECK(spy->type == at::kBFloat16);
+}
+
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
