@@ -25,9 +25,10 @@ bool is_float(const at::Tensor& tensor) {
   return tensor.defined() && at::isFloatingType(tensor.scalar_type());
 }
 
-// Counts writes. Tensors of an inference mode do not count theirs.
+// Counts writes. Tensors that were made in an inference mode do not count theirs.
 std::uint32_t version_of(const at::Tensor& tensor) {
-  return tensor.is_inference() ? 0 : tensor.unsafeGetTensorImpl()->version_counter().current_version();
+  const c10::VariableVersion& version = tensor.unsafeGetTensorImpl()->version_counter();
+  return version.enabled() ? version.current_version() : 0;
 }
 
 }  // namespace

@@ -87,6 +87,22 @@ TEST_CASE("low precision weights: what forward has written stays, and the rest k
   CHECK(net->count.item<int>() == 1);
 }
 
+TEST_CASE("low precision weights: a module that was made in an inference mode has its own tensors again",
+          "[runtime]") {
+  Net net = [] {
+    const c10::InferenceMode mode;
+    return Net();
+  }();
+  const at::Tensor before = net->fc->weight.clone();
+  {
+    LowPrecisionWeights weights(*net, at::kBFloat16);
+    CHECK(net->fc->weight.scalar_type() == at::kBFloat16);
+    weights.keep_changes();
+  }
+  CHECK(net->fc->weight.is_inference());
+  CHECK(net->fc->weight.equal(before));
+}
+
 TEST_CASE("low precision weights: a buffer that a script assigns gets the type of the former one",
           "[runtime]") {
   torch::jit::Module script("Assigning");
