@@ -72,6 +72,12 @@ LowPrecisionWeights::~LowPrecisionWeights() {
 void LowPrecisionWeights::keep_changes() {
   const c10::InferenceMode normal(false);
   const at::NoGradGuard no_grad;
+  struct Change {
+    at::Tensor own;
+    at::Tensor written;
+    at::Tensor where;
+  };
+  std::vector<Change> changes;
   for (Weight& weight : weights_) {
     if (version_of(weight.tensor) == weight.version) continue;
     const at::Tensor written = weight.tensor.detach().to(weight.own.scalar_type());
@@ -81,8 +87,12 @@ void LowPrecisionWeights::keep_changes() {
     }
     // Numbers that forward has left alone keep their precision.
     const at::Tensor before = weight.own.to(type_).to(weight.own.scalar_type());
-    weight.own.copy_(at::where(written.ne(before), written, weight.own));
+    changes.push_back({.own = weight.own, .written = written, .where = written.ne(before)});
   }
+  // Only now: one may share its memory, and its count, with another that forward has not written.
+  for (const Change& change : changes)
+    if (change.where.any().item<bool>())
+      change.own.copy_(at::where(change.where, change.written, change.own));
 }
 
 void LowPrecisionWeights::require_possible(const torch::nn::Module& module, const std::string& argument) {

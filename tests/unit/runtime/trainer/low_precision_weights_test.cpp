@@ -87,6 +87,24 @@ TEST_CASE("low precision weights: what forward has written stays, and the rest k
   CHECK(net->count.item<int>() == 1);
 }
 
+TEST_CASE("low precision weights: what forward has written stays where other buffers are views of it",
+          "[runtime]") {
+  struct Views : torch::nn::Module {
+    at::Tensor cache = register_buffer("cache", torch::full({3}, kFine));
+    at::Tensor head = register_buffer("head", cache.slice(0, 0, 1));
+    at::Tensor rows = register_buffer("rows", cache.expand({2, 3}));
+  } net;
+  {
+    LowPrecisionWeights weights(net, at::kBFloat16);
+    const at::NoGradGuard no_grad;
+    net.cache.slice(0, 0, 2).fill_(5);
+    weights.keep_changes();
+  }
+  CHECK(net.cache.equal(torch::tensor({5.0F, 5.0F, kFine})));
+  CHECK(net.head.item<float>() == 5);
+  CHECK(net.rows.data_ptr() == net.cache.data_ptr());
+}
+
 TEST_CASE("low precision weights: a module that was made in an inference mode has its own tensors again",
           "[runtime]") {
   Net net = [] {
