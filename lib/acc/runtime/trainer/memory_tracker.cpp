@@ -48,13 +48,13 @@ void MemoryTracker::end_init(const c10::Device& device) {
 }
 
 MemoryTracker::Stage MemoryTracker::begin(const std::string& name) {
-  const bool begins = on_ && active_.empty();
-  if (begins) begin_stage(name);
-  return {*this, begins};
+  const bool is_nested = !active_.empty();
+  if (on_ && !is_nested) begin_stage(name);
+  return {*this, is_nested};
 }
 
 void MemoryTracker::end(const std::string& name, Metrics& metrics) {
-  if (active_ != name) return;
+  if (active_ != name || num_nested_ > 0) return;
   const Changes changes = end_stage();
   if (const auto init = std::exchange(init_, {})) {
     add("init", *init, metrics);

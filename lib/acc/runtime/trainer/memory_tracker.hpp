@@ -33,16 +33,22 @@ class MemoryTracker {
   /// Ends a stage that has not ended, as when what it consisted of threw.
   class [[nodiscard]] Stage {
    public:
-    Stage(MemoryTracker& tracker, bool is_active) : tracker_(tracker), is_active_(is_active) {}
+    Stage(MemoryTracker& tracker, bool is_nested) : tracker_(tracker), is_nested_(is_nested) {
+      if (is_nested_) ++tracker_.num_nested_;
+    }
     ~Stage() {
-      if (is_active_) tracker_.active_.clear();
+      if (is_nested_) {
+        --tracker_.num_nested_;
+      } else {
+        tracker_.active_.clear();
+      }
     }
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
    private:
     MemoryTracker& tracker_;
-    bool is_active_;
+    bool is_nested_;
   };
 
   /// Begins a stage, unless another one is under way.
@@ -75,6 +81,7 @@ class MemoryTracker {
   bool on_;
   std::optional<c10::DeviceIndex> device_ = {};
   std::string active_ = {};
+  int num_nested_ = 0;  // the stages within it that are under way
   Begin process_begin_ = {};
   Begin device_begin_ = {};
   // Until it has been added to a stage.

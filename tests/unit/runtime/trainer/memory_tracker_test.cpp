@@ -77,6 +77,20 @@ TEST_CASE("memory tracker: a stage within another is not one, and one that throw
   CHECK_FALSE(metrics.contains("train_mem_cpu_alloc_delta"));
 }
 
+TEST_CASE("memory tracker: a stage within one of the same name is not one either", "[runtime]") {
+  MemoryTracker tracker(true);
+  tracker.end_init(at::kCPU);
+  Metrics metrics;
+  const auto eval = tracker.begin("eval");
+  {
+    const auto nested = tracker.begin("eval");
+    tracker.end("eval", metrics);
+    CHECK(metrics.empty());
+  }
+  tracker.end("eval", metrics);
+  CHECK(metrics.contains("eval_mem_cpu_alloc_delta"));
+}
+
 TEST_CASE("memory tracker: nothing is told unless it is wanted", "[runtime]") {
   MemoryTracker tracker(false);
   tracker.end_init(at::kCPU);
