@@ -336,6 +336,22 @@ TEST_CASE("memory_states: a machine that cannot take a state tells the others wh
   CHECK(training.resumed() == 2);
 }
 
+TEST_CASE("memory_states: where the folder cannot be looked at, none waits either", "[.machines]") {
+  Training training(true);
+  training.save(1);
+  training.save(2);
+  const fs::path folder = training.states().snapshot(1);
+  const int obstructed = GENERATE(0, 1);
+  training.accelerator->wait_for_everyone();
+  training.accelerator->on_process(obstructed, [&] {
+    fs::remove_all(folder);
+    fs::create_symlink(folder, folder);
+  });
+  CHECK_FALSE(acc::test::error_of([&] { training.accelerator->resume(); }).empty());
+  training.accelerator->on_process(obstructed, [&] { fs::remove(folder); });
+  CHECK(training.resumed() == 2);
+}
+
 TEST_CASE("memory_states: a machine that cannot take what the main process has fails the save, not the job",
           "[.machines]") {
   Training training(true);

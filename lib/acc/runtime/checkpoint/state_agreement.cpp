@@ -65,7 +65,9 @@ struct Lack {
   bool is_damage = false;
 };
 
-Lack lack_of(const StateCandidate& candidate, const fs::path& folder, const SavingProcesses& processes) {
+// Throws nothing, since the others wait for the answer. On a machine of several processes only the one that
+// checks the record knows that it is damaged.
+Lack lack_of(const StateCandidate& candidate, const fs::path& folder, const SavingProcesses& processes) try {
   if (candidate.id.empty()) {
     std::error_code error;
     const bool is_there = fs::is_directory(complete_folder(candidate.disk), error);
@@ -75,6 +77,8 @@ Lack lack_of(const StateCandidate& candidate, const fs::path& folder, const Savi
   const std::string damage = damage_in(folder, share_on_machine(processes));
   if (!damage.empty()) return {.reason = damage, .is_damage = true};
   return {.reason = read_snapshot_record(folder).id == candidate.id ? "" : "is another save"};
+} catch (const std::exception& damage) {
+  return {.reason = damage.what(), .is_damage = !candidate.id.empty()};
 }
 
 // The machines of which a process lacks something.
