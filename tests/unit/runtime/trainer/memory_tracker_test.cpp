@@ -16,11 +16,12 @@ using acc::detail::MemoryTracker;
 namespace {
 
 constexpr double kMiB = 1 << 20;
-// What else the process does meanwhile. Sanitizers have memory of their own for that of the program.
+// What else the process does meanwhile, and what the kernel takes of its mapped libraries where memory is
+// short. Sanitizers have memory of their own for that of the program.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double kMargin = 500 * kMiB;
 #else
-constexpr double kMargin = 4 * kMiB;
+constexpr double kMargin = 25 * kMiB;
 #endif
 
 // Memory that the kernel gets back at its end.
@@ -45,20 +46,20 @@ class Pages {
 TEST_CASE("memory tracker: a stage says what stays and what there was at most, init with the first",
           "[runtime]") {
   MemoryTracker tracker(true);
-  const Pages of_init(20);
+  const Pages of_init(60);
   tracker.end_init(at::kCPU);
   Metrics metrics;
   const auto train = tracker.begin("train");
-  Pages(100);
-  const Pages staying(40);
+  Pages(300);
+  const Pages staying(120);
   tracker.end("train", metrics);
   CHECK(metrics.size() == 5);
   CHECK(metrics.at("before_init_mem_cpu") > kMiB);
-  CHECK(metrics.at("init_mem_cpu_alloc_delta") == Approx(20 * kMiB).margin(kMargin));
-  CHECK(metrics.at("train_mem_cpu_alloc_delta") == Approx(40 * kMiB).margin(kMargin));
+  CHECK(metrics.at("init_mem_cpu_alloc_delta") == Approx(60 * kMiB).margin(kMargin));
+  CHECK(metrics.at("train_mem_cpu_alloc_delta") == Approx(120 * kMiB).margin(kMargin));
   if (!acc::detail::reset_process_peak()) return;
   CHECK(metrics.at("init_mem_cpu_peaked_delta") < kMargin);
-  CHECK(metrics.at("train_mem_cpu_peaked_delta") == Approx(60 * kMiB).margin(kMargin));
+  CHECK(metrics.at("train_mem_cpu_peaked_delta") == Approx(180 * kMiB).margin(kMargin));
 }
 
 TEST_CASE("memory tracker: a stage within another is not one, and one that throws ends", "[runtime]") {
