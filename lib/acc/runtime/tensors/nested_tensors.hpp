@@ -143,18 +143,18 @@ constexpr bool is_all_tensors() {
   }
 }
 
-// The tensors in a copy of a value.
-enum class Places {
+// What tensors a copy of a value has.
+enum class TensorCopies {
   none,
-  own,      // visit can replace each of them, and the original keeps its own
-  unfitted  // some are constant, or the original's
+  separate,  // visit can replace each of them, and the original keeps its own
+  shared     // some are constant or those of the original, or there is no copy
 };
 
-// Of a value that consists of parts with these.
-constexpr Places joined_places(std::initializer_list<Places> parts) {
-  Places joined = Places::none;
-  for (const Places part : parts)
-    if (joined != Places::unfitted && part != Places::none) joined = part;
+// Those of a value that consists of such parts.
+constexpr TensorCopies joined_copies(std::initializer_list<TensorCopies> parts) {
+  TensorCopies joined = TensorCopies::none;
+  for (const TensorCopies part : parts)
+    if (joined != TensorCopies::shared && part != TensorCopies::none) joined = part;
   return joined;
 }
 
@@ -162,30 +162,32 @@ template <class Map>
 inline constexpr bool kHasNodes = requires { typename Map::node_type; };
 
 template <class Value>
-constexpr Places places_of() {
+constexpr TensorCopies copies_in() {
   constexpr Kind kind = kKind<Value>;
   if constexpr (std::is_const_v<Value> || std::is_reference_v<Value>) {
-    return places_of<std::remove_cvref_t<Value>>() == Places::none ? Places::none : Places::unfitted;
+    return copies_in<std::remove_cvref_t<Value>>() == TensorCopies::none ? TensorCopies::none
+                                                                         : TensorCopies::shared;
   } else if constexpr (kind == Kind::tensor || kind == Kind::custom) {
-    return std::is_copy_constructible_v<Value> ? Places::own : Places::unfitted;
+    return std::is_copy_constructible_v<Value> ? TensorCopies::separate : TensorCopies::shared;
   } else if constexpr (kind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
-      return joined_places({places_of<std::tuple_element_t<I, Value>>()...});
+      return joined_copies({copies_in<std::tuple_element_t<I, Value>>()...});
     }(std::make_index_sequence<std::tuple_size_v<Value>>());
   } else if constexpr (kind == Kind::optional) {
-    return places_of<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
+    return copies_in<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
   } else if constexpr (kind == Kind::map) {
     // As a map of the standard library. A c10::Dict shares its entries with its copies.
-    return joined_places(
-        {places_of<typename Value::mapped_type>(), kHasNodes<Value> ? Places::none : Places::unfitted});
+    return joined_copies({copies_in<typename Value::mapped_type>(),
+                          kHasNodes<Value> ? TensorCopies::none : TensorCopies::shared});
   } else if constexpr (kind == Kind::dictionary) {
     using Part = decltype(std::declval<Value&>().begin()->value());
-    return std::is_lvalue_reference_v<Part> ? places_of<std::remove_reference_t<Part>>() : Places::unfitted;
+    return std::is_lvalue_reference_v<Part> ? copies_in<std::remove_reference_t<Part>>()
+                                            : TensorCopies::shared;
   } else if constexpr (kind == Kind::list) {
     using Part = std::ranges::range_value_t<Value>;
-    constexpr Places parts = places_of<Part>();
+    constexpr TensorCopies parts = copies_in<Part>();
     // The elements of a constant span are not constant: they are those of another list.
-    constexpr bool kOwn = [] {
+    constexpr bool kHasOwnParts = [] {
       if constexpr (std::ranges::range<const Value>) {
         return std::is_same_v<std::ranges::range_reference_t<Value>, Part&> &&
                std::is_same_v<std::ranges::range_reference_t<const Value>, const Part&>;
@@ -193,16 +195,16 @@ constexpr Places places_of() {
         return false;
       }
     }();
-    return parts == Places::own && !kOwn ? Places::unfitted : parts;
+    return parts == TensorCopies::separate && !kHasOwnParts ? TensorCopies::shared : parts;
   } else if constexpr (kind == Kind::example) {
-    constexpr Places data = places_of<decltype(std::declval<Value&>().data)>();
+    constexpr TensorCopies data = copies_in<decltype(std::declval<Value&>().data)>();
     if constexpr (requires(Value& value) { value.target; }) {
-      return joined_places({data, places_of<decltype(std::declval<Value&>().target)>()});
+      return joined_copies({data, copies_in<decltype(std::declval<Value&>().target)>()});
     } else {
       return data;
     }
   } else {
-    return std::is_copy_constructible_v<Value> ? Places::none : Places::unfitted;
+    return std::is_copy_constructible_v<Value> ? TensorCopies::none : TensorCopies::shared;
   }
 }
 
@@ -282,7 +284,7 @@ inline constexpr bool kIsOpaque = nested::is_opaque<Value>();
 /// original keeps its own: not those of a span.
 template <class Value>
 inline constexpr bool kCopiesTensors =
-    nested::places_of<Value>() == nested::Places::own && std::is_copy_constructible_v<Value>;
+    nested::copies_in<Value>() == nested::TensorCopies::separate && std::is_copy_constructible_v<Value>;
 
 }  // namespace detail
 

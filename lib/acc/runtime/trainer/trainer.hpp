@@ -75,17 +75,17 @@ auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> 
 }
 
 template <class Batch>
-using InputPlaces = std::make_index_sequence<std::tuple_size<Batch>::value - 1>;
+using InputIndices = std::make_index_sequence<std::tuple_size<Batch>::value - 1>;
 
 template <class Module, class Batch>
 auto forward_on(Model<Module>& model, Batch& batch)
   requires requires {
     std::tuple_size<Batch>::value;
-    { forward_with(model, batch, InputPlaces<Batch>()) } -> std::convertible_to<at::Tensor>;
+    { forward_with(model, batch, InputIndices<Batch>()) } -> std::convertible_to<at::Tensor>;
     { std::get<std::tuple_size<Batch>::value - 1>(batch) } -> std::convertible_to<at::Tensor>;
   }
 {
-  at::Tensor logits = forward_with(model, batch, InputPlaces<Batch>());
+  at::Tensor logits = forward_with(model, batch, InputIndices<Batch>());
   return std::pair{std::move(logits), std::get<std::tuple_size<Batch>::value - 1>(batch)};
 }
 
