@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "acc/base/error.hpp"
@@ -317,18 +318,26 @@ TEST_CASE("memory_states: a damaged one is replaced by that of another machine",
   CHECK(training.resumed() == 2);
 }
 
-TEST_CASE("memory_states: a machine that cannot take a state tells the others why, and none waits",
-          "[.machines]") {
-  Training training(true);
+// Saves two states, and replaces the first on one process.
+fs::path replace_first_state(Training& training, int process,
+                             const std::function<void(const fs::path&)>& replace) {
   training.save(1);
   training.save(2);
   const fs::path folder = training.states().snapshot(1);
-  const int obstructed = GENERATE(0, 1);
   training.accelerator->wait_for_everyone();
-  training.accelerator->on_process(obstructed, [&] {
+  training.accelerator->on_process(process, [&] {
     fs::remove_all(folder);
-    std::ofstream(folder) << "a file";
+    replace(folder);
   });
+  return folder;
+}
+
+TEST_CASE("memory_states: a machine that cannot take a state tells the others why, and none waits",
+          "[.machines]") {
+  Training training(true);
+  const int obstructed = GENERATE(0, 1);
+  const fs::path folder = replace_first_state(training, obstructed,
+                                              [](const fs::path& file) { std::ofstream(file) << "a file"; });
   const std::string error = acc::test::error_of([&] { training.accelerator->resume(); });
   CHECK(error.ends_with("snapshot_1: cannot be replaced: Not a directory"));
   CHECK(error.starts_with("process ") == (training.accelerator->process_index() != obstructed));
@@ -338,15 +347,9 @@ TEST_CASE("memory_states: a machine that cannot take a state tells the others wh
 
 TEST_CASE("memory_states: where the folder cannot be looked at, none waits either", "[.machines]") {
   Training training(true);
-  training.save(1);
-  training.save(2);
-  const fs::path folder = training.states().snapshot(1);
   const int obstructed = GENERATE(0, 1);
-  training.accelerator->wait_for_everyone();
-  training.accelerator->on_process(obstructed, [&] {
-    fs::remove_all(folder);
-    fs::create_symlink(folder, folder);
-  });
+  const fs::path folder =
+      replace_first_state(training, obstructed, [](const fs::path& link) { fs::create_symlink(link, link); });
   CHECK_FALSE(acc::test::error_of([&] { training.accelerator->resume(); }).empty());
   training.accelerator->on_process(obstructed, [&] { fs::remove(folder); });
   CHECK(training.resumed() == 2);

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "simulation/job.hpp"
 #include "support/catch.hpp"
@@ -36,6 +38,22 @@ std::string report(const Schedule& failed, const std::string& violation) {
   return violation + "\nagain: ACC_SEED=" + std::to_string(failed.seed) +
          " ACC_BACKEND=" + name_of(failed.backend) + "\nshortened " + to_text(schedule) +
          "\nfails with: " + simulate(schedule).violation;
+}
+
+// An elastic job of nodes on machines of their own, which start one after the other.
+Schedule job_of(int nodes, std::vector<Fault> faults) {
+  Schedule schedule = {.seed = 1,
+                       .nodes = nodes,
+                       .machines = nodes,
+                       .min_nodes = 1,
+                       .max_nodes = nodes,
+                       .node_timeout = 3s,
+                       .join_timeout = 60s,
+                       .last_call = 1s,
+                       .work = 60s,
+                       .faults = std::move(faults)};
+  for (int node = 0; node < nodes; ++node) schedule.starts.push_back(node * 100ms);
+  return schedule;
 }
 
 void check_seeds(std::uint64_t first, std::uint64_t count, std::optional<Backend> backend = {}) {
@@ -81,20 +99,10 @@ TEST_CASE("simulation: a node does not leave its job for a host that was started
 TEST_CASE("simulation: what a silent host may have gone on with is a part of the job when the host is back",
           "[simulation]") {
   const int neighbour = GENERATE(1, 2, 3);
-  const Schedule schedule = {
-      .seed = 1,
-      .nodes = 4,
-      .machines = 4,
-      .min_nodes = 1,
-      .max_nodes = 4,
-      .node_timeout = 3s,
-      .join_timeout = 60s,
-      .last_call = 1s,
-      .work = 60s,
-      .starts = {0ms, 100ms, 200ms, 300ms},
-      .faults = {{.kind = Kind::split, .at = 5s, .duration = 15s, .other = 1 | 1 << neighbour},
+  const Schedule schedule =
+      job_of(4, {{.kind = Kind::split, .at = 5s, .duration = 15s, .other = 1 | 1 << neighbour},
                  {.kind = Kind::kill, .at = 17s, .duration = 4s, .node = 0},
-                 {.kind = Kind::isolation, .at = 19s, .duration = 30s, .node = neighbour}}};
+                 {.kind = Kind::isolation, .at = 19s, .duration = 30s, .node = neighbour}});
   INFO(to_text(schedule));
   CHECK(simulate(schedule).violation.empty());
 }
@@ -135,18 +143,10 @@ TEST_CASE("simulation: of two nodes, neither goes on alone after the second lead
 
 TEST_CASE("simulation: at etcd, a node does not leave its job for one that took the key when it was free",
           "[simulation]") {
-  const Schedule schedule = {.seed = 1,
-                             .backend = Backend::etcd,
-                             .nodes = 3,
-                             .machines = 3,
-                             .min_nodes = 1,
-                             .max_nodes = 3,
-                             .node_timeout = 5s,
-                             .join_timeout = 60s,
-                             .last_call = 1s,
-                             .work = 60s,
-                             .starts = {0ms, 100ms, 12s},
-                             .faults = {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0}}};
+  Schedule schedule = job_of(3, {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0}});
+  schedule.backend = Backend::etcd;
+  schedule.node_timeout = 5s;
+  schedule.starts = {0ms, 100ms, 12s};
   INFO(to_text(schedule));
   CHECK(simulate(schedule).violation.empty());
 }
@@ -213,19 +213,10 @@ TEST_CASE("simulation: nodes that did not hear of a round's begin are not missed
 TEST_CASE(
     "simulation: nodes that ended while they were silent may have gone on with one that is silent still",
     "[simulation]") {
-  const Schedule schedule = {.seed = 1,
-                             .nodes = 3,
-                             .machines = 3,
-                             .min_nodes = 1,
-                             .max_nodes = 3,
-                             .node_timeout = 3s,
-                             .join_timeout = 60s,
-                             .last_call = 1s,
-                             .work = 200s,
-                             .starts = {0ms, 100ms, 200ms},
-                             .faults = {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0},
-                                        {.kind = Kind::kill, .at = 14s, .duration = 12s, .node = 1},
-                                        {.kind = Kind::isolation, .at = 24s, .duration = 30s, .node = 2}}};
+  Schedule schedule = job_of(3, {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0},
+                                 {.kind = Kind::kill, .at = 14s, .duration = 12s, .node = 1},
+                                 {.kind = Kind::isolation, .at = 24s, .duration = 30s, .node = 2}});
+  schedule.work = 200s;
   INFO(to_text(schedule));
   CHECK(simulate(schedule).violation.empty());
 }
@@ -233,21 +224,12 @@ TEST_CASE(
 TEST_CASE(
     "simulation: a node that a successor finds to have ended may have gone on with one that is silent still",
     "[simulation]") {
-  const Schedule schedule = {.seed = 1,
-                             .backend = GENERATE(Backend::c10d, Backend::etcd),
-                             .nodes = 4,
-                             .machines = 4,
-                             .min_nodes = 1,
-                             .max_nodes = 4,
-                             .node_timeout = 3s,
-                             .join_timeout = 60s,
-                             .last_call = 1s,
-                             .work = 200s,
-                             .starts = {0ms, 100ms, 200ms, 300ms},
-                             .faults = {{.kind = Kind::kill, .at = 5s, .node = 0},
-                                        {.kind = Kind::isolation, .at = 12s, .duration = 15s, .node = 1},
-                                        {.kind = Kind::kill, .at = 22s, .node = 2},
-                                        {.kind = Kind::isolation, .at = 26s, .duration = 30s, .node = 3}}};
+  Schedule schedule = job_of(4, {{.kind = Kind::kill, .at = 5s, .node = 0},
+                                 {.kind = Kind::isolation, .at = 12s, .duration = 15s, .node = 1},
+                                 {.kind = Kind::kill, .at = 22s, .node = 2},
+                                 {.kind = Kind::isolation, .at = 26s, .duration = 30s, .node = 3}});
+  schedule.backend = GENERATE(Backend::c10d, Backend::etcd);
+  schedule.work = 200s;
   INFO(to_text(schedule));
   CHECK(simulate(schedule).violation.empty());
 }
@@ -255,18 +237,11 @@ TEST_CASE(
 TEST_CASE("simulation: of two nodes of a machine that are back, neither is taken for the end of the other",
           "[simulation]") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    const Schedule schedule = {.seed = seed,
-                               .nodes = 5,
-                               .machines = 3,
-                               .min_nodes = 1,
-                               .max_nodes = 5,
-                               .node_timeout = 3s,
-                               .join_timeout = 60s,
-                               .last_call = 1s,
-                               .work = 100s,
-                               .starts = {0ms, 100ms, 200ms, 300ms, 400ms},
-                               .faults = {{.kind = Kind::deafness, .at = 5s, .duration = 15s, .node = 0},
-                                          {.kind = Kind::power_loss, .at = 12s, .node = 2}}};
+    Schedule schedule = job_of(5, {{.kind = Kind::deafness, .at = 5s, .duration = 15s, .node = 0},
+                                   {.kind = Kind::power_loss, .at = 12s, .node = 2}});
+    schedule.seed = seed;
+    schedule.machines = 3;
+    schedule.work = 100s;
     INFO(to_text(schedule));
     const Outcome outcome = simulate(schedule);
     CHECK(outcome.violation.empty());
@@ -278,19 +253,10 @@ TEST_CASE(
     "simulation: a successor does not yield to the coordinator that it has replaced, whoever has the key",
     "[simulation]") {
   for (Duration lapse = 8s; lapse <= 12s; lapse += 100ms) {
-    const Schedule schedule = {.seed = 1,
-                               .backend = Backend::etcd,
-                               .nodes = 3,
-                               .machines = 3,
-                               .min_nodes = 2,
-                               .max_nodes = 3,
-                               .node_timeout = 3s,
-                               .join_timeout = 60s,
-                               .last_call = 1s,
-                               .work = 60s,
-                               .starts = {0ms, 100ms, 200ms},
-                               .faults = {{.kind = Kind::isolation, .at = 5s, .duration = 3800ms, .node = 0},
-                                          {.kind = Kind::etcd_lapse, .at = lapse}}};
+    Schedule schedule = job_of(3, {{.kind = Kind::isolation, .at = 5s, .duration = 3800ms, .node = 0},
+                                   {.kind = Kind::etcd_lapse, .at = lapse}});
+    schedule.backend = Backend::etcd;
+    schedule.min_nodes = 2;
     INFO(to_text(schedule));
     CHECK(simulate(schedule).violation.empty());
   }
