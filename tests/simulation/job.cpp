@@ -483,6 +483,11 @@ void Job::slow_down(const Fault& fault) {
   world_.after(fault.duration, [set_latencies] { set_latencies(1ms); });
 }
 
+void Job::hinder_etcd(void (Etcd::*hinder)(bool), Duration duration) {
+  (*etcd_.*hinder)(true);
+  world_.after(duration, [this, hinder] { (*etcd_.*hinder)(false); });
+}
+
 // Returns whether it is a fault of etcd, or of the way there.
 bool Job::apply_to_etcd(const Fault& fault) {
   const int machine = schedule_.machine_of(fault.node);
@@ -500,16 +505,13 @@ bool Job::apply_to_etcd(const Fault& fault) {
       world_.after(fault.duration, [this] { etcd_->start(); });
       return true;
     case Kind::etcd_pause:
-      etcd_->pause(true);
-      world_.after(fault.duration, [this] { etcd_->pause(false); });
+      hinder_etcd(&Etcd::pause, fault.duration);
       return true;
     case Kind::etcd_slowness:
-      etcd_->slow_down(true);
-      world_.after(fault.duration, [this] { etcd_->slow_down(false); });
+      hinder_etcd(&Etcd::slow_down, fault.duration);
       return true;
     case Kind::etcd_errors:
-      etcd_->fail(true);
-      world_.after(fault.duration, [this] { etcd_->fail(false); });
+      hinder_etcd(&Etcd::fail, fault.duration);
       return true;
     case Kind::etcd_lapse:
       etcd_->expire_leases();

@@ -123,6 +123,7 @@ class Job {
   void start(int node);
   void apply(const Fault& fault);
   bool apply_to_etcd(const Fault& fault);
+  void hinder_etcd(void (Etcd::*hinder)(bool), Duration duration);
   void cut(const Fault& fault);
   void cut_pair(int from, int to, bool both_ways, Duration duration);
   void kill(const Fault& fault);
