@@ -30,7 +30,7 @@ struct SlowFailure : std::exception {
   }
 };
 
-// libacc's function of the same name as `function`, which is called in its place.
+// The function of libacc that `function` hides from its callers.
 template <class Function>
 Function* next(Function* function) {
   Dl_info about = {};
