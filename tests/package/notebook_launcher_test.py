@@ -325,13 +325,13 @@ def the_end_of_a_thread_ends_no_other_call(venv):
             while not os.path.exists("importing"): time.sleep(0.01)
         def end_first_and_go_on():
             while os.path.exists(f"/proc/self/task/{starter.native_id}"): time.sleep(0.01)  # for the kernel, too
-            os.close(os.open("hang", os.O_RDWR))  # ends the read, and waits for no reader
+            open("hang", "w").close()  # ends the read; waits for it, as it may not have begun
         starter = threading.Thread(target=first)
         starter.start()
         called.wait()
         import slow, uses
         os.mkfifo("hang")
-        threading.Thread(target=end_first_and_go_on).start()
+        threading.Thread(target=end_first_and_go_on, daemon=True).start()
         print(launch(uses.rank, (), 2))
         """)[-1] == "[0, 1]"
 
