@@ -481,12 +481,13 @@ def has_ended(pidfd):
 
 def an_interrupt_of_an_import(venv):
     """The next call does not take the answer to the first for its own."""
-    (venv.packages / "torch.py").write_text("import os\nif os.path.exists('hang'):\n    open('importing', 'w').close()\n    open('hang').read()\n")
+    (venv.packages / "torch.py").write_text("import os\nif os.path.exists('hang'): open('hang').read()\n")
     os.mkfifo(venv.folder / "hang")
     assert said(venv, """
         import signal, threading
         def interrupt():
-            while not os.path.exists("importing"): time.sleep(0.01)
+            global hang
+            hang = os.open("hang", os.O_WRONLY)  # once the import reads it
             os.unlink("hang")
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         threading.Thread(target=interrupt).start()
