@@ -375,7 +375,7 @@ void ClusterNode::on_claim(const Member& claimant) {
   const bool is_named =
       !was_in_round && host && (claimant.is_proven || host->is_running_at(to_string(address_of(node))));
   const bool yields = !node_.is_static() && (host || state_->candidates()) && (is_successor || is_named);
-  if (!yields && leads && was_in_round) claimant.connection->send(Full{});
+  if (!yields && leads && was_in_round) claimant.connection->dismiss(Full{});
   claimant.connection->close();
   if (yields) move_to(address_of(node), "redirected by its coordinator");
 }

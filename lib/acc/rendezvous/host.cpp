@@ -249,7 +249,7 @@ void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
 
 std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator) {
   for (const auto& [id, connection] : connections_)
-    connection->send(Moved{coordinator.host, coordinator.port});
+    connection->dismiss(Moved{coordinator.host, coordinator.port});
   drop();
   deliver_ = [](const NodeMessage&) {};  // node 0 listens to the other coordinator now
   if (server_) server_->set(coordinator_key(plan_.run_id), to_string(coordinator));

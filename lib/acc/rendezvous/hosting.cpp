@@ -27,8 +27,7 @@ void Hosting::ask_for_round() {
 void Hosting::on_member(const std::shared_ptr<Member>& member) {
   if (has_room_for(*member)) return host_->adopt(member);
   const std::optional<RoundOver> verdict = host_->coordinator().surplus();
-  member->connection->send(verdict ? NodeMessage(RoundEnds{*verdict}) : NodeMessage(Full{}));
-  member->connection->close();
+  member->connection->dismiss(verdict ? NodeMessage(RoundEnds{*verdict}) : NodeMessage(Full{}));
 }
 
 // Until all nodes have joined, a node may come from anywhere, and once the job is over.

@@ -156,6 +156,7 @@ void NodeConnection::wait() {
 
 void NodeConnection::check_silence() {
   const auto now = Clock::now();
+  if (end_due_ && now >= *end_due_) return end();
   if (now - last_bytes_ > timeout_) {
     if (closing_) return end();
     fail({"silent for " + seconds_text(timeout_), false});
@@ -207,6 +208,14 @@ void NodeConnection::close(std::function<void()> on_ended) {
   on_lost_ = nullptr;
   if (on_ended) on_ended_ = std::move(on_ended);
   if (!writing_ && queued_.empty()) all_is_sent();
+}
+
+void NodeConnection::dismiss(const NodeMessage& message) {
+  if (!open_ || closing_) return;
+  send(message);
+  lingers_ = true;
+  end_due_ = Clock::now() + timeout_;
+  close();
 }
 
 // To close a socket before all was read resets the connection: the other side would hear that this process

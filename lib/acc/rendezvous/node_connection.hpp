@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "acc/base/running_clock.hpp"
@@ -79,6 +80,10 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   /// Sends what is queued, as far as the other side takes it, and ends; then calls `on_ended`, if given.
   void close(std::function<void()> on_ended = {});
 
+  /// Sends a last message to a side that may be sending, too, and ends when that one does, or at the timeout:
+  /// what arrived at a closed socket would reset the connection, and the message could be lost.
+  void dismiss(const NodeMessage& message);
+
   bool is_open() const { return open_ && !lingers_; }
   /// How long the other side has been silent.
   Clock::duration silence() const { return Clock::now() - last_bytes_; }
@@ -127,6 +132,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   bool closing_ = false;
   /// The other side may be alive: it closes first, unless it stays silent.
   bool lingers_ = false;
+  /// When it ends though the other side has not.
+  std::optional<Clock::time_point> end_due_ = {};
 };
 
 }  // namespace acc::launcher

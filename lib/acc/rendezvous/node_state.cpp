@@ -17,9 +17,9 @@ constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 
 // Whoever is sent away so has asked nobody any more.
 void redirect(const NodeContext& node, const Member& member) {
-  if (const auto coordinator = parse_address(node.coordinator_address, ""))
-    member.connection->send(Moved{coordinator->host, coordinator->port});
-  member.connection->close();
+  const auto coordinator = parse_address(node.coordinator_address, "");
+  if (!coordinator) return member.connection->close();
+  member.connection->dismiss(Moved{coordinator->host, coordinator->port});
 }
 
 std::vector<NodeHistory> pending_histories(const NodeContext& node) {

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
 #include "support/catch.hpp"
@@ -207,6 +208,47 @@ TEST_CASE("node_connection: a silent side that never closes keeps the connection
   const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
   CHECK(pair.run_until([&] { return closing.expired(); }));
   CHECK(pair.far.is_open());
+}
+
+TEST_CASE("node_connection: a side that is dismissed hears why, whatever it sends meanwhile",
+          "[rendezvous]") {
+  Pair pair;
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 10s);
+  near->start();
+  asio::write(pair.far, asio::buffer(encode(Join{})));
+  near->dismiss(Moved{"10.0.0.2", 20001});
+  CHECK_FALSE(near->is_open());
+  pair.loop.poll();
+  asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
+  pair.loop.poll();
+  std::string text;
+  boost::system::error_code error;
+  asio::read(pair.far, asio::dynamic_buffer(text), error);
+  CHECK(error == asio::error::eof);
+  CHECK_THAT(text, Catch::Contains("10.0.0.2"));
+  pair.far.close();
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  CHECK(pair.run_until([&] { return closing.expired(); }));
+}
+
+TEST_CASE("node_connection: a side that is dismissed and goes on talking is heard for one timeout",
+          "[rendezvous]") {
+  Pair pair;
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 100ms);
+  near->start();
+  asio::steady_timer timer(pair.loop);
+  const std::function<void()> talk = [&] {
+    boost::system::error_code ignored;
+    asio::write(pair.far, asio::buffer(encode(Heartbeat{})), ignored);
+    timer.expires_after(20ms);
+    timer.async_wait([&](const auto& error) {
+      if (!error) talk();
+    });
+  };
+  talk();
+  near->dismiss(Full{});
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  CHECK(pair.run_until([&] { return closing.expired(); }));
 }
 
 TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
