@@ -57,10 +57,14 @@ NodeConnection::NodeConnection(net::tcp::socket socket, std::chrono::millisecond
 
 void NodeConnection::set_timeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
-  error_code ignored;
   // A little longer than our own timeout, so that silence is always reported in the same way.
-  socket_.set_option(net::user_timeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())),
-                     ignored);
+  set_user_timeout(timeout + heartbeat_ * kHeartbeats);
+}
+
+// How long TCP waits for an acknowledgment. After that it answers the other side that nobody is here.
+void NodeConnection::set_user_timeout(std::chrono::milliseconds timeout) {
+  error_code ignored;
+  socket_.set_option(net::user_timeout(static_cast<int>(timeout.count())), ignored);
 }
 
 void NodeConnection::set_handlers(std::function<void(NodeMessage)> on_message,
@@ -193,6 +197,8 @@ void NodeConnection::fail(const ConnectionLoss& loss) {
   if (!open_) return;
   const auto on_lost = std::exchange(on_lost_, nullptr);
   lingers_ = !loss.peer_has_ended;
+  // What was sent last is unacknowledged since before this silence, and stays for one more timeout.
+  if (lingers_) set_user_timeout(3 * timeout_);
   count_silence_from(Clock::now());
   if (loss.peer_has_ended) end();
   if (on_lost) on_lost(loss);

@@ -105,6 +105,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void report_silence(Clock::time_point now);
   void count_silence_from(Clock::time_point now);
   void on_bytes();
+  void set_user_timeout(std::chrono::milliseconds timeout);
   void fail(const ConnectionLoss& loss);
   void all_is_sent();
 

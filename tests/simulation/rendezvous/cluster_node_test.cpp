@@ -151,6 +151,18 @@ TEST_CASE("simulation: at etcd, a node does not leave its job for one that took 
   CHECK(simulate(schedule).violation.empty());
 }
 
+TEST_CASE("simulation: a leader that is mute hears that it was left, however many packets are lost",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::loss, .at = 4s, .duration = 30s},
+                                   {.kind = Kind::muteness, .at = 6s, .duration = 8s, .node = 0}});
+    schedule.seed = seed;
+    schedule.node_timeout = 7s;
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: a leader that was left behind does not begin anew with a host that knows of no job",
           "[simulation]") {
   const bool is_etcd = GENERATE(true, false);
