@@ -193,7 +193,7 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
 void Coordinator::on_join(NodeId id, const Join& request) {
   Node& node = nodes_.at(id);
   if (phase_ == Phase::over) {
-    if (node.done) return send_(id, JobEnds{});
+    if (succeeded_ && node.done) return send_(id, JobEnds{});
     return send_(id, RoundEnds{job_over("the job is over")});
   }
   node.in_round = false;

@@ -374,6 +374,19 @@ TEST_CASE("coordinator: a node that was cut off when it had succeeded waits for 
   }
 }
 
+TEST_CASE("coordinator: success in a round that was ended is no success of a job that is stopped then",
+          "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(1, WorkersDone{1});
+  job.backend.events.on_change();
+  job.coordinator->on_message(0, StopJob{.exit_code = 143});
+  job.join(1);
+  CHECK(job.sent_to<JobEnds>(1).empty());
+  CHECK_FALSE(job.last_end(1).restart);
+}
+
 TEST_CASE("coordinator: a node that comes back when the job has succeeded is told so", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
