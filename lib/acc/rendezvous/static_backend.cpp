@@ -166,10 +166,13 @@ void StaticBackend::add(const OwnNode& node) {
   impl_->ask_soon();
 }
 
-// Deletes its role info, too: otherwise the next round would include it.
+// Deletes its role info, too: otherwise the next round would include it. A node that has connected anew may
+// have the rank since.
 void StaticBackend::remove(const OwnNode& node) {
+  const auto holder = impl_->own_nodes.find(node.node_rank);
+  if (holder == impl_->own_nodes.end() || holder->second.local_id != node.local_id) return;
   impl_->forget_exchange();
-  impl_->own_nodes.erase(node.node_rank);
+  impl_->own_nodes.erase(holder);
   impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});
   impl_->ask_soon();
 }

@@ -182,6 +182,23 @@ TEST_CASE("static_backend: the end does not wait for a node that has succeeded a
   CHECK(has_finished);
 }
 
+TEST_CASE("static_backend: a node that has connected anew stays when its earlier connection goes",
+          "[rendezvous]") {
+  BackendStore store;
+  Agent agent(store, 2);
+  OwnNode earlier = node(1, 1);
+  earlier.local_id = 1;
+  OwnNode later = node(1, 3);
+  later.local_id = 2;
+  agent.backend->add(earlier);
+  agent.backend->add(later);
+  agent.backend->remove(earlier);
+  agent.backend->add(node(0, 1));
+  store.until([&] { return agent.rounds_heard == 1; });
+  CHECK(agent.rounds[1].first == later);
+  CHECK(agent.rounds[1].second.world_size == 4);
+}
+
 TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]") {
   BackendStore store;
   acc::launcher::StoreClient client(store.loop);
