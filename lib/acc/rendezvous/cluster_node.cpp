@@ -381,14 +381,16 @@ void ClusterNode::on_claim(const Member& claimant) {
 }
 
 // A successor has the key because the job goes on there. A new node took it when it was free, and knows
-// nothing of the running job; it notices that its key is taken, and joins.
+// nothing of the running job; it notices that its key is taken, and joins. Where too few nodes are left for a
+// round, the others may have begun anew with it.
 EtcdCoordinatorKey::Loss ClusterNode::on_key_lost(const std::string& address, bool has_lapsed) {
   using Loss = EtcdCoordinatorKey::Loss;
   const Host* host = state_->host();
   const auto owner = parse_address(address, "");
   if (!host || !owner || node_.is_over) return Loss::accept;
   const Coordinator& coordinator = host->coordinator();
-  const bool leads = node_.last_round.number() > 0 && !coordinator.is_smaller_part();
+  const bool leads =
+      node_.last_round.number() > 0 && !coordinator.is_smaller_part() && coordinator.has_enough_nodes();
   // The coordinator that this node has replaced has found the key free, and waits.
   if (leads && *owner == node_.last_round.lost_address()) return Loss::take_back;
   const bool is_new_host = has_lapsed && !node_.last_round.has_leader_at(*owner);

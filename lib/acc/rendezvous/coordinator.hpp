@@ -83,6 +83,8 @@ class Coordinator {
   bool is_smaller_part() const;
   /// And they are enough for a round of their own.
   bool may_be_led_elsewhere() const;
+  /// As many nodes of the last round are here as a round needs.
+  bool has_enough_nodes() const { return count(&Node::member) >= options_.plan.min_nodes; }
   /// Where those nodes have listened that are absent, of all of which this is known.
   std::vector<StoreAddress> absent_addresses() const;
   /// Which nodes are here and which are missing, for the user.

@@ -151,6 +151,21 @@ TEST_CASE("simulation: at etcd, a node does not leave its job for one that took 
   CHECK(simulate(schedule).violation.empty());
 }
 
+TEST_CASE("simulation: at etcd, a host with too few nodes for a round leaves the key to those who begin anew",
+          "[simulation]") {
+  Schedule schedule = job_of(3, {{.kind = Kind::isolation, .at = 5s, .duration = 25s, .node = 0}});
+  schedule.backend = Backend::etcd;
+  schedule.min_nodes = schedule.max_nodes = 2;
+  schedule.max_restarts = 3;
+  schedule.starts = {0ms, 9s, 100ms};
+  INFO(to_text(schedule));
+  const Outcome outcome = simulate(schedule, /*with_trace=*/true);
+  INFO(outcome.trace);
+  CHECK(outcome.violation.empty());
+  CHECK(outcome.is_done);
+  CHECK(outcome.trace.find("it is taken back") == std::string::npos);
+}
+
 TEST_CASE("simulation: a leader that is mute hears that it was left, however many packets are lost",
           "[simulation]") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
