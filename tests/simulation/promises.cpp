@@ -88,6 +88,7 @@ void Promises::check_ranks(Group& group, int process, int workers, const RoundRe
 
 void Promises::on_workers_stop(int process) {
   workers_[process].runs = false;
+  last_round_end_ = World::current().now();
 }
 
 void Promises::on_success(int process) {

@@ -71,6 +71,8 @@ class Promises {
   int nodes_of_last_round() const { return groups_.empty() ? 0 : std::get<2>(groups_.back().view); }
   /// When workers ran last.
   Time last_work() const { return last_work_; }
+  /// When a process whose workers may have succeeded long before was last told that its round is over.
+  Time last_round_end() const { return last_round_end_; }
   /// With which codes processes have ended by themselves.
   const std::set<int>& codes() const { return codes_; }
 
@@ -115,6 +117,7 @@ class Promises {
   bool is_done_ = false;
   bool has_failed_ = false;
   Time last_work_ = {};
+  Time last_round_end_ = {};
   Time whole_since_ = {};
   bool was_whole_ = false;
   std::set<int> codes_ = {};
