@@ -69,15 +69,22 @@ std::optional<std::string> note_at(const fs::path& file) try {
   return {};
 }
 
+constexpr std::string_view kTraining = "training_";
+
+std::string name_of(const TrainingNumber& training) {
+  return fmt::format("{}{}_{}", kTraining, training.accelerator, training.training);
+}
+
+// Another spelling, or a number that an int does not hold, is none of a training.
 std::optional<TrainingNumber> training_of(const std::string& name) {
-  constexpr std::string_view kTraining = "training_";
   const std::size_t between = name.rfind('_');
   if (!name.starts_with(kTraining) || between < kTraining.size()) return {};
   const auto accelerator = parse_integer(name.substr(kTraining.size(), between - kTraining.size()));
   const auto training = parse_integer(name.substr(between + 1));
-  if (!accelerator || !training) return {};
-  return TrainingNumber{.accelerator = static_cast<int>(*accelerator),
-                        .training = static_cast<int>(*training)};
+  if (!accelerator || !training || *accelerator < 0 || *training < 0) return {};
+  const TrainingNumber number = {.accelerator = static_cast<int>(*accelerator),
+                                 .training = static_cast<int>(*training)};
+  return name == name_of(number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -148,7 +155,7 @@ void SavedStates::remove_leftovers() const {
 }
 
 SavedStates states_of_training(const fs::path& memory, const TrainingNumber& training) {
-  return SavedStates(memory / fmt::format("training_{}_{}", training.accelerator, training.training));
+  return SavedStates(memory / name_of(training));
 }
 
 std::vector<SavedStates> states_of_trainings(const fs::path& memory) {

@@ -107,7 +107,8 @@ TEST_CASE_METHOD(Fixture, "saved_states: trainings are in the order in which a p
                  "[formats]") {
   for (const acc::TrainingNumber& training : {acc::TrainingNumber{10, 0}, {2, 11}, {2, 3}})
     fs::create_directories(acc::states_of_training(folder.path(), training).folder());
-  fs::create_directories(folder.path() / "training_of_others");
+  for (const char* name : {"training_of_others", "training_02_3", "training_-1_0", "training_4294967298_3"})
+    fs::create_directories(folder.path() / name);
   const auto trainings = acc::states_of_trainings(folder.path());
   REQUIRE(trainings.size() == 3);
   CHECK(trainings[0].folder().filename() == "training_2_3");
