@@ -175,10 +175,11 @@ void ClusterNode::succeed(const std::string& reason) {
     return give_up(error.what(), exit_code(error.kind()));
   }
   redirect_later_nodes(node_.ports.store_address());
-  enter(std::make_unique<Succeeding>(node_, std::move(new_host), std::move(members),
-                                     [this](const StoreAddress& address, const std::string& next_reason) {
-                                       move_to(address, next_reason);
-                                     }),
+  enter(std::make_unique<Succeeding>(
+            node_, std::move(new_host), std::move(members),
+            [this](const StoreAddress& address, const std::string& next_reason, bool is_another_job) {
+              move_to(address, next_reason, is_another_job);
+            }),
         reason);
 }
 
@@ -260,12 +261,14 @@ void ClusterNode::on_redirected(const StoreAddress& coordinator) {
   look_for_job(CoordinatorLost::FirstStep::pause, candidates.value_or(Candidates{}), reason);
 }
 
-// Another node leads the job.
-void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& reason) {
+// Another node leads the job. If it has begun anew, nobody may go on with the last round: those who do could
+// not know that this node is with the other job.
+void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& reason, bool is_another_job) {
   if (node_.is_over) return;
+  if (is_another_job) node_.last_round.forget();
   node_.coordinator_address = to_string(coordinator);
   if (node_.coordinator_key) node_.coordinator_key->release();
-  if (Host* host = state_->host()) redirect_ = host->move_to(coordinator);
+  if (Host* host = state_->host()) redirect_ = host->move_to(coordinator, is_another_job);
   end_round("the job runs already, on other nodes");
   std::optional<Candidates> candidates = state_->candidates();
   if (!candidates) {

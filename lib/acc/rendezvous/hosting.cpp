@@ -133,7 +133,7 @@ void Succeeding::on_coordinator_told(const std::string& text) {
   // With a host that was started anew it would begin another job.
   if (hosts_there && host()->coordinator().may_be_led_elsewhere()) return look_later();
   if (host()->coordinator().is_smaller_part())
-    return on_moved_(*address, "this part of the job is the smaller one");
+    return on_moved_(*address, "this part of the job is the smaller one", false);
   if (!hosts_there) return introduce_to_next_member();
   // A new host believes the claim only if its own store confirms it.
   client_->set(running_key(node_.plan.run_id), to_string(node_.ports.store_address()));
@@ -167,7 +167,7 @@ void Succeeding::claim(const StoreAddress& address, net::tcp::socket socket) {
   });
   const auto on_answer = guard_([this, address](const NodeMessage& message) {
     if (!std::holds_alternative<Full>(message) || node_.is_over) return;
-    on_moved_(address, "a host that leads a round does not yield");
+    on_moved_(address, "a host that leads a round does not yield", true);
   });
   claim_->set_handlers([](const NodeMessage&) {}, on_lost);
   claim_->start();
@@ -193,7 +193,7 @@ void Succeeding::claim_key() {
         const bool is_new_host = address && !node_.last_round.has_leader_at(*address);
         if (is_new_host && host()->coordinator().may_be_led_elsewhere()) return look_later();
         if (address && host()->coordinator().is_smaller_part())
-          return on_moved_(*address, "this part of the job is the smaller one");
+          return on_moved_(*address, "this part of the job is the smaller one", false);
         if (address) node_.coordinator_address = result.text;
         look_later();
       }));

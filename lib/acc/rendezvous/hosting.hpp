@@ -45,8 +45,9 @@ class Hosting : public NodeState {
 /// the smaller part itself.
 class Succeeding : public Hosting {
  public:
-  /// Another node leads the job.
-  using OnMoved = std::function<void(const StoreAddress& address, const std::string& reason)>;
+  /// Another node leads the job. `is_another_job`: it leads a round that knows nothing of the last one.
+  using OnMoved =
+      std::function<void(const StoreAddress& address, const std::string& reason, bool is_another_job)>;
 
   /// `members`: those that have not heard of this node yet.
   Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> members,

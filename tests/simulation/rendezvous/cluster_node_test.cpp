@@ -107,6 +107,23 @@ TEST_CASE("simulation: what a silent host may have gone on with is a part of the
   CHECK(simulate(schedule).violation.empty());
 }
 
+TEST_CASE("simulation: nobody goes on with a round whose leader has joined a job that was begun anew",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Schedule schedule =
+        job_of(4, {{.kind = Kind::slowness, .at = 7s, .duration = 32s, .node = 2},
+                   {.kind = Kind::cut_one_way, .at = 10s, .duration = 10s, .node = 3, .other = 1},
+                   {.kind = Kind::kill, .at = 12s, .duration = 800ms, .node = 0},
+                   {.kind = Kind::kill, .at = 19s, .duration = 2s, .node = 0}});
+    schedule.seed = seed;
+    schedule.max_restarts = 3;
+    schedule.node_timeout = 6s;
+    schedule.last_call = 3900ms;
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: nobody waits for a successor that was dropped", "[simulation]") {
   check_seeds(25819, 1);
 }
