@@ -185,6 +185,7 @@ void ClusterNode::succeed(const std::string& reason) {
 
 void ClusterNode::wait_for_room() {
   node_.last_try = "all places of the job are taken, by nodes of other addresses";
+  node_.last_round.note_full(node_.settings.max_nodes);
   if (!std::exchange(told_no_room_, true)) emit(Notice{node_.last_try + ": this node is a spare"});
   // The job runs, and this node waits for as long as it does.
   begin_join_timeout();

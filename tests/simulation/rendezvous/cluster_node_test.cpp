@@ -124,6 +124,22 @@ TEST_CASE("simulation: nobody goes on with a round whose leader has joined a job
   }
 }
 
+TEST_CASE("simulation: a node without a place does not begin anew while those who have the places may go on",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::muteness, .at = 9s, .duration = 3s, .node = 1},
+                                   {.kind = Kind::slowness, .at = 14s, .duration = 18s, .node = 2},
+                                   {.kind = Kind::kill, .at = 22s, .duration = 7s, .node = 0}});
+    schedule.seed = seed;
+    schedule.max_nodes = 2;
+    schedule.max_restarts = 1;
+    schedule.node_timeout = 2500ms;
+    schedule.starts = {0ms, 200ms, 7600ms};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: nobody waits for a successor that was dropped", "[simulation]") {
   check_seeds(25819, 1);
 }

@@ -167,6 +167,17 @@ TEST_CASE("succession: a node joins a host that was started anew unless others m
     round.note_failed(address_of(kSecond), true);
     CHECK(round.may_begin_anew(1, 0));
   }
+  SECTION("others of whom it knows only that they have all places may, too") {
+    round.forget();
+    round.note_failed(address_of(kOld), true);
+    round.note_failed(address_of(kSecond), true);
+    round.note_full(3);
+    CHECK_FALSE(round.may_begin_anew(1, 0));
+    round.begin({.number = 5, .successors = {kFirst}, .coordinator = kOld, .nodes = 2});
+    round.lose_coordinator(address_of(kOld), true);
+    round.note_failed(address_of(kOld), true);
+    CHECK(round.may_begin_anew(1, 0));
+  }
   SECTION("nobody does in a static job") {
     LastRound fixed(false);
     fixed.begin({.number = 1, .coordinator = kOld, .nodes = 3});
