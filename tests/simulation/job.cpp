@@ -397,9 +397,10 @@ bool Job::must_succeed() const {
   const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
   const int nodes_per_machine = (schedule_.nodes + schedule_.machines - 1) / schedule_.machines;
   int losses = nodes_per_machine * static_cast<int>(schedule_.faults.size());
-  // One link that comes and goes loses a node again and again.
+  // A link that comes and goes, or loses a part, loses a node again and again.
   for (const Fault& fault : schedule_.faults)
-    if (fault.kind == Kind::blinking) losses += static_cast<int>(fault.duration / schedule_.node_timeout);
+    if (fault.kind == Kind::blinking || fault.kind == Kind::loss)
+      losses += static_cast<int>(fault.duration / schedule_.node_timeout);
   const bool survives = is_elastic || schedule_.max_restarts >= 2 * losses;
   // Nodes that cannot reach each other wait for the join timeout.
   Duration outage = 2 * promises_.notice_time() + 10s;
