@@ -158,10 +158,11 @@ void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters
     return parameter.grad().defined() && !unscaled.contains(parameter.unsafeGetTensorImpl());
   };
   if (std::ranges::none_of(parameters, is_scaled)) return;
-  throw Error({.what = "some of the parameters do not belong to a prepared optimizer, so their gradients are "
-                       "still scaled",
-               .where = "clipping in fp16",
-               .hint = "prepare the optimizer, and clip only its parameters"});
+  throw Error(
+      {.what = "some of the parameters do not belong to a prepared optimizer, so their gradients are "
+               "still scaled",
+       .where = "clipping in fp16",
+       .hint = "prepare the optimizer, and clip only its parameters; freeze those that it does not step"});
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,

@@ -288,7 +288,7 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   const std::unique_ptr<bool, decltype(end_training)> also_if_it_throws(&is_training_, end_training);
   stopped_ = false;
   control_ = {};
-  optimizer_->zero_grad();
+  clear_gradients();
   fire(&TrainerCallback::on_train_begin);
   // No step led to its metrics: they are neither the best nor a reason for another rate, as in transformers.
   if (arguments_.eval_on_start) evaluate_in_training();
@@ -408,7 +408,14 @@ void TrainerBase::step_optimizer(Counters& counters) {
   fire(&TrainerCallback::on_optimizer_step);
   counters.learning_rate = learning_rate_();
   if (scheduler_ && !accelerator_->optimizer_step_was_skipped()) scheduler_->step();
+  clear_gradients();
+}
+
+// Also those that the optimizer does not step: they would add up, and count in the norm by which all are
+// clipped.
+void TrainerBase::clear_gradients() {
   optimizer_->zero_grad();
+  module().zero_grad();
 }
 
 void TrainerBase::log(Metrics entry) {

@@ -240,6 +240,7 @@ class TrainerBase {
   std::int64_t num_tokens(const at::Tensor& inputs) const;
   detail::KeptResults kept_results(bool wants_predictions) const;
   void step_optimizer(Counters& counters);
+  void clear_gradients();
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();
   Metrics evaluate_in_training();

@@ -245,7 +245,8 @@ TEST_CASE("accelerator: in fp16 clipping refuses gradients that no prepared opti
   accelerator.backward(model(torch::ones({1, 2})).mean());
   const std::string refusal =
       "clipping in fp16: some of the parameters do not belong to a prepared optimizer, so their gradients "
-      "are still scaled (prepare the optimizer, and clip only its parameters)";
+      "are still scaled (prepare the optimizer, and clip only its parameters; freeze those that it does not "
+      "step)";
   CHECK_THROWS_WITH(accelerator.clip_grad_norm_(net->parameters(), 1), refusal);
   CHECK_THROWS_WITH(accelerator.clip_grad_value_(net->parameters(), 1), refusal);
 }

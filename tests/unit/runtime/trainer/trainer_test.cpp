@@ -128,6 +128,22 @@ TEST_CASE("trainer: a program's own loss, optimizer and schedule are used", "[ru
   CHECK(trainer.state().log_history[4].at("learning_rate") == Approx(0.05));
 }
 
+TEST_CASE("trainer: gradients that the optimizer does not step do not add up", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.max_steps = 3;
+  arguments.logging_steps = 1;
+  arguments.per_device_train_batch_size = 12;
+  Line line = acc::test::zeros();
+  // Without a rate, the gradients of all steps are equal.
+  const auto sgd = std::make_shared<torch::optim::SGD>(std::vector<at::Tensor>{line->fc->bias}, 0.);
+  acc::Trainer trainer(line, arguments, points(12), {.optimizer = sgd});
+  trainer.train();
+  const auto& log = trainer.state().log_history;
+  CHECK(log[0].at("grad_norm") > 0);
+  for (const std::size_t step : {1, 2}) CHECK(log[step].at("grad_norm") == Approx(log[0].at("grad_norm")));
+}
+
 TEST_CASE("trainer: samples of similar lengths are read together, those of a step", "[runtime]") {
   const std::vector<std::size_t> lengths = {3, 1, 4, 1, 5, 9, 2, 6};
   struct Data {
