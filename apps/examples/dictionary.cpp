@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,7 +109,7 @@ TORCH_MODULE(Classifier);
 // begin own state
 struct BestLoss {
   double value = 1e9;
-  std::string state() const { return std::to_string(value); }  // JSON
+  std::string state() const { return nlohmann::json(value).dump(); }
   void load_state(std::string_view text) { value = std::stod(std::string(text)); }
 };
 // end own state

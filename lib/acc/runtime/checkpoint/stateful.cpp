@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/stateful.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/error.hpp"
+#include "acc/base/printable.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::detail {
 namespace {
@@ -67,7 +71,11 @@ Json json_of(const PtValue& value) {
 
 PtValue from_json(std::string_view text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw Error({.what = "is not JSON", .where = "checkpoint state"});
+  if (json.is_discarded()) {
+    throw Error({.what = fmt::format("is not JSON: '{}'", shorten(printable(text))),
+                 .where = "checkpoint state",
+                 .hint = "return what nlohmann::json(value).dump() gives"});
+  }
   return value_of(json);
 }
 

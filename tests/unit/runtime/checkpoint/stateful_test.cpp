@@ -26,7 +26,8 @@ TEST_CASE("json value: what JSON cannot represent becomes null", "[runtime]") {
 }
 
 TEST_CASE("json value: text that is not JSON is an error", "[runtime]") {
-  CHECK(acc::test::error_of([] { acc::detail::from_json("{"); }) == "checkpoint state: is not JSON");
+  CHECK(acc::test::error_of([] { acc::detail::from_json("{"); }) ==
+        "checkpoint state: is not JSON: '{' (return what nlohmann::json(value).dump() gives)");
 }
 
 namespace {
