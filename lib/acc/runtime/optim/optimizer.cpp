@@ -3,6 +3,7 @@
 
 #include <c10/util/Type.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -12,7 +13,9 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <typeinfo>
+#include <unordered_map>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -57,6 +60,22 @@ void require_real_parameters(const torch::optim::Optimizer& optimizer) {
                .where = "optimizer step",
                .hint = "register the pairs of real numbers, at::view_as_real of the parameter, and use "
                        "at::view_as_complex of them in forward: Python's numbers; or train it by SGD"});
+}
+
+// A parameter of two groups would be stepped twice.
+void require_groups_apart(const torch::optim::Optimizer& optimizer) {
+  std::unordered_map<const c10::TensorImpl*, std::size_t> group_of;
+  for (std::size_t number = 0; number < optimizer.param_groups().size(); ++number) {
+    for (const at::Tensor& parameter : optimizer.param_groups()[number].params()) {
+      const std::size_t first = group_of.try_emplace(parameter.unsafeGetTensorImpl(), number).first->second;
+      if (first == number) continue;
+      throw Error(
+          {.what = fmt::format("a parameter of [{}] is in the groups {} and {}, which would each step it",
+                               fmt::join(parameter.sizes(), ", "), first, number),
+           .where = "optimizer step",
+           .hint = "leave it in one of them; layers that share a weight each list it"});
+    }
+  }
 }
 
 }  // namespace
@@ -159,6 +178,7 @@ void Optimizer::State::check_new_parameters() {
   const std::size_t parameters = detail::count_parameters(*native);
   if (parameters == checked) return;
   detail::require_real_parameters(*native);
+  detail::require_groups_apart(*native);
   if (checks) checks->require_prepared(*native);
   checked = parameters;
 }
@@ -176,6 +196,7 @@ at::Tensor Optimizer::step(const Closure& closure) {
   const ProgressSection section(Section::optimizer);
   state_->check_new_parameters();
   detail::require_sparse_gradients_taken(*state_->native);
+  detail::match_momentum_of_sparse_gradients(*state_->native);
   at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
   ++state_->steps;
   state_->progress->report();

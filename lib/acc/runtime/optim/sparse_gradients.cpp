@@ -89,4 +89,19 @@ void require_sparse_gradients_taken(const torch::optim::Optimizer& optimizer) {
   });
 }
 
+void match_momentum_of_sparse_gradients(torch::optim::Optimizer& optimizer) {
+  if (!is_exactly<SGD>(optimizer)) return;
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) {
+    if (!static_cast<const SGDOptions&>(group.options()).nesterov()) continue;
+    for (const at::Tensor& parameter : group.params()) {
+      const at::Tensor& gradient = parameter.grad();
+      if (!gradient.defined() || !gradient.is_sparse()) continue;
+      const auto entry = optimizer.state().find(parameter.unsafeGetTensorImpl());
+      if (entry == optimizer.state().end()) continue;
+      at::Tensor& momentum = static_cast<SGDParamState&>(*entry->second).momentum_buffer();
+      if (momentum.defined() && !momentum.is_sparse()) momentum = momentum.to_sparse(gradient.sparse_dim());
+    }
+  }
+}
+
 }  // namespace acc::detail

@@ -20,4 +20,8 @@ void require_sparse_gradients_taken(const torch::optim::Optimizer& optimizer, co
 /// Before a step: of the parameters that have one now.
 void require_sparse_gradients_taken(const torch::optim::Optimizer& optimizer);
 
+/// Before a step: SGD with nesterov adds the momentum to a sparse gradient, which LibTorch cannot do with a
+/// dense one, as it is saved. It becomes sparse.
+void match_momentum_of_sparse_gradients(torch::optim::Optimizer& optimizer);
+
 }  // namespace acc::detail

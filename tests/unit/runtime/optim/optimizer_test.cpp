@@ -151,6 +151,26 @@ std::string refusal_of_complex(const Options& options) {
 
 }  // namespace
 
+TEST_CASE("optimizer: a parameter of two groups is refused before it is stepped twice", "[runtime]") {
+  const at::Tensor weight = at::ones({2, 3}).requires_grad_(true);
+  const at::Tensor bias = at::ones({3}).requires_grad_(true);
+  const auto native = std::make_shared<SGD>(std::vector<at::Tensor>{bias}, SGDOptions(0.1));
+  acc::Optimizer optimizer(native);
+  const auto step = [&] {
+    for (const at::Tensor& parameter : {weight, bias}) parameter.mutable_grad() = at::ones_like(parameter);
+    optimizer.step();
+  };
+  native->add_param_group(OptimizerParamGroup({weight}));
+  CHECK(acc::test::error_of(step) == "no error");
+  // LibTorch looks for this only in groups that are added.
+  native->param_groups().push_back(native->param_groups()[1]);
+  CHECK(
+      acc::test::error_of(step) ==
+      "optimizer step: a parameter of [2, 3] is in the groups 1 and 2, which would each step it (leave it in "
+      "one of them; layers that share a weight each list it)");
+  CHECK(weight.detach().equal(at::full({2, 3}, 0.9)));
+}
+
 TEST_CASE("optimizer: complex parameters are refused by those that are not Python's for them", "[runtime]") {
   CHECK(
       refusal_of_complex<Adam>(AdamOptions(0.1)) ==

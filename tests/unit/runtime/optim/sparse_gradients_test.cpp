@@ -69,6 +69,23 @@ TEST_CASE("sparse_gradients: SGD and Adagrad step them", "[runtime]") {
   CHECK(refusal_of<Adagrad>(AdagradOptions(0.1)) == "no error");
 }
 
+TEST_CASE("sparse_gradients: SGD with nesterov goes on with a momentum that was saved dense", "[runtime]") {
+  const auto stepped = [](bool is_loaded) {
+    const at::Tensor weight = at::ones({3, 2}).requires_grad_(true);
+    const auto sgd =
+        std::make_shared<SGD>(std::vector<at::Tensor>{weight}, SGDOptions(0.1).momentum(0.9).nesterov(true));
+    acc::Optimizer optimizer(sgd);
+    for (int step = 0; step < 3; ++step) {
+      weight.mutable_grad() = (at::eye(3, 2) * (step + 1)).to_sparse(1);
+      optimizer.step();
+      auto& state = static_cast<SGDParamState&>(*sgd->state().at(weight.unsafeGetTensorImpl()));
+      if (is_loaded) state.momentum_buffer(state.momentum_buffer().to_dense());
+    }
+    return weight.detach().clone();
+  };
+  CHECK(stepped(true).equal(stepped(false)));
+}
+
 TEST_CASE("sparse_gradients: prepare refuses such an optimizer by the parameter's name", "[runtime]") {
   const std::string refusal =
       "parameter 'words.weight': has sparse gradients, which torch::optim::AdamW does not step" + kHint;
