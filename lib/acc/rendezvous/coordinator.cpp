@@ -162,7 +162,7 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
     absent_nodes_.pop_back();
   }
   if (history.round > std::max(rounds_, latest_round_)) stall_.set_stall(history.stall);
-  latest_round_ = std::max(latest_round_, history.round);
+  latest_round_ = std::max({latest_round_, history.round, history.dropped_round});
   const bool counts = rounds_ == 0 && history.round > 0 && options_.plan.min_nodes == options_.plan.max_nodes;
   restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
 }
@@ -400,9 +400,11 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
 }
 
 // Silent nodes may be going on without us. After a network partition the larger part goes on, and of two
-// equal parts the one with the old coordinator.
+// equal parts the one with the old coordinator; unless the other one has begun a round, as a node says that
+// it was dropped from.
 bool Coordinator::is_smaller_part() const {
   if (absent_nodes_.empty()) return false;
+  if (latest_round_ > rounds_) return true;
   const int connected = count(&Node::member);
   const int absent = static_cast<int>(absent_nodes_.size());
   return has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected;

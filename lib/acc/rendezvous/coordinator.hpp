@@ -191,7 +191,7 @@ class Coordinator {
   int survivors_ = 0;
   /// This coordinator has led the last round, not one that it replaces.
   bool has_led_ = true;
-  /// The latest round that any connected node was in, under another coordinator.
+  /// The latest round that any node was in that has connected, under another coordinator.
   int latest_round_ = 0;
   std::vector<NodeInfo> successors_ = {};
   std::string backend_missing_ = {};

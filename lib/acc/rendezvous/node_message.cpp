@@ -61,7 +61,8 @@ constexpr auto kFields<NodeInfo> =
 template <>
 constexpr auto kFields<NodeHistory> =
     std::tuple(Field{"round", &NodeHistory::round}, Field{"restarts", &NodeHistory::restarts},
-               Field{"asked", &NodeHistory::asked_port}, Field{"stall", &NodeHistory::stall});
+               Field{"asked", &NodeHistory::asked_port}, Field{"dropped", &NodeHistory::dropped_round},
+               Field{"stall", &NodeHistory::stall});
 template <>
 constexpr auto kFields<Challenge> = std::tuple(Field{"nonce", &Challenge::nonce});
 template <>

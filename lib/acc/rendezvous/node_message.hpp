@@ -42,6 +42,8 @@ struct NodeHistory {
   int restarts = 0;
   /// Node port of the coordinator or successor that it has asked for the next round since then; 0: none.
   int asked_port = 0;
+  /// The round from which it was dropped, so that it has been in none since; 0: none.
+  int dropped_round = 0;
   Stall stall = {};
   bool operator==(const NodeHistory&) const = default;
 };

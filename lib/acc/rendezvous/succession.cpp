@@ -62,6 +62,11 @@ void LastRound::lose_coordinator(const std::optional<StoreAddress>& address, boo
   dead_nodes_.clear();
 }
 
+void LastRound::forget() {
+  history_.dropped_round = std::max(history_.dropped_round, history_.round);
+  history_.round = 0;
+}
+
 void LastRound::ask(const StoreAddress& address) {
   history_.asked_port = address.port;
   asked_address_ = address;

@@ -56,7 +56,7 @@ class LastRound {
   /// A spare, too, learns the successors of the coordinator.
   void set_successors(const std::vector<NodeInfo>& successors) { successors_ = successors; }
   /// The others went on without this node: it is a new one to them.
-  void forget() { history_.round = 0; }
+  void forget();
   /// And all places are taken: `nodes` others are in a round, of which this node need not know.
   void note_full(int nodes) { taken_places_ = nodes; }
 

@@ -374,6 +374,17 @@ TEST_CASE("coordinator: a node that was cut off when it had succeeded waits for 
   }
 }
 
+TEST_CASE("coordinator: the larger part goes on when it has dropped the node that makes the others equal",
+          "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.come_back(id, id, {});
+  for (int id = 1; id < 3; ++id) job.coordinator->on_lost(id, "silent for 3000 ms", false);
+  CHECK(job.coordinator->is_smaller_part());
+  const int dropped_round = GENERATE(1, 2);
+  job.come_back(3, 2, {.dropped_round = dropped_round});
+  CHECK(job.coordinator->is_smaller_part() == (dropped_round == 2));
+}
+
 TEST_CASE("coordinator: success in a round that was ended is no success of a job that is stopped then",
           "[rendezvous]") {
   Job job(2, 0, 1);
