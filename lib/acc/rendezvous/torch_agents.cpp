@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/json_number.hpp"
 #include "acc/base/running_clock.hpp"
 
 namespace acc::launcher {
@@ -25,9 +26,9 @@ constexpr int kMaxWorkers = 1 << 20;
 }
 
 int count(const nlohmann::json& value) {
-  const auto number = value.get<std::int64_t>();
-  if (!value.is_number_integer() || number < 0 || number > kMaxWorkers) throw std::out_of_range("count");
-  return static_cast<int>(number);
+  const auto number = whole_number<int>(value);
+  if (!number || *number < 0 || *number > kMaxWorkers) throw std::out_of_range("count");
+  return *number;
 }
 
 }  // namespace

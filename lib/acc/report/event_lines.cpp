@@ -11,6 +11,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/base/json_nesting.hpp"
+#include "acc/base/json_number.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -163,12 +164,7 @@ class LineReader {
 }  // namespace
 
 std::optional<std::int64_t> integer_of(const json& value) {
-  if (value.is_number_unsigned()) {
-    const auto number = value.get<std::uint64_t>();
-    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    return number <= kMax ? std::optional(static_cast<std::int64_t>(number)) : std::nullopt;
-  }
-  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  return whole_number<std::int64_t>(value);
 }
 
 std::optional<double> number_of(const json& value) {

@@ -166,7 +166,8 @@ TEST_CASE("torch_agents: invalid text is an error that shows it", "[rendezvous]"
                R"({"role": "a", "local_world_size": 1e9})", R"({"role": "a", "local_world_size": "2"})");
   CHECK(acc::test::error_of([&] { acc::launcher::read_role_info(info); }) ==
         "the role info of a node cannot be parsed: " + info);
-  const std::string ranks = GENERATE("[1, 2, 3]", "{}", "[0, 99999999999, 0, 1]", "[0.5, 1, 0, 1]");
+  const std::string ranks = GENERATE("[1, 2, 3]", "{}", "[0, 99999999999, 0, 1]",
+                                     "[44444444444444444444, 1, 0, 1]", "[0.5, 1, 0, 1]");
   CHECK(acc::test::error_of([&] { acc::launcher::read_assigned_ranks(ranks); }) ==
         "the ranks assigned by node 0 cannot be parsed: " + ranks);
 }
