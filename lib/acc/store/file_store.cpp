@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/file_store.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <deque>
+#include <system_error>
 #include <utility>
 
 #include "acc/base/event_loop.hpp"
-#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/store/file_log.hpp"
+#include "acc/store/shared_file.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -25,17 +20,9 @@ using std::chrono::milliseconds;
 // Bytes of the file read at once.
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
 
-[[noreturn]] void fail(const std::string& what, int error_number) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = what + ": " + std::strerror(error_number)});
+[[noreturn]] void fail(const std::string& what, const std::error_code& error) {
+  throw Error({.kind = ErrorKind::rendezvous, .what = what + ": " + error.message()});
 }
-
-// Identifies a file: one created anew under the same name differs.
-struct Identity {
-  dev_t device = 0;
-  ino_t number = 0;
-
-  bool operator==(const Identity&) const = default;
-};
 
 }  // namespace
 
@@ -52,7 +39,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   void ask(Operation operation);
   void run();
   bool perform(const Operation& operation);
-  bool refresh(int fd);
+  bool refresh(const SharedFile& shared_file);
   bool retry_later();
   void poll(const std::vector<std::string>& keys, RunningClock::time_point deadline, const Done& handler);
   void on_lost(const std::string& why);
@@ -71,8 +58,8 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   std::optional<RunningClock::time_point> blocked_since = {};
 
   FileLog file_log = {};
-  off_t position = 0;  // up to which `file_log` has read the file
-  std::optional<Identity> identity = {};
+  std::size_t position = 0;  // up to which `file_log` has read the file
+  std::optional<SharedFile::Identity> identity = {};
 };
 
 void FileStore::Impl::ask(Operation operation) {
@@ -98,49 +85,49 @@ void FileStore::Impl::run() {
 
 // Returns false if the file is locked; then tries again later.
 bool FileStore::Impl::perform(const Operation& operation) {
-  const Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!fd) fail("the file of the rendezvous cannot be opened", errno);
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return retry_later();
-    if (errno != EINTR) fail("the file of the rendezvous cannot be locked", errno);
+  std::error_code error;
+  SharedFile shared_file(file, error);
+  if (error) fail("the file of the rendezvous cannot be opened", error);
+  if (!shared_file.lock(error)) {
+    if (!error) return retry_later();
+    fail("the file of the rendezvous cannot be locked", error);
   }
-  if (!refresh(fd.get())) return retry_later();
+  if (!refresh(shared_file)) return retry_later();
   blocked_since.reset();
   const std::string entries = operation.write(file_log);
   if (entries.empty()) return true;
-  if (::lseek(fd.get(), position, SEEK_SET) < 0 || !write_all(fd.get(), entries)) {
-    const int error_number = errno;
+  shared_file.write(position, entries, error);
+  if (error) {
     // An incomplete entry would block all nodes.
-    [[maybe_unused]] const int ignored = ::ftruncate(fd.get(), position);
-    fail("the file of the rendezvous cannot be written", error_number);
+    std::error_code ignored;
+    shared_file.truncate(position, ignored);
+    fail("the file of the rendezvous cannot be written", error);
   }
-  position += static_cast<off_t>(file_log.read(entries));
+  position += file_log.read(entries);
   return true;
 }
 
 // Returns false if the last entry is incomplete.
-bool FileStore::Impl::refresh(int fd) {
-  struct stat about = {};
-  if (::fstat(fd, &about) != 0) fail("the file of the rendezvous cannot be read", errno);
-  if (!S_ISREG(about.st_mode))
+bool FileStore::Impl::refresh(const SharedFile& shared_file) {
+  std::error_code error;
+  const SharedFile::Status now = shared_file.status(error);
+  if (error) fail("the file of the rendezvous cannot be read", error);
+  if (!now.is_regular)
     throw Error({.kind = ErrorKind::rendezvous, .what = "the rendezvous needs a regular file"});
-  const Identity now = {about.st_dev, about.st_ino};
-  if (identity && (*identity != now || about.st_size < position)) {
+  if (identity && (*identity != now.identity || now.size < position)) {
     throw Error({.kind = ErrorKind::rendezvous,
                  .what = "the file of the rendezvous was removed or replaced while the job ran"});
   }
-  identity = now;
+  identity = now.identity;
   std::string bytes;
-  while (position + static_cast<off_t>(bytes.size()) < about.st_size) {
-    const std::size_t before = bytes.size();
-    bytes.resize(before + kPiece);
-    const ssize_t n = ::pread(fd, bytes.data() + before, kPiece, position + static_cast<off_t>(before));
-    if (n < 0 && errno != EINTR) fail("the file of the rendezvous cannot be read", errno);
-    bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-    if (n == 0) break;
+  while (position + bytes.size() < now.size) {
+    const std::string piece = shared_file.read(position + bytes.size(), kPiece, error);
+    if (error) fail("the file of the rendezvous cannot be read", error);
+    if (piece.empty()) break;
+    bytes += piece;
     const std::size_t whole = file_log.read(bytes);
     bytes.erase(0, whole);
-    position += static_cast<off_t>(whole);
+    position += whole;
   }
   return bytes.empty();
 }
