@@ -40,6 +40,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   void run();
   bool perform(const Operation& operation);
   bool refresh(const SharedFile& shared_file);
+  bool cut_off_entry(SharedFile& shared_file);
   bool retry_later();
   void poll(const std::vector<std::string>& keys, RunningClock::time_point deadline, const Done& handler);
   void on_lost(const std::string& why);
@@ -60,6 +61,11 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   FileLog file_log = {};
   std::size_t position = 0;  // up to which `file_log` has read the file
   std::optional<SharedFile::Identity> identity = {};
+  struct Incomplete {
+    std::size_t position = 0;
+    RunningClock::time_point since = {};
+  };
+  std::optional<Incomplete> incomplete = {};  // the last entry
 };
 
 void FileStore::Impl::ask(Operation operation) {
@@ -92,8 +98,9 @@ bool FileStore::Impl::perform(const Operation& operation) {
     if (!error) return retry_later();
     fail("the file of the rendezvous cannot be locked", error);
   }
-  if (!refresh(shared_file)) return retry_later();
+  if (!refresh(shared_file) && !cut_off_entry(shared_file)) return retry_later();
   blocked_since.reset();
+  incomplete.reset();
   const std::string entries = operation.write(file_log);
   if (entries.empty()) return true;
   shared_file.write(position, entries, error);
@@ -130,6 +137,17 @@ bool FileStore::Impl::refresh(const SharedFile& shared_file) {
     position += whole;
   }
   return bytes.empty();
+}
+
+// Returns false if the incomplete entry may become complete, or if the file may be none of FileStore's.
+bool FileStore::Impl::cut_off_entry(SharedFile& shared_file) {
+  const auto now = RunningClock::now();
+  if (!incomplete || incomplete->position != position) incomplete = {position, now};
+  if (position == 0 || now - incomplete->since < options.writing_time) return false;
+  std::error_code error;
+  shared_file.truncate(position, error);
+  if (error) fail("the file of the rendezvous cannot be written", error);
+  return true;
 }
 
 bool FileStore::Impl::retry_later() {

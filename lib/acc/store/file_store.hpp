@@ -22,12 +22,15 @@ namespace acc::launcher {
 class FileStore : public Store {
  public:
   struct Options {
-    /// A file that is locked for longer, or whose last entry is incomplete for longer, cannot be used.
+    /// A file that is locked for longer, or whose first entry is incomplete for longer, cannot be used.
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
     /// How long to wait before trying a locked file again.
     std::chrono::milliseconds retry = std::chrono::milliseconds(10);
     /// How often wait() polls.
     std::chrono::milliseconds poll_interval = std::chrono::milliseconds(50);
+    /// A later entry that is incomplete for longer is cut off: its writer has ended, since the file is not
+    /// locked. Where locks hold on one machine only, the writer may be on another one.
+    std::chrono::milliseconds writing_time = std::chrono::seconds(1);
   };
 
   FileStore(net::io_context& loop, std::filesystem::path file)

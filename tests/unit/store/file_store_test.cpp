@@ -141,6 +141,29 @@ TEST_CASE("file_store: nothing is appended to an incomplete entry", "[store]") {
   CHECK(f.folder.read("store").size() == entry.size() + 7);
 }
 
+TEST_CASE("file_store: an entry that nobody completes is cut off", "[store]") {
+  Fixture f;
+  const std::string entry = acc::launcher::file_log_entry("/a", "1");
+  const std::string cut = acc::launcher::file_log_entry("/b", "2").substr(0, GENERATE(2, 5, 10));
+  FileStore store(f.loop, f.path, {.retry = milliseconds(1), .writing_time = milliseconds(5)});
+  FileStore other(f.loop, f.path);
+  f.folder.write("store", entry + cut);
+  CHECK(f.get(store, "/a") == "1");
+  CHECK(f.folder.read("store") == entry);
+  store.set("/b", "3");
+  CHECK(f.get(store, "/b") == "3");
+  CHECK(f.get(other, "/b") == "3");
+}
+
+TEST_CASE("file_store: what may be another file is not cut off", "[store]") {
+  Fixture f;
+  FileStore store(f.loop, f.path,
+                  {.timeout = milliseconds(50), .retry = milliseconds(1), .writing_time = milliseconds(5)});
+  f.folder.write("store", "7\n");
+  CHECK(f.outcome([&](auto handler) { store.set("/a", "1", handler); }) == StoreOutcome::closed);
+  CHECK(f.folder.read("store") == "7\n");
+}
+
 TEST_CASE("file_store: another file is refused and left unchanged", "[store]") {
   Fixture f;
   f.folder.write("store", "distributed_type: FSDP\n");
