@@ -79,10 +79,11 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& stored_state, Moment 
   }
   if (!step.write) {
     step.status = update_status(state, now);
-    step.next = wants_round_ ? join_deadline_ : RunningTime::max();
-    if (wants_round_ && !state.complete && state.deadline) {
-      step.next = std::min(step.next, deadline_read_ + settings_.last_call);
-    }
+    step.next = RunningTime::max();
+    const auto last_call_end = deadline_read_ + settings_.last_call;
+    if (wants_round_ && now.running < join_deadline_) step.next = join_deadline_;
+    if (wants_round_ && !state.complete && state.deadline && now.running < last_call_end)
+      step.next = std::min(step.next, last_call_end);
     return step;
   }
   const WallTime stamp = now.wall + skew_;

@@ -281,6 +281,31 @@ TEST_CASE("c10d_machine: the last call waits for the nodes on the wait list", "[
   }
 }
 
+TEST_CASE("c10d_machine: a last call that waits on is not looked at without a pause", "[rendezvous]") {
+  RendezvousBackend backend;
+  backend.foreign_joins(node("b"));
+  backend.state.participants.clear();
+  backend.state.wait_list.insert(node("b"));
+  C10dMachine machine = machine_of({"a"}, 1, 3, backend);
+  backend.settle(machine);
+  for (int i = 0; i < 4; ++i) {
+    backend.foreign_heartbeat(node("b"));
+    backend.settle(machine);
+    CHECK(machine.step(backend.state, backend.now).next > backend.now.running);
+    backend.pass(seconds(10));
+  }
+}
+
+TEST_CASE("c10d_machine: nor is a closed state, once the timeout is over", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+  backend.settle(machine);
+  backend.pass(seconds(600));
+  machine.close();
+  CHECK(backend.settle(machine) == Status::closed);
+  CHECK(machine.step(backend.state, backend.now).next > backend.now.running);
+}
+
 TEST_CASE("c10d_machine: a node on the wait list ends the round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
