@@ -307,6 +307,7 @@ void C10dBackend::close() {
 
 void C10dBackend::finish(std::function<void()> on_done) {
   Impl& impl = *impl_;
+  impl.machine.finish();
   const bool is_alone = !impl.round || impl.round->is_alone();
   impl.finish(std::move(on_done), is_alone, is_alone ? ExitBarrier::Options() : impl.round->exit_barrier());
 }

@@ -44,6 +44,7 @@ void C10dMachine::remove(const RendezvousNode& node) {
 }
 
 void C10dMachine::next_round(Moment now) {
+  finishing_ = false;
   if (joined_round_) {
     left_round_ = joined_round_;
     skips_last_call_ = joined_alone_;
@@ -70,7 +71,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& stored_state, Moment 
     const bool leaves_others = closing_ && others_job && !in_round;
     if (leaves_others || (too_late && !in_round)) {
       for (const auto& [number, node] : arrivals_) drop(state, node);
-    } else if (wants_round_ || joined_round_) {
+    } else if (wants_round_ || (joined_round_ && !finishing_)) {
       for (const auto& [number, node] : arrivals_) enter(state, node);
       complete_if_due(state, now);
     }

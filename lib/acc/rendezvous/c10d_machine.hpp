@@ -70,6 +70,9 @@ class C10dMachine {
   /// All own nodes leave their round and join the next. If no other nodes were in it, the last call is
   /// skipped: all known nodes are here.
   void next_round(Moment now);
+  /// All workers of own nodes have succeeded: nodes that the others have dropped stay out of their next
+  /// round, which would wait for them.
+  void finish() { finishing_ = true; }
   /// The job ends for all nodes, unless a round runs in which no own node is, or has run where none has ever
   /// been in one: then only the own nodes leave.
   void close() { closing_ = true; }
@@ -104,6 +107,7 @@ class C10dMachine {
   std::set<RendezvousNode> leaving_ = {};
   bool wants_round_ = false;
   bool spare_ = false;  // as last read
+  bool finishing_ = false;
   bool closing_ = false;
   std::optional<std::int64_t> left_round_ = {};    // the round that own nodes have left
   std::optional<std::int64_t> joined_round_ = {};  // the round that they are in, ...

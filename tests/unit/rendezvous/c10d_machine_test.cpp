@@ -519,6 +519,20 @@ TEST_CASE("c10d_machine: a node that was dropped while suspended waits for the n
   CHECK(backend.state.wait_list.contains(node("a")));
 }
 
+TEST_CASE("c10d_machine: a node that was dropped when its workers had succeeded stays out", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 1, 2, backend);
+  backend.foreign_joins(node("b"));
+  CHECK(backend.settle(machine) == Status::in_round);
+  machine.finish();
+  CHECK(backend.settle(machine) == Status::in_round);
+  backend.state.participants.erase(node("a"));
+  backend.state.last_heartbeats.erase(node("a"));
+  backend.foreign_heartbeat(node("b"));
+  CHECK(backend.settle(machine) == Status::changed);
+  CHECK(backend.state.wait_list.empty());
+}
+
 TEST_CASE("c10d_machine: times keep the kind that was read", "[rendezvous]") {
   RendezvousBackend backend;
   backend.foreign_joins(node("b"));
