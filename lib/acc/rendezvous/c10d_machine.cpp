@@ -199,12 +199,19 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Mom
     joined_alone_ = std::ranges::all_of(state.participants,
                                         [&](const auto& entry) { return own_nodes_.contains(entry.first); });
     skips_last_call_ = false;
-    return others_wait ? Status::changed : Status::in_round;
+    return others_wait || lacks_nodes(state) ? Status::changed : Status::in_round;
   }
   const auto is_spare = [&](const auto& entry) { return state.redundancy_list.contains(entry.first); };
   spare_ = std::ranges::all_of(own_nodes_, is_spare);
   if (spare_) return Status::spare;
   return now.running >= join_deadline_ ? Status::timed_out : Status::joining;
+}
+
+// A node that was lost since the round was complete has left a gap, or too few.
+bool C10dMachine::lacks_nodes(const RendezvousState& state) const {
+  const auto nodes = static_cast<std::int64_t>(state.participants.size());
+  return state.participants.size() < settings_.min_nodes ||
+         std::ranges::any_of(state.participants, [&](const auto& entry) { return entry.second >= nodes; });
 }
 
 bool C10dMachine::anyone_in(const RendezvousState& state) const {

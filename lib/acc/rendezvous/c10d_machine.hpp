@@ -97,6 +97,7 @@ class C10dMachine {
   void complete_if_due(RendezvousState& state, Moment now) const;
   bool own_heartbeat_due(const RendezvousState& state, Moment now) const;
   Status update_status(const RendezvousState& state, Moment now);
+  bool lacks_nodes(const RendezvousState& state) const;
   bool anyone_in(const RendezvousState& state) const;
   void drop_participant(RendezvousState& state, const RendezvousNode& node) const;
   void drop(RendezvousState& state, const RendezvousNode& node) const;

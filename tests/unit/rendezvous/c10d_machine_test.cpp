@@ -306,6 +306,22 @@ TEST_CASE("c10d_machine: nor is a closed state, once the timeout is over", "[ren
   CHECK(machine.step(backend.state, backend.now).next > backend.now.running);
 }
 
+TEST_CASE("c10d_machine: a round that has lost a node since it was complete is not joined", "[rendezvous]") {
+  const auto [lost, min_nodes] = GENERATE(table<std::string, std::size_t>({{"b", 1}, {"b", 3}, {"c", 3}}));
+  CAPTURE(lost, min_nodes);
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, min_nodes, 3, backend);
+  backend.foreign_joins(node("b"));
+  backend.foreign_joins(node("c"));
+  backend.state.participants = {{node("a"), 0}, {node("b"), 1}, {node("c"), 2}};
+  backend.state.complete = true;
+  backend.state.participants.erase(node(lost));
+  CHECK(backend.settle(machine) == Status::changed);
+  machine.next_round(backend.now);
+  CHECK(backend.settle(machine) == Status::joining);
+  CHECK_FALSE(backend.state.participants.contains(node("a")));
+}
+
 TEST_CASE("c10d_machine: a node on the wait list ends the round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
