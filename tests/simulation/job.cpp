@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 
 #include "acc/base/log.hpp"
@@ -18,6 +19,8 @@ using namespace acc::launcher;
 using Kind = Fault::Kind;
 
 constexpr std::uint16_t kEndpointPort = 29400;
+// torchrun's: how long an agent waits for the success of the others.
+constexpr Duration kExitBarrierTimeout = 300s;
 // Many times what a job has.
 constexpr std::size_t kMaxEvents = 3000000;
 constexpr auto kMilliseconds = [](Duration duration) {
@@ -72,6 +75,8 @@ LaunchPlan plan_of(const Schedule& schedule, int node, int process_id) {
   rendezvous.node_timeout = kMilliseconds(schedule.node_timeout);
   rendezvous.join_timeout = kMilliseconds(schedule.join_timeout);
   rendezvous.last_call_timeout = kMilliseconds(schedule.last_call);
+  rendezvous.read_timeout = kMilliseconds(schedule.read_timeout);
+  if (schedule.backend == Backend::file) rendezvous.store_file = "/shared/job";
   if (schedule.spares >= 0) rendezvous.spares = schedule.spares;
   if (schedule.has_secret) rendezvous.secret = "known to all nodes of this job";
   return plan;
@@ -117,7 +122,11 @@ std::string Process::overdue(Time last_work) const {
   Duration limit = 1s;
   // A coordinator may be lost at the end of the wait for it.
   if (phase_ == Phase::meeting) limit = job_.schedule().join_timeout + 2 * notice_time + 12s;
+  // In a file, it may have been a spare until it was able to see that the others are lost.
+  if (phase_ == Phase::meeting && job_.disk() != nullptr) limit += job_.schedule().read_timeout;
   if (phase_ == Phase::waiting) limit = 2 * notice_time + 5s;
+  if (phase_ == Phase::waiting && job_.disk() != nullptr)
+    limit = kExitBarrierTimeout + 3 * job_.schedule().read_timeout + 5s;
   if (phase_ == Phase::leaving)
     limit = plan_.shutdown_timeout + plan_.rendezvous.close_timeout + 2 * notice_time;
   const bool waits_for_others = phase_ == Phase::meeting || phase_ == Phase::waiting;
@@ -156,9 +165,16 @@ void Process::on_event(const NodeEvent& event) {
   if (const auto* verdict = std::get_if<RoundOver>(&event)) on_round_over(*verdict);
   if (const auto* notice = std::get_if<Notice>(&event)) trace("notice: " + notice->text);
   if (std::holds_alternative<Left>(event)) end();
-  if (!std::holds_alternative<JobDone>(event)) return;
+  if (std::holds_alternative<JobDone>(event)) on_job_done();
+}
+
+// In a file, a node waits for the others as torchrun's agent does.
+void Process::on_job_done() {
   trace("the job is done");
-  job_.promises().on_job_done(process_id_);
+  const bool has_waited =
+      job_.world().now() - succeeded_at_ >= kExitBarrierTimeout || disk_use().has_lost_file;
+  const bool is_alone = job_.disk() != nullptr && phase_ == Phase::waiting && has_waited;
+  is_alone ? job_.promises().on_success_alone(process_id_) : job_.promises().on_job_done(process_id_);
   job_done_ = true;
   if (phase_ != Phase::stopping && phase_ != Phase::leaving) stop_workers();
 }
@@ -171,7 +187,11 @@ void Process::on_ready(const RoundReady& ready) {
                     ready.round.machine_rank, ready.round.num_machines, ready.round.first_rank,
                     ready.round.world_size, ready.round.master_addr, ready.round.master_port,
                     ready.restarts));
-  job_.promises().on_workers_start(process_id_, plan_.nproc_per_node, ready);
+  constexpr std::int64_t kMaxRounds = 1000000;
+  const DiskUse& use = disk_use();
+  const std::int64_t number =
+      job_.disk() == nullptr ? ready.restarts : use.file_of_round * kMaxRounds + use.round;
+  job_.promises().on_workers_start(process_id_, plan_.nproc_per_node, ready, number);
   job_.on_round();
   const Duration work = job_.schedule().work;
   later(job_.world().random().between(work / 2, work), [this] { on_workers_end(); });
@@ -180,6 +200,7 @@ void Process::on_ready(const RoundReady& ready) {
 void Process::on_workers_end() {
   if (phase_ != Phase::working) return;
   enter(Phase::waiting);
+  succeeded_at_ = job_.world().now();
   trace("workers have succeeded");
   job_.promises().on_success(process_id_);
   job_.promises().on_workers_stop(process_id_);
@@ -293,6 +314,7 @@ Job::Job(const Schedule& schedule, bool with_trace)
   });
   if (with_trace) world_.keep_lines();
   set_latencies();
+  if (schedule.backend == Backend::file) disk_ = std::make_unique<SharedDisk>(schedule.read_timeout);
   if (schedule.backend != Backend::etcd) return;
   etcd_ = std::make_unique<Etcd>(schedule.etcd_machine());
   etcd_->start();
@@ -325,10 +347,12 @@ Outcome Job::run() {
   }
   for (const Fault& fault : schedule_.faults) world_.at(begin + fault.at, [this, fault] { apply(fault); });
   // Far beyond what check_processes() allows, for what goes round in circles.
-  const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + 120s;
+  const Duration barriers = disk_ ? 2 * kExitBarrierTimeout : Duration();
+  const Time end = last_end() + 3 * schedule_.join_timeout + 2 * schedule_.work + barriers + 120s;
   std::size_t events = 0;
   while (!is_over() && promises_.broken() == Promise::none && world_.step(end)) {
     promises_.check(is_whole());
+    if (disk_) check_disk();
     if (++events % 64 == 0) check_processes();
     if (events == kMaxEvents) promises_.violate(Promise::bounded_waits, "it goes round in circles");
   }
@@ -338,6 +362,11 @@ Outcome Job::run() {
   world_.running = nullptr;
   processes_.clear();
   return {promises_.broken(), promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
+}
+
+void Job::check_disk() {
+  disk_->check();
+  promises_.check_file(world_.now() - disk_->blocked_since());
 }
 
 void Job::check_processes() {
@@ -350,6 +379,7 @@ void Job::check_processes() {
     if (!process->is_alive()) continue;
     promises_.check_queues(process->loop().tasks(), unread);
     promises_.check_requests(process->requests_to_etcd());
+    if (disk_) promises_.check_opens(disk_->rate_of_opens(process->disk_use()));
     if (const std::string wait = process->overdue(promises_.last_work()); !wait.empty())
       promises_.violate(Promise::bounded_waits, wait);
   }
@@ -368,7 +398,7 @@ void Job::check_end() {
            fault.kind != Kind::clock_jump;
   };
   const bool is_alike =
-      has_all_nodes_from_the_beginning() && std::ranges::none_of(schedule_.faults, hits_one);
+      !disk_ && has_all_nodes_from_the_beginning() && std::ranges::none_of(schedule_.faults, hits_one);
   if (is_alike && promises_.codes().size() > 1)
     promises_.violate(Promise::documented_code, "nodes end with different codes");
 }
@@ -379,7 +409,7 @@ bool Job::has_all_nodes_from_the_beginning() const {
 }
 
 bool Job::is_whole() const {
-  return network_.is_whole() && (!etcd_ || etcd_->is_well());
+  return network_.is_whole() && (!etcd_ || etcd_->is_well()) && (!disk_ || disk_->is_well());
 }
 
 bool Job::is_over() const {
@@ -390,8 +420,11 @@ bool Job::is_over() const {
 // two: a node that is lost, and one that comes back. A static node that comes back may find the job gone.
 bool Job::must_succeed() const {
   const auto is_fatal = [is_static = schedule_.backend == Backend::static_](const Fault& fault) {
-    const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss;
-    return fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
+    const bool ends_process = fault.kind == Kind::kill || fault.kind == Kind::power_loss ||
+                              fault.kind == Kind::file_kill || fault.kind == Kind::file_power_loss;
+    const bool ends_node = fault.kind == Kind::file_errors || fault.kind == Kind::file_outage ||
+                           fault.kind == Kind::file_removal;
+    return ends_node || fault.kind == Kind::worker_fails || fault.kind == Kind::terminate ||
            fault.kind == Kind::stop_job || (ends_process && (is_static || fault.duration == 0ms));
   };
   const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
@@ -405,7 +438,19 @@ bool Job::must_succeed() const {
   // Nodes that cannot reach each other wait for the join timeout.
   Duration outage = 2 * promises_.notice_time() + 10s;
   for (const Fault& fault : schedule_.faults) outage += fault.duration;
+  if (disk_ && (promises_.has_held_round() || locked_time() >= schedule_.read_timeout)) return false;
   return survives && outage < schedule_.join_timeout && std::ranges::none_of(schedule_.faults, is_fatal);
+}
+
+// Nodes that find the file locked for too long end.
+Duration Job::locked_time() const {
+  Duration time = {};
+  for (const Fault& fault : schedule_.faults) {
+    if (fault.kind == Kind::file_lock || fault.kind == Kind::file_stop) time += fault.duration;
+    // What they leave behind is cut off.
+    if (fault.kind == Kind::file_kill || fault.kind == Kind::file_power_loss) time += 2s;
+  }
+  return time;
 }
 
 Time Job::last_end() const {
@@ -451,7 +496,7 @@ void Job::blink(const Fault& fault, Duration remaining) {
 }
 
 void Job::kill(const Fault& fault) {
-  const bool is_power = fault.kind == Kind::power_loss;
+  const bool is_power = fault.kind == Kind::power_loss || fault.kind == Kind::file_power_loss;
   const int machine = schedule_.machine_of(fault.node);
   if (is_power) network_.cut_power(machine);
   for (int node = 0; node < schedule_.nodes; ++node) {
@@ -524,11 +569,71 @@ bool Job::apply_to_etcd(const Fault& fault) {
   }
 }
 
+// What a process does next with the file goes wrong.
+bool Job::apply_to_file(const Fault& fault) {
+  Process* process = alive(fault.node);
+  switch (fault.kind) {
+    case Kind::file_lock:
+      disk_->set_locked(true);
+      world_.after(fault.duration, [this] { disk_->set_locked(false); });
+      return true;
+    case Kind::file_stop:
+      if (process != nullptr)
+        process->disk_use().on_lock = [this, fault, process] {
+          stop(*process, fault.duration);
+          world_.after(fault.duration, [this, node = fault.node] {
+            if (Process* stopped = alive(node)) disk_->unlock(stopped->disk_use());
+          });
+        };
+      return true;
+    case Kind::file_kill:
+    case Kind::file_power_loss:
+      if (process != nullptr)
+        process->disk_use().on_append = [this, fault, process] {
+          process->loop().pause(true);
+          world_.after(0ms, [this, fault] { kill(fault); });
+        };
+      return true;
+    case Kind::file_errors:
+    case Kind::file_outage:
+      set_disk_error(fault);
+      return true;
+    case Kind::file_removal:
+      disk_->remove(fault.other % 2 == 1);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Job::set_disk_error(const Fault& fault) {
+  constexpr std::array kErrors = {std::errc::io_error, std::errc::no_space_on_device,
+                                  std::errc::no_such_file_or_directory, static_cast<std::errc>(ESTALE)};
+  for (int machine = 0; machine < schedule_.machines; ++machine) {
+    if (fault.kind == Kind::file_errors && machine != schedule_.machine_of(fault.node)) continue;
+    disk_->set_error(machine, kErrors.at(static_cast<std::size_t>(fault.other) % kErrors.size()));
+    world_.after(fault.duration, [this, machine] { disk_->set_error(machine, std::errc()); });
+  }
+}
+
+Process* Job::alive(int node) const {
+  const auto entry = processes_.find(node);
+  return entry == processes_.end() || !entry->second->is_alive() ? nullptr : entry->second.get();
+}
+
+void Job::stop(Process& process, Duration duration) {
+  process.pause(true);
+  world_.after(duration, [this, node = process.node()] {
+    if (const auto paused = processes_.find(node);
+        paused != processes_.end() && paused->second->loop().is_paused())
+      paused->second->pause(false);
+  });
+}
+
 void Job::apply(const Fault& fault) {
   world_.trace("fault " + to_text(fault));
-  if (apply_to_etcd(fault)) return;
-  const auto entry = processes_.find(fault.node);
-  Process* process = entry == processes_.end() || !entry->second->is_alive() ? nullptr : entry->second.get();
+  if (apply_to_etcd(fault) || apply_to_file(fault)) return;
+  Process* process = alive(fault.node);
   switch (fault.kind) {
     case Kind::cut:
     case Kind::cut_one_way:
@@ -559,13 +664,7 @@ void Job::apply(const Fault& fault) {
   if (fault.kind == Kind::terminate) process->terminate();
   if (fault.kind == Kind::stop_job) process->stop_job();
   if (fault.kind == Kind::notice) process->announce_end();
-  if (fault.kind != Kind::pause) return;
-  process->pause(true);
-  world_.after(fault.duration, [this, node = fault.node] {
-    if (const auto paused = processes_.find(node);
-        paused != processes_.end() && paused->second->loop().is_paused())
-      paused->second->pause(false);
-  });
+  if (fault.kind == Kind::pause) stop(*process, fault.duration);
 }
 
 Outcome simulate(const Schedule& schedule, bool with_trace) {

@@ -14,6 +14,7 @@
 #include "simulation/network.hpp"
 #include "simulation/promises.hpp"
 #include "simulation/schedule.hpp"
+#include "simulation/shared_disk.hpp"
 #include "simulation/world.hpp"
 
 namespace simulation {
@@ -67,6 +68,7 @@ class Process {
   bool is_alive() const { return is_alive_; }
   acc::net::io_context& loop() { return loop_; }
   std::size_t requests_to_etcd() { return loop_.variable<EtcdRequests>().pending; }
+  DiskUse& disk_use() { return loop_.variable<DiskUse>(); }
 
  private:
   enum class Phase { meeting, working, waiting, stopping, leaving };
@@ -78,6 +80,7 @@ class Process {
   void on_ready(const acc::launcher::RoundReady& ready);
   void on_round_over(const acc::launcher::RoundOver& verdict);
   void on_workers_end();
+  void on_job_done();
   void stop_workers();
   void go_on();
   void leave();
@@ -94,6 +97,7 @@ class Process {
   Phase phase_ = Phase::meeting;
   /// When it began to wait for what this phase waits for, or was able to go on with it.
   Time phase_begin_ = {};
+  Time succeeded_at_ = {};
   std::optional<acc::launcher::RoundReady> ready_ = {};
   std::optional<acc::launcher::RoundOver> verdict_ = {};
   bool job_done_ = false;
@@ -117,18 +121,25 @@ class Job {
   World& world() { return world_; }
   void on_ended(int node);
   void on_round() { has_lost_pair_ = false; }
+  /// Absent: the nodes do not meet in a file.
+  SharedDisk* disk() { return disk_.get(); }
 
  private:
   void set_latencies();
   void start(int node);
   void apply(const Fault& fault);
   bool apply_to_etcd(const Fault& fault);
+  bool apply_to_file(const Fault& fault);
+  void set_disk_error(const Fault& fault);
   void hinder_etcd(void (Etcd::*hinder)(bool), Duration duration);
   void cut(const Fault& fault);
   void cut_pair(int from, int to, bool both_ways, Duration duration);
   void kill(const Fault& fault);
   void blink(const Fault& fault, Duration remaining);
   void slow_down(const Fault& fault);
+  Process* alive(int node) const;
+  void stop(Process& process, Duration duration);
+  void check_disk();
   void check_processes();
   void check_end();
   bool is_whole() const;
@@ -136,6 +147,7 @@ class Job {
   bool must_succeed() const;
   bool has_all_nodes_from_the_beginning() const;
   Time last_end() const;
+  Duration locked_time() const;
 
   Schedule schedule_;
   World world_;
@@ -143,6 +155,7 @@ class Job {
   Promises promises_;
   /// Only if the nodes meet there.
   std::unique_ptr<Etcd> etcd_ = {};
+  std::unique_ptr<SharedDisk> disk_ = {};
   std::map<int, std::unique_ptr<Process>> processes_ = {};
   int next_process_ = 100;
   int coming_ = 0;

@@ -14,6 +14,10 @@ namespace {
 
 // To stop workers, and for what is late.
 constexpr Duration kStopTime = 1500ms;
+// torchrun's, after which an agent is dead that has not written to the file.
+constexpr Duration kKeepAliveTimeout = 15s;
+// Until the file is looked at: every second, and once more where another has it locked for a moment.
+constexpr Duration kFileTime = 2s;
 
 bool ends_by_signal(const Fault& fault) {
   return fault.kind == Fault::Kind::terminate || fault.kind == Fault::Kind::stop_job;
@@ -28,9 +32,13 @@ void Promises::violate(Promise promise, const std::string& text) {
   World::current().trace("NOT KEPT: " + text);
 }
 
-std::size_t Promises::group_of(const RoundReady& ready) {
+Duration Promises::notice_time() const {
+  return is_in_file() ? kKeepAliveTimeout + kFileTime : schedule_.node_timeout * 5 / 4;
+}
+
+std::size_t Promises::group_of(const RoundReady& ready, std::int64_t round_number) {
   const auto& round = ready.round;
-  const View view(round.master_addr, round.master_port, round.num_machines, round.world_size, ready.restarts);
+  const View view(round.master_addr, round.master_port, round.num_machines, round.world_size, round_number);
   for (std::size_t number = groups_.size(); number > 0; --number) {
     const Group& group = groups_[number - 1];
     if (group.view != view) continue;
@@ -50,14 +58,15 @@ void Promises::inherit(std::size_t number, const Worker& worker) {
   group.ancestors.insert(worker.group);
   group.ancestors.insert(before.ancestors.begin(), before.ancestors.end());
   // A host that is started anew believes no stranger how often an elastic job was restarted.
-  const bool is_fixed = schedule_.min_nodes == schedule_.max_nodes;
+  const bool is_fixed = schedule_.min_nodes == schedule_.max_nodes && !is_in_file();
   if (is_fixed && std::get<4>(group.view) < std::get<4>(before.view))
     violate(Promise::one_view, fmt::format("a round counts {} restarts, and the one before {}",
                                            std::get<4>(group.view), std::get<4>(before.view)));
 }
 
-void Promises::on_workers_start(int process, int workers, const RoundReady& ready) {
-  const std::size_t number = group_of(ready);
+void Promises::on_workers_start(int process, int workers, const RoundReady& ready,
+                                std::int64_t round_number) {
+  const std::size_t number = group_of(ready, round_number);
   Worker& worker = workers_[process];
   inherit(number, worker);
   worker = {.group = number,
@@ -114,6 +123,12 @@ void Promises::on_job_done(int process) {
                         process));
 }
 
+void Promises::on_success_alone(int process) {
+  Worker& worker = workers_[process];
+  worker.knows_of_success = true;
+  has_held_round_ = has_held_round_ || worker.group + 1 == groups_.size();
+}
+
 void Promises::on_pause(int process, bool pauses) {
   Worker& worker = workers_[process];
   worker.is_paused = pauses;
@@ -153,13 +168,25 @@ void Promises::check(bool is_whole) {
   }
 }
 
+void Promises::check_file(Duration blocked) {
+  blocked_ = blocked;
+  if (blocked > 0s) usable_since_ = World::current().now();
+}
+
 void Promises::check_group(int process, const Worker& worker) {
   const Time now = World::current().now();
   const Group& group = groups_[worker.group];
-  // A message takes as long as its connection is not lost, and may have to pass the coordinator.
-  if (group.has_failed && now - std::max(group.failed_at, worker.awake_since) > 2 * notice_time() + kStopTime)
+  const Time able_since = std::max(worker.awake_since, usable_since_);
+  // A message takes as long as its connection is not lost, and may have to pass the coordinator. In a file,
+  // who has failed may be lost before it has written that.
+  const Duration limit = is_in_file() ? notice_time() + kFileTime : 2 * notice_time();
+  if (group.has_failed && now - std::max(group.failed_at, able_since) > limit + kStopTime)
     violate(Promise::failure_ends_round,
             fmt::format("workers of process {} go on although one of the round has failed", process));
+  const Duration useless = std::min(blocked_, now - worker.awake_since);
+  if (useless > schedule_.read_timeout + kFileTime + kStopTime)
+    violate(Promise::bounded_waits,
+            fmt::format("workers of process {} go on although the file is locked", process));
   for (std::size_t number = worker.group + 1; number < groups_.size(); ++number)
     check_overlap(process, worker, number);
 }
@@ -169,9 +196,10 @@ void Promises::check_overlap(int process, const Worker& worker, std::size_t numb
   const Time now = World::current().now();
   const Group& group = groups_[worker.group];
   const Group& later = groups_[number];
-  const Time since = std::max(later.begin, worker.awake_since);
+  const Time since = std::max({later.begin, worker.awake_since, usable_since_});
+  const Duration look_time = is_in_file() ? kFileTime : notice_time();
   if (later.ancestors.contains(worker.group)) {
-    if (now - since > notice_time() + kStopTime)
+    if (now - since > look_time + kStopTime)
       violate(Promise::one_job,
               fmt::format("two groups run: workers of process {} go on although its group has begun another "
                           "round",
@@ -181,9 +209,12 @@ void Promises::check_overlap(int process, const Worker& worker, std::size_t numb
   if (!runs(number)) return;
   const bool is_sibling = std::ranges::any_of(
       later.ancestors, [&](std::size_t ancestor) { return group.ancestors.contains(ancestor); });
-  const Duration limit = is_sibling ? kStopTime : 2 * notice_time() + 20s;
-  if (now - (is_sibling ? since : std::max(since, whole_since_)) <= limit) return;
-  if (is_sibling || was_whole_)
+  const bool is_noticed = is_sibling || is_in_file();
+  const Duration limit = is_in_file() ? kFileTime + kStopTime
+                         : is_sibling ? kStopTime
+                                      : 2 * notice_time() + 20s;
+  if (now - (is_noticed ? since : std::max(since, whole_since_)) <= limit) return;
+  if (is_noticed || was_whole_)
     violate(Promise::one_job,
             fmt::format("two groups run: workers of process {} go on, and so does {}", process,
                         is_sibling ? "another part of the same round" : "another job"));
@@ -194,6 +225,13 @@ void Promises::check_queues(std::size_t tasks, std::size_t unread) {
   constexpr std::size_t kMaxUnread = std::size_t{4} << 20U;
   if (tasks > kMaxTasks) violate(Promise::small_queues, fmt::format("{} handlers are queued", tasks));
   if (unread > kMaxUnread) violate(Promise::small_queues, fmt::format("{} bytes are not read", unread));
+}
+
+void Promises::check_opens(std::size_t opens) {
+  // Two stores, or three in a round's beginning, try again every 10 ms while the file is locked.
+  constexpr std::size_t kMaxOpens = 400;
+  if (opens > kMaxOpens)
+    violate(Promise::small_queues, fmt::format("a process opens the file {} times within a second", opens));
 }
 
 void Promises::check_requests(std::size_t to_etcd) {

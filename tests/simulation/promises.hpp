@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -41,34 +42,57 @@ enum class Promise {
 /// - Nobody waits for ever: see Job, which knows what each process waits for. And a job that nothing hinders
 ///   succeeds.
 /// - A process ends with the code that the guide documents for its end.
-/// - What is queued stays small.
+/// - What is queued stays small, and nobody asks without a pause.
+///
+/// Nodes that meet in a file are each as an agent of torchrun, and hear of each other only what is in the
+/// file:
+///
+/// - A node that is lost is noticed after torchrun's 15 s, everything else when the file is looked at the
+/// next
+///   time. Nobody notices anything while the file is locked, and gives up if it is for the read timeout.
+/// - A node that is left behind notices that when it looks at the file, too.
+/// - Each counts its own restarts, and a job begun anew counts from zero.
+/// - A node whose workers have succeeded waits 300 s for those of the others, or as long as it can use the
+///   file, and then succeeds by itself. Nodes that were lost meanwhile, or have failed, do not meet without
+///   it, and end with 75: such a job need not succeed.
+/// - Others hear that a node has ended the job, but not with which code.
 class Promises {
  public:
   explicit Promises(const Schedule& schedule) : schedule_(schedule) {}
 
   // What processes do. `process` is a number for each.
-  void on_workers_start(int process, int workers, const acc::launcher::RoundReady& ready);
+  /// `number`: of two rounds with the same nodes and addresses the later has a larger one.
+  void on_workers_start(int process, int workers, const acc::launcher::RoundReady& ready,
+                        std::int64_t number);
   void on_workers_stop(int process);
   void on_success(int process);
   void on_failure(int process);
   void on_job_done(int process);
+  /// It has not heard of the success of all, and does not wait for it any more.
+  void on_success_alone(int process);
   void on_pause(int process, bool pauses);
   void on_end(int process, int code);
 
   /// What holds at any time; called after each event. `is_whole`: all machines reach each other.
   void check(bool is_whole);
+  /// For how long nobody could use the file until now.
+  void check_file(Duration blocked);
   void check_queues(std::size_t tasks, std::size_t unread);
   void check_requests(std::size_t to_etcd);
+  /// How often a process opens the file within a second.
+  void check_opens(std::size_t opens);
   void violate(Promise promise, const std::string& text);
 
   /// How long the loss of a node goes unnoticed: the node timeout, and the interval in which it is looked at.
-  Duration notice_time() const { return schedule_.node_timeout * 5 / 4; }
+  Duration notice_time() const;
   /// The first promise that was not kept, and how.
   Promise broken() const { return broken_; }
   const std::string& violation() const { return violation_; }
   bool is_done() const { return is_done_; }
   /// Of the round that began last; 0: none has.
   int nodes_of_last_round() const { return groups_.empty() ? 0 : std::get<2>(groups_.back().view); }
+  /// Whether a node has waited in the last round for the success of others, and they did not get out of it.
+  bool has_held_round() const { return has_held_round_; }
   /// When workers ran last.
   Time last_work() const { return last_work_; }
   /// When a process whose workers may have succeeded long before was last told that its round is over.
@@ -78,8 +102,8 @@ class Promises {
 
  private:
   /// What is the same for all nodes of a round. The store has another port in each round of a dynamic job,
-  /// and a static one counts restarts.
-  using View = std::tuple<std::string, int, int, int, int>;
+  /// and a static one counts restarts. In a file, where the port stays, rounds have numbers.
+  using View = std::tuple<std::string, int, int, int, std::int64_t>;
   struct Group {
     View view = {};
     Time begin = {};
@@ -102,7 +126,8 @@ class Promises {
     Time awake_since = {};
   };
 
-  std::size_t group_of(const acc::launcher::RoundReady& ready);
+  bool is_in_file() const { return schedule_.backend == Backend::file; }
+  std::size_t group_of(const acc::launcher::RoundReady& ready, std::int64_t number);
   void inherit(std::size_t number, const Worker& worker);
   void check_ranks(Group& group, int process, int workers, const acc::launcher::RoundReady& ready);
   void check_group(int process, const Worker& worker);
@@ -116,9 +141,12 @@ class Promises {
   std::string violation_ = {};
   bool is_done_ = false;
   bool has_failed_ = false;
+  bool has_held_round_ = false;
   Time last_work_ = {};
   Time last_round_end_ = {};
   Time whole_since_ = {};
+  Time usable_since_ = {};
+  Duration blocked_ = {};
   bool was_whole_ = false;
   std::set<int> codes_ = {};
 };

@@ -13,10 +13,12 @@ using namespace std::chrono_literals;
 using Kind = Fault::Kind;
 
 constexpr std::array kNames = {
-    "cut",       "cut one way", "isolation",     "deafness",    "muteness",  "split",         "half split",
-    "blinking",  "loss",        "slowness",      "pause",       "kill",      "power loss",    "worker fails",
-    "terminate", "stop job",    "notice",        "clock jump",  "etcd cut",  "etcd deafness", "etcd muteness",
-    "etcd away", "etcd pause",  "etcd slowness", "etcd errors", "etcd lapse"};
+    "cut",         "cut one way",   "isolation",     "deafness",  "muteness",   "split",
+    "half split",  "blinking",      "loss",          "slowness",  "pause",      "kill",
+    "power loss",  "worker fails",  "terminate",     "stop job",  "notice",     "clock jump",
+    "etcd cut",    "etcd deafness", "etcd muteness", "etcd away", "etcd pause", "etcd slowness",
+    "etcd errors", "etcd lapse",    "file lock",     "file stop", "file kill",  "file power loss",
+    "file errors", "file outage",   "file removal"};
 constexpr Duration kLastFault = 25s;
 
 double seconds(Duration duration) {
@@ -66,6 +68,33 @@ Fault draw_fault_of_etcd(Random& random, const Schedule& schedule) {
           .node = static_cast<int>(random.between(std::int64_t{0}, schedule.nodes - 1))};
 }
 
+bool is_of_network(const Fault& fault) {
+  return fault.kind <= Kind::slowness;
+}
+
+Fault draw_fault_of_file(Random& random, const Schedule& schedule) {
+  constexpr std::array kKinds = {Kind::file_lock, Kind::file_lock, Kind::file_lock,
+                                 Kind::file_stop, Kind::file_stop, Kind::file_stop,
+                                 Kind::file_kill, Kind::file_kill, Kind::file_power_loss};
+  Fault fault = draw_fault(random, schedule);
+  fault.kind = kKinds.at(static_cast<std::size_t>(random.between(std::int64_t{0}, kKinds.size() - 1)));
+  // They end a node, or all of them.
+  if (random.chance(10)) fault.kind = Kind::file_errors;
+  if (random.chance(3)) fault.kind = Kind::file_outage;
+  if (random.chance(5)) fault.kind = Kind::file_removal;
+  fault.other = static_cast<int>(random.between(std::int64_t{0}, 3));
+  return fault;
+}
+
+// Nodes that meet in a file do not speak with each other.
+void draw_for_file(Random& random, Schedule& schedule) {
+  schedule.join_timeout = random.between(60s, 120s);
+  schedule.read_timeout = random.between(20s, 40s);
+  std::erase_if(schedule.faults, is_of_network);
+  const auto faults = random.between(std::int64_t{0}, 3);
+  for (int i = 0; i < faults; ++i) schedule.faults.push_back(draw_fault_of_file(random, schedule));
+}
+
 Backend draw_backend(Random& random) {
   return random.chance(20) ? Backend::etcd : Backend::c10d;
 }
@@ -76,10 +105,12 @@ Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend) {
   // Another sequence than the world's.
   Random random(seed ^ 0x5ced01e5U);
   Schedule schedule = {.seed = seed};
-  // A third one for what is not c10d's, so that its schedules remain as others are added.
+  // Others for what is not c10d's, so that its schedules remain as more are added.
   Random backend_random(seed ^ 0xe7cd0000U);
   schedule.backend = draw_backend(backend_random);
   if (random.chance(25)) schedule.backend = Backend::static_;
+  Random file_random(seed ^ 0xf11e0000U);
+  if (file_random.chance(4)) schedule.backend = Backend::file;
   schedule.backend = backend.value_or(schedule.backend);
   schedule.nodes = static_cast<int>(random.between(std::int64_t{2}, random.chance(70) ? 4 : 7));
   schedule.machines = schedule.nodes;
@@ -107,12 +138,13 @@ Schedule draw_schedule(std::uint64_t seed, std::optional<Backend> backend) {
     for (int i = 0; i < faults_of_etcd; ++i)
       schedule.faults.push_back(draw_fault_of_etcd(backend_random, schedule));
   }
+  if (schedule.backend == Backend::file) draw_for_file(file_random, schedule);
   std::ranges::sort(schedule.faults, {}, &Fault::at);
   return schedule;
 }
 
 const char* name_of(Backend backend) {
-  constexpr std::array kBackends = {"c10d", "static", "etcd"};
+  constexpr std::array kBackends = {"c10d", "static", "etcd", "file"};
   return kBackends.at(static_cast<std::size_t>(backend));
 }
 
@@ -126,11 +158,11 @@ std::string to_text(const Schedule& schedule) {
   std::string text = fmt::format(
       "seed {}: {}, {} nodes on {} machines, of {} to {}, spares {}, {} secret, {} restarts, node timeout "
       "{:.3f} s, "
-      "join timeout {:.3f} s, last call {:.3f} s, work {:.3f} s, starts at",
+      "join timeout {:.3f} s, last call {:.3f} s, read timeout {:.3f} s, work {:.3f} s, starts at",
       schedule.seed, name_of(schedule.backend), schedule.nodes, schedule.machines, schedule.min_nodes,
       schedule.max_nodes, schedule.spares, schedule.has_secret ? "a" : "no", schedule.max_restarts,
       seconds(schedule.node_timeout), seconds(schedule.join_timeout), seconds(schedule.last_call),
-      seconds(schedule.work));
+      seconds(schedule.read_timeout), seconds(schedule.work));
   for (const Duration start : schedule.starts) text += fmt::format(" {:.3f}", seconds(start));
   for (const Fault& fault : schedule.faults) text += "\n  " + to_text(fault);
   return text + "\n";

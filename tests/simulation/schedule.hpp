@@ -16,7 +16,7 @@ inline constexpr int kWorkerCode = 17;
 inline constexpr int kTerminatedCode = 143;
 
 /// How the nodes of a job find each other.
-enum class Backend { c10d, static_, etcd };
+enum class Backend { c10d, static_, etcd, file };
 
 /// Something that goes wrong, or that a user does.
 struct Fault {
@@ -35,18 +35,25 @@ struct Fault {
     kill,         ///< the process of `node` is killed, and started again after `duration`
     power_loss,   ///< the machine of `node` loses its power until then
     worker_fails,
-    terminate,      ///< SIGTERM to the process of `node`
-    stop_job,       ///< `acc stop` on `node`
-    notice,         ///< a signal that announces the end
-    clock_jump,     ///< the wall clock of `node` is set
-    etcd_cut,       ///< nothing gets from the machine of `node` to etcd, nor back
-    etcd_deafness,  ///< what the machine of `node` asks does not arrive
-    etcd_muteness,  ///< etcd's answers to the machine of `node` do not arrive
-    etcd_away,      ///< etcd is killed, and started again after `duration`
-    etcd_pause,     ///< etcd's process is stopped
-    etcd_slowness,  ///< etcd takes up to seconds for each request
-    etcd_errors,    ///< etcd answers with errors
-    etcd_lapse,     ///< etcd's clock is set ahead: all leases expire
+    terminate,        ///< SIGTERM to the process of `node`
+    stop_job,         ///< `acc stop` on `node`
+    notice,           ///< a signal that announces the end
+    clock_jump,       ///< the wall clock of `node` is set
+    etcd_cut,         ///< nothing gets from the machine of `node` to etcd, nor back
+    etcd_deafness,    ///< what the machine of `node` asks does not arrive
+    etcd_muteness,    ///< etcd's answers to the machine of `node` do not arrive
+    etcd_away,        ///< etcd is killed, and started again after `duration`
+    etcd_pause,       ///< etcd's process is stopped
+    etcd_slowness,    ///< etcd takes up to seconds for each request
+    etcd_errors,      ///< etcd answers with errors
+    etcd_lapse,       ///< etcd's clock is set ahead: all leases expire
+    file_lock,        ///< somebody else has the file locked
+    file_stop,        ///< the process of `node` is stopped when it has the file locked
+    file_kill,        ///< as kill, in the middle of an append
+    file_power_loss,  ///< as power_loss, in the middle of an append
+    file_errors,      ///< what the machine of `node` does with the file fails: `other` says with which error
+    file_outage,      ///< the same on all machines
+    file_removal,     ///< the file is removed; or, if `other` is odd, replaced by an empty one
   };
 
   Kind kind = Kind::cut;
@@ -79,6 +86,8 @@ struct Schedule {
   Duration node_timeout = {};
   Duration join_timeout = {};
   Duration last_call = {};
+  /// For how long the file may be locked, or a store not answer.
+  Duration read_timeout = std::chrono::seconds(60);
   /// How long workers work in a round, at most.
   Duration work = {};
   /// When the processes start.

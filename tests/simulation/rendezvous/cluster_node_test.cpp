@@ -26,9 +26,9 @@ std::uint64_t number_of(const char* variable, std::uint64_t default_value) {
 std::optional<Backend> chosen_backend() {
   const char* name = std::getenv("ACC_BACKEND");
   if (name == nullptr) return std::nullopt;
-  for (const Backend backend : {Backend::c10d, Backend::static_, Backend::etcd})
+  for (const Backend backend : {Backend::c10d, Backend::static_, Backend::etcd, Backend::file})
     if (name == std::string_view(name_of(backend))) return backend;
-  FAIL("ACC_BACKEND is c10d, static or etcd");
+  FAIL("ACC_BACKEND is c10d, static, etcd or file");
   return std::nullopt;
 }
 
@@ -317,6 +317,50 @@ TEST_CASE(
                                    {.kind = Kind::etcd_lapse, .at = lapse}});
     schedule.backend = Backend::etcd;
     schedule.min_nodes = 2;
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
+TEST_CASE("simulation: in a file, a node that dies while it writes is a lost node to the others",
+          "[simulation]") {
+  const Kind kind = GENERATE(Kind::file_kill, Kind::file_power_loss);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = kind, .at = 4s, .duration = 2s, .node = 1}});
+    schedule.seed = seed;
+    schedule.backend = Backend::file;
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+// It has been stopped while its workers went on, which end before it continues for most of the seeds.
+TEST_CASE("simulation: in a file, nobody waits for a node that was dropped when its workers had succeeded",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::pause, .at = 2s, .duration = 30s, .node = 0}});
+    schedule.seed = seed;
+    schedule.backend = Backend::file;
+    schedule.work = 40s;
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+TEST_CASE("simulation: in a file, no round begins that has lost a node since it was complete",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::file_lock, .at = 1s, .duration = 20s},
+                                   {.kind = Kind::kill, .at = 3s, .duration = 200ms, .node = 1}});
+    schedule.seed = seed;
+    schedule.backend = Backend::file;
+    schedule.min_nodes = 3;
+    schedule.work = 10s;
+    schedule.starts = {200ms, 2s, 100ms};
     INFO(to_text(schedule));
     CHECK(simulate(schedule).violation.empty());
   }
