@@ -76,6 +76,19 @@ MUTANTS = {
         "rendezvous/etcd_coordinator_key.cpp", "!key || key->lease != lease_", "!key"),
     "a node leaves its job for one that found the key free": (
         "rendezvous/coordinator_lost.cpp", "address != coordinator && !node.last_round.has_leader_at(address)", "false"),
+    # A file.
+    "a node that is dead in a file is never removed": (
+        "rendezvous/c10d_machine.cpp", "now.running - heartbeat.read_time.running < timeout", "true"),
+    "a node looks at the state without a pause": (
+        "rendezvous/c10d_machine.cpp", "now.running < last_call_end", "true"),
+    "an incomplete entry is written over": (
+        "store/file_store.cpp",
+        "  if (!refresh(shared_file) && !cut_off_entry(shared_file)) return retry_later();\n",
+        "  refresh(shared_file);\n"),
+    "an incomplete entry blocks all nodes": (
+        "store/file_store.cpp", "position == 0 || now - incomplete->since < options.writing_time", "true"),
+    "nobody notices that the file is another one": (
+        "store/file_store.cpp", "identity && (*identity != now.identity || now.size < position)", "false"),
     # The store.
     "who waits for keys that are there waits on": ("store/waits.cpp", "wait.missing > 0", "true"),
 }
