@@ -89,6 +89,9 @@ struct WorkerOutput {
   /// The end of its standard error, unless that goes to `error_log` alone.
   Tail tail = {};
   fs::path error_log = {};
+  /// What goes to a file alone, if it is watched: the file may get another name, or none.
+  Descriptor out_file = {};
+  Descriptor err_file = {};
   /// The line count of the sink after its last standard error, if that went to a terminal.
   std::optional<std::uint64_t> shown_at = {};
 };
@@ -308,6 +311,10 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                       .record = impl_->record_of(worker, StreamName::out, out),
                                       .copy = impl_->filtered_out});
   }
+  if (impl_->plan.observed) {
+    if (out.file && !out.console) worker.out_file = duplicate(streams.out);
+    if (err.file && !err.console) worker.err_file = duplicate(streams.err);
+  }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
   worker.destinations = {destination_of(out, log, kind_of_stdout),
                          destination_of(err, error_log, Kind::memory)};
@@ -326,7 +333,9 @@ void Output::end_attempt() {
 std::string Output::stderr_tail(int local_rank) const {
   const WorkerOutput* worker = impl_->find(local_rank);
   if (worker == nullptr) return {};
-  return worker->error_log.empty() ? worker->tail.lines() : tail_of_file(worker->error_log);
+  if (worker->error_log.empty()) return worker->tail.lines();
+  if (!worker->err_file) return tail_of_file(worker->error_log);
+  return tail_of_file("/proc/self/fd/" + std::to_string(worker->err_file.get()));
 }
 
 bool Output::is_just_above(int local_rank) const {
@@ -345,15 +354,14 @@ StreamDestinations Output::destinations(int local_rank) const {
 }
 
 std::uint64_t Output::written(int local_rank) const {
-  const auto [out, err] = destinations(local_rank);
-  std::uint64_t bytes = 0;
-  for (const StreamDestination& destination : {out, err}) {
-    std::error_code missing;
-    const std::uintmax_t size = destination.kind == Kind::file ? fs::file_size(destination.file, missing) : 0;
-    if (!missing) bytes += size;
+  const WorkerOutput* worker = impl_->find(local_rank);
+  if (worker == nullptr) return 0;
+  std::uint64_t bytes = worker->ring.end();
+  for (const Descriptor* file : {&worker->out_file, &worker->err_file}) {
+    struct stat info = {};
+    if (*file && ::fstat(file->get(), &info) == 0) bytes += static_cast<std::uint64_t>(info.st_size);
   }
-  const OutputRing* captured = ring(local_rank);
-  return bytes + (captured == nullptr ? 0 : captured->end());
+  return bytes;
 }
 
 const OutputRing* Output::ring(int local_rank) const {

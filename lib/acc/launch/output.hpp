@@ -97,7 +97,8 @@ class Output {
   /// The last output of the worker in this attempt, as far as it passed through here. Null before open().
   const OutputRing* ring(int local_rank) const;
 
-  /// The number of bytes that the worker has written in this attempt, inherited streams excluded.
+  /// The number of bytes that the worker has written in this attempt, inherited streams excluded; to files
+  /// only if the plan has the output observed.
   std::uint64_t written(int local_rank) const;
 
   /// Called when a ring has grown.

@@ -105,6 +105,35 @@ TEST_CASE("output: redirected streams are files, whose end is in the report", "[
   CHECK(read_all(shown.out.ours.get()).empty());
 }
 
+TEST_CASE("output: what goes to a file is counted and reported under any name of the file", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "logs");
+  Output output = shown.make({.redirects = {.default_streams = Streams::both}, .observed = true}, 1);
+  const WorkerStreams streams = output.open(0, folder.path() / "logs", "");
+  write_to(streams.out, "out\n");
+  write_to(streams.err, "err\n");
+  CHECK(output.written(0) == 8);
+  std::filesystem::rename(folder.path() / "logs", folder.path() / "old");
+  write_to(streams.out, "more\n");
+  CHECK(output.written(0) == 13);
+  std::filesystem::remove_all(folder.path() / "old");
+  write_to(streams.err, "bad\n");
+  CHECK(output.written(0) == 17);
+  output.end_attempt();
+  CHECK(output.stderr_tail(0) == "err\nbad\n");
+}
+
+TEST_CASE("output: a stream that goes to a file and the console is counted once", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  Output output = shown.make({.tee = {.default_streams = Streams::out}, .observed = true}, 1);
+  const WorkerStreams streams = output.open(0, folder.path(), "");
+  write_to(streams.out, "hello");
+  output.end_attempt();
+  CHECK(output.written(0) == 5);
+}
+
 TEST_CASE("output: tee'd streams go to both destinations", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
