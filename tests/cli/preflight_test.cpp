@@ -74,6 +74,21 @@ TEST_CASE("cli: acc test --nodes shows one machine, and refuses one with memory 
   CHECK(sick.err.starts_with("acc: the preflight failed: "));
 }
 
+TEST_CASE("cli: a preflight looks at the temporary folder where no logs are kept", "[cli]") {
+  const TemporaryFolder folder;
+  const acc::Environment environment = environment_in(folder);
+  const auto healthy = [&](const Words& words) {
+    Words command = {"acc"};
+    command.insert(command.end(), words.begin(), words.end());
+    const Run run = acc::test::run(command, environment);
+    INFO(run.out << run.err);
+    CHECK(run.code == 0);
+    CHECK((run.out + run.err).find("/dev/null") == std::string::npos);
+  };
+  healthy({"test", "--nodes", "--log-dir", "/dev/null"});
+  healthy({"run", "--preflight", "--log-dir", "/dev/null", "--no-python", "true"});
+}
+
 TEST_CASE("cli: acc test --nodes --json of three nodes names those that differ", "[cli]") {
   const TemporaryFolder folder;
   const std::vector<Run> runs = run_nodes(

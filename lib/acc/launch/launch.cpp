@@ -86,7 +86,7 @@ void show_stacks(const StackOptions& options, const JobView& job, Descriptor to)
 NodeCheckJob check_of(const LaunchPlan& plan, const Round& round, int attempt) {
   const std::string& endpoint = plan.rendezvous.endpoint_host;
   std::filesystem::path logs = plan.output.log_dir;
-  if (logs.empty()) logs = temporary_folder(plan.inherited).value_or("/tmp");
+  if (logs.empty() || plan.output.no_logs) logs = temporary_folder(plan.inherited).value_or("/tmp");
   return {.round = round,
           .attempt = attempt,
           .workers = plan.nproc_per_node,
