@@ -72,18 +72,30 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
   if (program.problem) plan.problems.push_back(*program.problem);
   if (!program.python_origin.empty() && !program.problem)
     settings.set(key::python, plan.program.string(), program.python_origin);
-  if (program.read_once && plan.nproc_per_node > 1) {
-    plan.problems.push_back(
-        {.what = fmt::format("can be read only once, but {} workers need it", plan.nproc_per_node),
-         .where = request.words.front(),
-         .hint = "write the script into a file"});
-  }
   if (request.run_path) {
     plan.notes.push_back(settings.origin(key::run_path) +
                          ": each worker is a separate Python process that runs the file; nothing is forked");
   }
   add_local_rank(settings, request.words.size() - 1, plan);
   return program;
+}
+
+// Python would find the end of a script that was read before, and end with success. Empty: it is read once.
+std::string repeated_readers(int workers, const Settings& settings, const LaunchPlan& plan) {
+  if (workers > 1) return fmt::format("{} workers need it", workers);
+  if (plan.max_restarts > 0)
+    return fmt::format("a restart ({}) would need it again", settings.origin(key::max_restarts));
+  if (plan.rendezvous.min_nodes < plan.rendezvous.max_nodes)
+    return "a node that joins or leaves restarts the workers, which would need it again";
+  return {};
+}
+
+void refuse_repeated_reads(const WorkerProgram& program, const std::string& script,
+                           const std::string& readers, LaunchPlan& plan) {
+  if (!program.read_once || readers.empty()) return;
+  plan.problems.push_back({.what = "can be read only once, but " + readers,
+                           .where = script,
+                           .hint = "write the script into a file"});
 }
 
 OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings, std::vector<std::string>& notes) {
@@ -403,6 +415,8 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);
   plan.output = plan_output(inputs, settings, plan.notes);
+  refuse_repeated_reads(program, inputs.command_line.program.front(),
+                        repeated_readers(shape.nproc_per_node, settings, plan), plan);
   if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
   choose_event_outputs(settings, plan);

@@ -318,12 +318,25 @@ TEST_CASE("resolve: torchrun's rules restart every failure, ours not a usage err
   CHECK_FALSE(worth({"--retry-on", "!2", "train.py"}, Dialect::torchrun));
 }
 
-TEST_CASE("resolve: a script that can be read only once is for one worker", "[plan]") {
-  CHECK(resolve(inputs({"-"}, Dialect::torchrun)).problems.empty());
-  const auto problems = resolve(inputs({"--nproc-per-node", "2", "-"}, Dialect::torchrun)).problems;
-  REQUIRE(problems.size() == 1);
-  CHECK(to_string(problems[0]) ==
+TEST_CASE("resolve: a script that can be read only once is for one start of one worker", "[plan]") {
+  const auto problem_with = [](std::vector<std::string> words) {
+    words.emplace_back("-");
+    const auto problems = resolve(inputs(words, Dialect::torchrun)).problems;
+    REQUIRE(problems.size() <= 1);
+    return problems.empty() ? std::string() : to_string(problems[0]);
+  };
+  CHECK(problem_with({}).empty());
+  CHECK(problem_with({"--nnodes", "2", "--rdzv-endpoint", "node0:29500"}).empty());
+  CHECK(problem_with({"--nproc-per-node", "2", "--max-restarts", "1"}) ==
         "-: can be read only once, but 2 workers need it (write the script into a file)");
+  CHECK(problem_with({"--max-restarts", "1"}) ==
+        "-: can be read only once, but a restart (--max-restarts) would need it again (write the script into "
+        "a file)");
+  CHECK(problem_with({"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "node0:29500"}) ==
+        "-: can be read only once, but a node that joins or leaves restarts the workers, which would need it "
+        "again (write the script into a file)");
+  const auto launched = resolve(inputs({"--max_restarts", "1", "-"}, Dialect::launch)).problems;
+  CHECK(launched.size() == 1);
 }
 
 TEST_CASE("resolve: temporary files that go elsewhere than expected are noted", "[plan]") {
