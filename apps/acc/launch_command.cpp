@@ -29,6 +29,7 @@
 #include "acc/launch/launch.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/engine_values.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
 #include "acc/plan/worker_environment.hpp"
@@ -123,7 +124,7 @@ void survive_early_notices(const Environment& environment) {
 // From here to the end of this process its signals belong to the job: one that comes when the job has ended
 // must not replace its exit code.
 void keep_exit_code(const LaunchPlan& plan) {
-  const sigset_t signals = signal_set_of(forwarded_signals(plan.stop_signals));
+  const sigset_t signals = signal_set_of(forwarded_signals(handled_signals(plan)));
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
@@ -240,6 +241,7 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
     const FileRules rules = replaced == kAccelerate ? FileRules::accelerate : FileRules::acc;
+  inputs.ignored_signals = ignored_of({SIGUSR1, SIGUSR2});
     const FileConfig file = parse_config(config->text, config->path, rules);
     if (has_true_flag(command_line, key::strict)) refuse_notes(file);
     inputs.file = file_settings(file);

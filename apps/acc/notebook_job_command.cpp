@@ -16,6 +16,7 @@
 #include "acc/base/text.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/launch.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/resolve.hpp"
 #include "commands.hpp"
 #include "launch_command.hpp"
@@ -52,7 +53,7 @@ void announce(const LaunchPlan& plan) {
 
 void become_agent_process(const LaunchPlan& plan) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const sigset_t signals = signal_set_of(forwarded_signals(plan.stop_signals));
+  const sigset_t signals = signal_set_of(forwarded_signals(handled_signals(plan)));
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 

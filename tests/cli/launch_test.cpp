@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output and exit codes of `acc launch` before it starts workers.
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -133,6 +134,18 @@ os.dup2(begin, 1)
 )" + execute + "'seq 1 1000')");
   CHECK(late.code == 0);
   CHECK(late.out == "2000\n");
+}
+
+TEST_CASE("cli: SIGUSR1 stays ignored by acc and its workers, unless --signals-to-handle names it", "[cli]") {
+  const Cli acc;
+  const std::string program = (acc::program_folder() / "acc").string();
+  const auto code_with = [&](const std::string& flags) {
+    const std::string script = "trap '' USR1; exec " + program + " run " + flags +
+                               " --nproc-per-node 1 --no-python sh -c 'kill -USR1 $PPID $$; exit 7'";
+    return acc::test::run({"/bin/sh", "-c", script}, acc.environment).code;
+  };
+  CHECK(code_with("") == 7);
+  CHECK(code_with("--signals-to-handle SIGUSR1") == 128 + SIGUSR1);
 }
 
 TEST_CASE("cli: called torchrun, acc follows torchrun's rules", "[cli]") {

@@ -133,4 +133,14 @@ TEST_CASE("guard: SIGHUP is forwarded, unless it was ignored before", "[process]
   ::signal(SIGHUP, SIG_DFL);
 }
 
+TEST_CASE("guard: SIGUSR1 is not forwarded if it was ignored before, unless it is asked for", "[process]") {
+  ::signal(SIGUSR1, SIG_IGN);
+  const std::vector<int> usual = forwarded_signals();
+  const std::vector<int> asked = forwarded_signals({SIGUSR1});
+  ::signal(SIGUSR1, SIG_DFL);
+  CHECK(std::ranges::find(usual, SIGUSR1) == usual.end());
+  CHECK(std::ranges::find(usual, SIGUSR2) != usual.end());
+  CHECK(std::ranges::find(asked, SIGUSR1) != asked.end());
+}
+
 }  // namespace guard_test

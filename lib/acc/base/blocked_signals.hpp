@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <set>
 #include <vector>
 
 namespace acc {
@@ -11,6 +12,16 @@ inline sigset_t signal_set_of(const std::vector<int>& signals) {
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
   return set;
+}
+
+/// Those of `signals` that this process ignores.
+inline std::set<int> ignored_of(const std::set<int>& signals) {
+  std::set<int> ignored;
+  for (const int signal : signals) {
+    struct sigaction now = {};
+    if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) ignored.insert(signal);
+  }
+  return ignored;
 }
 
 /// Blocks some signals in the calling thread for the lifetime of the object. Threads and children that are

@@ -16,6 +16,7 @@
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/plan/debugging.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/preload.hpp"
 #include "acc/plan/worker_environment.hpp"
 
@@ -393,7 +394,7 @@ void Agent::start_worker(int local_rank) {
                        .program = worker_program(plan_, rank_of(local_rank)),
                        .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
                        .environment = plan_.inherited,
-                       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
+                       .ignored_signals = signals_that_workers_ignore(plan_),
                        .preloaded = is_preloaded(plan_, rank_of(local_rank))};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);

@@ -24,6 +24,7 @@
 #include "acc/base/text.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/preload.hpp"
 
 namespace acc::launcher {
@@ -153,13 +154,12 @@ void ForkServer::start(const rlimit& open_files) {
   const std::vector<std::string> command = server_command(plan_, environment);
   const Descriptor text = make_file(kProgram);
   SocketPair control = make_sockets();
-  const ProcessLauncher launcher = {
-      .environment = environment.shared,
-      .in = control.child.get(),
-      .out = text.get(),
-      .grouping = ProcessGrouping::session,
-      .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
-      .open_files = open_files};
+  const ProcessLauncher launcher = {.environment = environment.shared,
+                                    .in = control.child.get(),
+                                    .out = text.get(),
+                                    .grouping = ProcessGrouping::session,
+                                    .ignored_signals = signals_that_workers_ignore(plan_),
+                                    .open_files = open_files};
   begin_module("");
   process_ = wake(command, environment.shared, control.child, text);
   if (!process_) process_ = launcher(loop_.get_executor(), plan_.program, command);

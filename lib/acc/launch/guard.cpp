@@ -17,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/limit_hint.hpp"
@@ -253,10 +254,9 @@ Receiver receiver_of(int code, int value, Receiver self) {
 std::vector<int> forwarded_signals(const std::set<int>& additional) {
   std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
   signals.insert(additional.begin(), additional.end());
-  for (const int signal : {SIGHUP, SIGTSTP}) {
-    struct sigaction inherited = {};
-    ::sigaction(signal, nullptr, &inherited);
-    if (inherited.sa_handler == SIG_IGN) signals.erase(signal);
+  for (const int signal : ignored_of({SIGHUP, SIGTSTP, SIGUSR1, SIGUSR2})) {
+    const bool is_for_users = signal == SIGUSR1 || signal == SIGUSR2;
+    if (!is_for_users || !additional.contains(signal)) signals.erase(signal);
   }
   return {signals.begin(), signals.end()};
 }

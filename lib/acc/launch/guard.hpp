@@ -10,7 +10,7 @@
 namespace acc::launcher {
 
 /// The signals that the supervisor forwards to the agent, and the `additional` ones. SIGHUP and SIGTSTP are
-/// left out when they are ignored, as under nohup.
+/// left out when they are ignored, as under nohup; SIGUSR1 and SIGUSR2 too, unless they are additional.
 std::vector<int> forwarded_signals(const std::set<int>& additional = {});
 
 /// The processes of acc that receive signals. Engines, systemd and pkill send one to all of them, and each

@@ -49,6 +49,7 @@
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/launch/watch_folder.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/watch.hpp"
 #include "acc/plan/worker_environment.hpp"
 #include "acc/preflight/node_check.hpp"
@@ -322,7 +323,7 @@ struct NodeWorkers {
                                         job.program != nullptr ? job.program->python : std::nullopt)),
         processes(job.loop, job.output,
                   {.supervisor = job.supervisor.exit_event,
-                   .additional_signals = job.plan.stop_signals,
+                   .additional_signals = handled_signals(job.plan),
                    .terminal = job.terminal,
                    .outside = outside ? &*outside : nullptr,
                    .start = job.program != nullptr ? job.program->start : execute,
@@ -645,7 +646,7 @@ int launch(LaunchPlan plan) {
       },
       {.in_session = plan.attach.has_value(),
        .pid_namespace = plan.pid_namespace,
-       .additional_signals = plan.stop_signals});
+       .additional_signals = handled_signals(plan)});
   // In case the agent was killed before it could.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct LaunchInputs {
   Machine machine = {};
   /// Called only for workers that share the cores: it reads a file per CPU.
   std::function<int()> allowed_cores = acc::allowed_cores;
+  /// Those of SIGUSR1 and SIGUSR2 that acc was started to ignore.
+  std::set<int> ignored_signals = {};
   /// The run id of a `--standalone` job.
   std::string random_id = "standalone";
   /// Looks up the kind of a file, to find programs and interpreters.

@@ -198,6 +198,8 @@ struct LaunchPlan {
   /// Signals that announce the end of the job: all nodes learn of one, and workers ignore it until they
   /// install a handler.
   std::set<int> notice_signals = {};
+  /// Those of SIGUSR1 and SIGUSR2 that acc was started to ignore: its workers do so, too.
+  std::set<int> ignored_signals = {};
   /// Exit code 75 after a notice, or a SIGTERM, that the job obeyed in time.
   bool requeue_on_preemption = false;
   HangPlan hang = {};

@@ -52,6 +52,18 @@ milliseconds grace_within(milliseconds engine_grace) {
   return engine_grace - std::min<milliseconds>(engine_grace / 5, std::chrono::seconds(5));
 }
 
+std::set<int> handled_signals(const LaunchPlan& plan) {
+  std::set<int> signals = plan.stop_signals;
+  signals.insert(plan.notice_signals.begin(), plan.notice_signals.end());
+  return signals;
+}
+
+std::vector<int> signals_that_workers_ignore(const LaunchPlan& plan) {
+  std::set<int> signals = plan.notice_signals;
+  signals.insert(plan.ignored_signals.begin(), plan.ignored_signals.end());
+  return {signals.begin(), signals.end()};
+}
+
 void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
   plan.requeue_on_preemption = settings[key::requeue_on_preemption];
   const auto stop = engine_stop(inputs.environment);

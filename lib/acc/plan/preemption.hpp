@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <set>
+#include <vector>
 
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -18,5 +20,11 @@ std::chrono::milliseconds grace_within(std::chrono::milliseconds engine_grace);
 /// shorter than the engine's grace; a given one stays, with a note if the engine is known to be faster. To be
 /// called before `shutdown_timeout` is read. Throws Error{usage}.
 void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan);
+
+/// The signals that acc acts on by itself, even if it was started to ignore them.
+std::set<int> handled_signals(const LaunchPlan& plan);
+
+/// The signals that workers ignore until they install a handler.
+std::vector<int> signals_that_workers_ignore(const LaunchPlan& plan);
 
 }  // namespace acc::launcher

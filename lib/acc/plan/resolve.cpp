@@ -229,6 +229,10 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
     plan.stop_signals.insert(signal);
   set_shutdown_timeout(plan.inherited, settings);
   plan_preemption(inputs, settings, plan);
+  for (const int signal : {SIGUSR1, SIGUSR2}) {
+    if (inputs.ignored_signals.contains(signal) && !handled_signals(plan).contains(signal))
+      plan.ignored_signals.insert(signal);
+  }
   const auto seconds = [&](SettingKey<double> time) {
     const double value = settings[time];
     if (value < 0 || value > 1e9) fail(settings.origin(time), "must be a non-negative number of seconds");
@@ -411,12 +415,12 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan_memory_checkpoints(settings, plan);
   refuse_plug_ins(settings);
   set_limits(inputs, settings, plan);
+  refuse_repeated_reads(program, inputs.command_line.program.front(),
+                        repeated_readers(shape.nproc_per_node, settings, plan), plan);
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);
   plan.output = plan_output(inputs, settings, plan.notes);
-  refuse_repeated_reads(program, inputs.command_line.program.front(),
-                        repeated_readers(shape.nproc_per_node, settings, plan), plan);
   if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
   choose_event_outputs(settings, plan);

@@ -194,7 +194,7 @@ void Client::set_state(HostRun& run, HostState state) {
 int Client::run() {
   ::signal(SIGPIPE, SIG_IGN);
   const log::ConsoleRedirect console([this](std::string_view lines) { err().announce(lines); });
-  for (const int signal : forwarded_signals()) {
+  for (const int signal : forwarded_signals(job_.handled_signals)) {
     if (signal != SIGWINCH && signal != SIGCONT) signals_.add(signal);
   }
   wait_for_signal();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct RemoteJob {
   std::chrono::milliseconds host_timeout = std::chrono::seconds(10);
   /// The output of each host comes as one piece, in the order of the hosts (`--dry_run`).
   bool in_order = false;
+  /// Those of SIGUSR1 and SIGUSR2 that hosts get even if the client was started to ignore them.
+  std::set<int> handled_signals = {};
   /// How long the other hosts have to end when one has failed.
   std::chrono::milliseconds grace = std::chrono::seconds(30);
 };

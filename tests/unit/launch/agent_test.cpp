@@ -633,6 +633,15 @@ TEST_CASE("agent: without an engine USR1 is the program's own", "[launch]") {
   CHECK(job.processes.started()[0].ignored_signals.empty());
 }
 
+TEST_CASE("agent: workers ignore what acc was started to ignore", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0}, 1s);
+  LaunchPlan plan = plan_of(1);
+  plan.ignored_signals = {SIGUSR2};
+  CHECK(job.run(plan).exit_code == 0);
+  CHECK(job.processes.started()[0].ignored_signals == std::vector<int>{SIGUSR2});
+}
+
 TEST_CASE("agent: other signals are only forwarded to the workers", "[launch]") {
   const int signal = GENERATE(SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH);
   Job job;

@@ -98,4 +98,26 @@ TEST_CASE("preemption: an engine's SIGUSR1 and SIGUSR2 are notices, and its SIGT
   CHECK(plan_with({"--signals-to-handle", "SIGUSR1"}, kSlurm).notice_signals == std::set<int>{SIGUSR2});
 }
 
+TEST_CASE("preemption: SIGUSR1 and SIGUSR2 stay ignored if acc was started so, unless they have a meaning",
+          "[plan]") {
+  const auto plan_ignoring = [](std::vector<std::string> flags, const Environment& variables = {}) {
+    flags.emplace_back("train.py");
+    LaunchInputs launch_inputs = inputs(flags, Dialect::torchrun);
+    launch_inputs.environment.overlay(variables);
+    launch_inputs.ignored_signals = {SIGUSR1};
+    return resolve(launch_inputs);
+  };
+  const LaunchPlan usual = plan_ignoring({});
+  CHECK(usual.ignored_signals == std::set<int>{SIGUSR1});
+  CHECK(signals_that_workers_ignore(usual) == std::vector<int>{SIGUSR1});
+  CHECK_FALSE(handled_signals(usual).contains(SIGUSR1));
+  const LaunchPlan named = plan_ignoring({"--signals-to-handle", "SIGTERM,SIGUSR1"});
+  CHECK(signals_that_workers_ignore(named).empty());
+  CHECK(handled_signals(named).contains(SIGUSR1));
+  // An engine's notices are not for the shell that started acc.
+  const LaunchPlan noticed = plan_ignoring({}, kSlurm);
+  CHECK(signals_that_workers_ignore(noticed) == std::vector<int>{SIGUSR1, SIGUSR2});
+  CHECK(handled_signals(noticed).contains(SIGUSR1));
+}
+
 }  // namespace preemption_test
