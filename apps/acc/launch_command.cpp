@@ -71,7 +71,10 @@ bool has_true_flag(const CommandLine& command_line, SettingKey<bool> flag) {
 
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
                                                  const Environment& environment) {
-  if (const auto named = value_in(command_line.flags, key::config_file)) return *named;
+  if (const auto named = value_in(command_line.flags, key::config_file)) {
+    if (named->empty()) throw Error({.what = "is empty", .where = "--config_file", .hint = "name a file"});
+    return *named;
+  }
   if (has_true_flag(command_line, key::use_cpu)) return std::nullopt;
   return find_default_config(environment);
 }

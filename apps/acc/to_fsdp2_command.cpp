@@ -22,6 +22,8 @@ struct ConvertOptions {
 };
 
 int convert(const ConvertOptions& options) {
+  if (options.config_file.empty())
+    throw Error({.what = "is empty", .where = "--config_file", .hint = "name a file"});
   const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
   if (options.output_file.empty() && !options.overwrite)
     throw Error({.what = "no output is given", .hint = "--output_file FILE, or --overwrite"});

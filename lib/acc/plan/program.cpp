@@ -96,9 +96,16 @@ WorkerProgram under_python(const ProgramRequest& request, const Environment& env
 Problem refusal(const std::string& program, FileKind kind) {
   switch (kind) {
     case FileKind::directory:
+    case FileKind::package:
       return {.what = "is a directory, not a program", .where = program};
     case FileKind::not_executable:
       return {.what = "is not executable", .where = program, .hint = "chmod +x " + program};
+    case FileKind::other:
+      return {.what = "is neither a binary nor a script that names what runs it",
+              .where = program,
+              .hint = "a script needs a first line like #!/bin/sh"};
+    case FileKind::stream:
+      return {.what = "is a pipe or a device, not a program", .where = program};
     case FileKind::unreadable:
       return {.what = "cannot be read", .where = program, .hint = "check its permissions"};
     default:
@@ -166,7 +173,7 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
   if (name.ends_with(".ipynb")) return {.command = request.words, .problem = refusal_of_notebook(name)};
   const bool is_script = request.run_path || name.ends_with(".py");
   const bool bare = name.find('/') == std::string::npos;
-  FileKind kind = name.empty() ? FileKind::missing : kind_of(name);
+  const FileKind kind = name.empty() ? FileKind::missing : kind_of(name);
 
   // With --no_python a bare name is searched on PATH, as in a shell; otherwise a file in the current folder
   // takes precedence.
@@ -192,8 +199,6 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
     return program;
   }
   WorkerProgram program{.command = request.words, .file = name};
-  if (request.no_python && (kind == FileKind::other || kind == FileKind::stream))
-    kind = FileKind::not_executable;
   if (kind != FileKind::executable) program.problem = refusal(name, kind);
   return program;
 }

@@ -144,6 +144,10 @@ TEST_CASE("program: a program that cannot be started is refused with the reason"
   CHECK(problem_of({.words = {"missing.py"}}).starts_with("missing.py: no such program"));
   CHECK(problem_of({.words = {"./data"}}) == "./data: is a directory, not a program");
   CHECK(problem_of({.words = {"./plain"}}) == "./plain: is not executable (chmod +x ./plain)");
+  CHECK(
+      problem_of({.words = {"train.py"}, .no_python = true}) ==
+      "train.py: is neither a binary nor a script that names what runs it (a script needs a first line like "
+      "#!/bin/sh)");
   CHECK(problem_of({.words = {"nothing"}, .no_python = true}) ==
         "nothing: no such program on PATH (for a file here write ./nothing)");
   CHECK(problem_of({.words = {"train.py"}, .python = "/no/python"}) ==

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/subprocess/process_launcher.hpp"
 
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "acc/base/blocked_signals.hpp"
@@ -133,13 +135,39 @@ Cloned clone_child(ChildSetup& setup) {
   return {pid, Descriptor(pidfd)};
 }
 
+// The program that a script names behind #!, as the kernel reads it; empty: the file is not such a script.
+std::string interpreter_of(const std::filesystem::path& script) {
+  std::array<char, 256> begin = {};
+  const Descriptor file(::open(script.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const ssize_t size = ::read(file.get(), begin.data(), begin.size());
+  const std::string_view text(begin.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (!text.starts_with("#!")) return "";
+  const std::string_view line = text.substr(2, text.find('\n') - 2);
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  return std::string(line.substr(first, line.find_first_of(" \t", first) - first));
+}
+
+// The kernel says of a script what is wrong with its interpreter.
 [[noreturn]] void throw_start_error(const std::filesystem::path& program, int error_number) {
   const bool wrong_program = error_number == ENOENT || error_number == EACCES || error_number == ENOEXEC;
+  std::string reason = std::strerror(error_number);
+  std::string hint =
+      error_number == ENOEXEC ? "a script needs a first line like #!/bin/sh" : limit_hint(error_number);
+  const bool may_execute = ::access(program.c_str(), X_OK) == 0;
+  std::string interpreter = wrong_program && may_execute ? interpreter_of(program) : "";
+  if (interpreter.ends_with('\r')) {
+    interpreter.pop_back();
+    reason = "its first line names " + interpreter + " with a carriage return behind it";
+    hint = "its lines end as on Windows: sed -i 's/\\r$//' " + program.string();
+  } else if (!interpreter.empty()) {
+    reason = "its interpreter " + interpreter + ": " + reason;
+    hint = "its first line names it";
+  }
   throw Error({.kind = wrong_program ? ErrorKind::usage : ErrorKind::system,
-               .what = std::string("cannot be started: ") + std::strerror(error_number),
+               .what = "cannot be started: " + reason,
                .where = program.string(),
-               .hint = error_number == ENOEXEC ? "a script needs a first line like #!/bin/sh"
-                                               : limit_hint(error_number)});
+               .hint = hint});
 }
 
 }  // namespace

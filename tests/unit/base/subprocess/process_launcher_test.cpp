@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,27 @@ TEST_CASE("process launcher: sets limits, and calls before_exec", "[base]") {
   CHECK(error_of([&] { status_of(launcher, "true"); }) ==
         "/bin/sh: cannot be started: No such file or directory");
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("process launcher: of a script that cannot be started the interpreter is named", "[base]") {
+  const test::TemporaryFolder folder;
+  boost::asio::io_context loop;
+  const auto refusal = [&](const std::string& text) {
+    const auto script = folder.write("script", text);
+    REQUIRE(::chmod(script.c_str(), 0755) == 0);
+    const std::string error = error_of(
+        [&] { ProcessLauncher{.environment = kEnvironment}(loop.get_executor(), script, {"script"}); });
+    REQUIRE(error.starts_with(script.string() + ": "));
+    return error.substr(script.string().size() + 2);
+  };
+  CHECK(
+      refusal("#! /no/such/sh -e\n") ==
+      "cannot be started: its interpreter /no/such/sh: No such file or directory (its first line names it)");
+  CHECK(refusal("#!/bin/sh\r\n")
+            .starts_with("cannot be started: its first line names /bin/sh with a carriage return behind it "
+                         "(its lines end as on Windows: sed -i 's/\\r$//' "));
+  CHECK(refusal("echo\n") ==
+        "cannot be started: Exec format error (a script needs a first line like #!/bin/sh)");
 }
 
 TEST_CASE("process launcher: destroying a child kills and reaps it", "[base]") {
