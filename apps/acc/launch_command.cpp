@@ -241,10 +241,10 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.folder = current_folder();
   inputs.temporary_folder = temporary_folder(inputs.environment);
   inputs.caller = {.path = program_path()};
+  inputs.ignored_signals = ignored_of({SIGUSR1, SIGUSR2});
   inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
     const FileRules rules = replaced == kAccelerate ? FileRules::accelerate : FileRules::acc;
-  inputs.ignored_signals = ignored_of({SIGUSR1, SIGUSR2});
     const FileConfig file = parse_config(config->text, config->path, rules);
     if (has_true_flag(command_line, key::strict)) refuse_notes(file);
     inputs.file = file_settings(file);
@@ -276,6 +276,7 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 
 int start(LaunchPlan plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
+  ::signal(SIGXFSZ, SIG_IGN);  // a log that exceeds `ulimit -f` must not end the job
   log::open(plan.logging);
   // Each node says the same of the engine but for its own place, and each task the same of everything.
   const bool first = plan.machine_rank == 0;

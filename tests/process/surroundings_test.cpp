@@ -225,6 +225,13 @@ TEST_CASE("surroundings: a lost reader does not matter if files get everything",
   CHECK(written >= 2'000'000);
 }
 
+TEST_CASE("surroundings: a limit of the size of files does not matter to a job that writes none",
+          "[process]") {
+  const Ran ran =
+      launch_stub({"workers=2"}, {"exit", "5"}, {.script = "ulimit -f 0; \"$@\"; echo code $? >&2"});
+  CHECK(ran.err.ends_with("code 5\n"));
+}
+
 TEST_CASE("surroundings: a limit of open files is named, whatever met it first", "[process]") {
   const auto with_files = [](int files) {
     const Ran ran = launch_stub({"workers=2"}, {"exit", "0"},

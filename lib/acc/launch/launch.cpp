@@ -601,6 +601,12 @@ int run_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervisor
 }
 
 // With fewer open files than acc itself needs, what fails is up to chance.
+// What this process writes is then not written, as on a full disk, where it exceeds `ulimit -f`. Workers get
+// the default.
+void ignore_file_size_signal() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
 void check_open_files() {
   constexpr rlim_t kNeeded = 20;
   rlimit files = {};
@@ -637,6 +643,7 @@ int launch(LaunchPlan plan) {
   const Leftovers leftovers(plan, supervisor);
   const MemoryGuard memory(leftovers.memory);
   tell_workers(leftovers, plan);
+  ignore_file_size_signal();
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(
       [&](int exit_event) { return run_job(plan, leftovers, {supervisor, exit_event, open_files}, lent); },
@@ -667,6 +674,7 @@ LaunchReport run_for_program(const LaunchPlan& original, const HostProgram& prog
                     } catch (...) {
                       job.output.finish();
                       job.leftovers.remove();
+  ignore_file_size_signal();
                       throw;
                     }
                   });

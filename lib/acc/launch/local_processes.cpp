@@ -120,8 +120,6 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       start_(options.start),
       fork_server_(options.fork_server) {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
-
   changes_.signals = changed_signals();
   wait_for_signal();
   if (options.supervisor >= 0) wait_for_supervisor(options.supervisor);

@@ -193,6 +193,7 @@ void Client::set_state(HostRun& run, HostState state) {
 
 int Client::run() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   const log::ConsoleRedirect console([this](std::string_view lines) { err().announce(lines); });
   for (const int signal : forwarded_signals(job_.handled_signals)) {
     if (signal != SIGWINCH && signal != SIGCONT) signals_.add(signal);
