@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/settings_table.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace acc::launcher {
@@ -12,6 +13,14 @@ std::string key_of(const SettingSpec& spec) {
   return spec.section.empty() ? key : std::string(spec.section) + "." + key;
 }
 
+// The commands that have a flag of the setting.
+Value commands_of(const SettingSpec& spec) {
+  Value commands = Value::array();
+  if (std::ranges::any_of(spec.flags, &Flag::launch)) commands.push_back("launch");
+  if (std::ranges::any_of(spec.flags, &Flag::torchrun)) commands.push_back("run");
+  return commands;
+}
+
 Value table_row(const SettingSpec& spec) {
   Value words = Value::array();
   for (const std::string_view word : spec.allowed) words.push_back(word);
@@ -21,8 +30,9 @@ Value table_row(const SettingSpec& spec) {
   for (const std::string_view variable : {spec.variable, spec.pet}) {
     if (!variable.empty()) variables.push_back(variable);
   }
-  return {{"name", spec.name}, {"group", spec.group}, {"help", spec.help},   {"default", default_value(spec)},
-          {"words", words},    {"flags", flags},      {"key", key_of(spec)}, {"variables", variables}};
+  return {{"name", spec.name},   {"group", spec.group},    {"help", spec.help},
+          {"words", words},      {"flags", flags},         {"commands", commands_of(spec)},
+          {"key", key_of(spec)}, {"variables", variables}, {"default", default_value(spec)}};
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ TEST_CASE("settings_table: each setting has its row, in the order of the schema"
 
 TEST_CASE("settings_table: a row has flags, key, variables, words and the default", "[config]") {
   CHECK(row("machine_rank").at("flags") == Value::array({"--machine_rank", "--node-rank"}));
+  CHECK(row("machine_rank").at("commands") == Value::array({"launch", "run"}));
+  CHECK(row("strict").at("commands") == Value::array({"launch"}));
   CHECK(row("machine_rank").at("key") == "machine_rank");
   CHECK(row("machine_rank").at("variables") == Value::array({"PET_NODE_RANK"}));
   CHECK(row("fsdp_version").at("key") == "fsdp_config.fsdp_version");
