@@ -43,9 +43,13 @@ int show_logs(const LogsOptions& options) {
   const auto on_note = [](const std::string& text) { log::write(log::Level::info, text); };
   LogReader reader(job, options.ranks, on_output, on_note);
   if (options.follow) {
-    reader.follow([&](int rank, StreamName stream) {
+    const auto on_silence = [&](int rank, StreamName stream) {
       write(lines.at({rank, stream}).show_unfinished());
       std::fflush(stdout);
+    };
+    reader.follow(on_silence, [&](int rank) {
+      for (auto& [source, line] : lines)
+        if (source.first == rank) write(line.finish());
     });
   } else {
     reader.read();

@@ -56,8 +56,18 @@ bool LogReader::wants(int rank) const {
 }
 
 void LogReader::open_rank(const RankView& rank) {
+  pids_[rank.rank] = rank.pid;
   open_stream(rank.rank, StreamName::out, rank.out);
   open_stream(rank.rank, StreamName::err, rank.err);
+}
+
+// After a restart a rank writes to other files. Whoever begins to follow is also told of ranks that it knows.
+void LogReader::on_started(const RankView& rank, const OnRestart& on_restart) {
+  if (const auto pid = pids_.find(rank.rank); pid != pids_.end() && pid->second != rank.pid) {
+    read_files();
+    on_restart(rank.rank);
+  }
+  open_rank(rank);
 }
 
 void LogReader::open_stream(int rank, StreamName stream, const StreamDestination& destination) {
@@ -154,7 +164,7 @@ bool LogReader::wait_for_change(pollfd& agent) const {
   return count >= 0 || errno == EINTR;
 }
 
-std::optional<int> LogReader::follow(const OnSilence& on_silence) {
+std::optional<int> LogReader::follow(const OnSilence& on_silence, const OnRestart& on_restart) {
   job_.client.send({{"request", "logs"}, {"ranks", ranks_}, {"follow", true}});
   for (;;) {
     read_files();
@@ -171,8 +181,7 @@ std::optional<int> LogReader::follow(const OnSilence& on_silence) {
       return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
     }
     if (message->contains("bytes")) on_piece(*message);
-    // After a restart a rank writes to other files.
-    if (message->contains("started")) open_rank(rank_view_from_json(message->at("started")));
+    if (message->contains("started")) on_started(rank_view_from_json(message->at("started")), on_restart);
   }
 }
 

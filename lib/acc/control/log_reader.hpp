@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -30,6 +31,7 @@ class LogReader {
   /// Receives a sentence about missing output.
   using OnNote = std::function<void(const std::string&)>;
   using OnSilence = std::function<void(int rank, StreamName stream)>;
+  using OnRestart = std::function<void(int rank)>;
 
   /// `ranks` empty: all. Throws Error{usage} for a rank that the job does not have here.
   LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, OnNote on_note);
@@ -41,8 +43,10 @@ class LogReader {
   bool has_failed() const { return failed_; }
 
   /// Reads the output until the job ends, across restarts. `on_silence` is called for a stream of which
-  /// nothing has come for a second, once until more comes. Returns the job's exit code, if it was sent.
-  std::optional<int> follow(const OnSilence& on_silence = [](int, StreamName) {});
+  /// nothing has come for a second, once until more comes; `on_restart` for a rank whose output has come to
+  /// the end of an attempt, before that of the next. Returns the job's exit code, if it was sent.
+  std::optional<int> follow(
+      const OnSilence& on_silence = [](int, StreamName) {}, const OnRestart& on_restart = [](int) {});
 
  private:
   struct Log {
@@ -53,6 +57,7 @@ class LogReader {
 
   bool wants(int rank) const;
   void open_rank(const RankView& rank);
+  void on_started(const RankView& rank, const OnRestart& on_restart);
   void open_stream(int rank, StreamName stream, const StreamDestination& destination);
   void read_files();
   void on_piece(const nlohmann::json& message);
@@ -72,6 +77,8 @@ class LogReader {
   /// When the last bytes of each stream came; without those whose silence is reported.
   std::map<std::pair<int, StreamName>, std::chrono::steady_clock::time_point> last_bytes_ = {};
   std::map<std::filesystem::path, Log> logs_ = {};
+  /// The process of each rank whose output is read.
+  std::map<int, pid_t> pids_ = {};
 };
 
 }  // namespace acc::launcher

@@ -108,6 +108,24 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
   CHECK(peer.output.find("0e:end|") != std::string::npos);
 }
 
+TEST_CASE("log_reader: who follows is told of a restart, between the output of the attempts", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {
+      {.rank = 0, .pid = 10, .out = {Kind::file, logs.write("a", "")}, .err = {Kind::memory, {}}}};
+  RankView later = peer.job->view.ranks[0];
+  // The first is what whoever follows is sent at once.
+  peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n");
+  LogReader reader = peer.reader();
+  logs.write("a", "first");
+  later.pid = 11;
+  later.out.file = logs.write("b", "second");
+  peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n{\"ended\":9}\n");
+  const auto on_restart = [&](int rank) { peer.output += "restart of " + std::to_string(rank) + "|"; };
+  CHECK(reader.follow([](int, StreamName) {}, on_restart) == 9);
+  CHECK(peer.output == "0o:first|restart of 0|0o:second|");
+}
+
 TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
   const TemporaryFolder logs;
   Peer peer;
