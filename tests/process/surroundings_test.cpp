@@ -232,6 +232,30 @@ TEST_CASE("surroundings: a limit of the size of files does not matter to a job t
   CHECK(ran.err.ends_with("code 5\n"));
 }
 
+TEST_CASE("surroundings: a job whose agent cannot be started leaves nothing", "[process]") {
+  constexpr uid_t kNobody = 65534;
+  const TemporaryFolder folder;
+  const int result = in_child([&] {
+    // The limit is none for root.
+    if (::geteuid() == 0 &&
+        (::chown(folder.path().c_str(), kNobody, kNobody) != 0 || ::setgid(kNobody) != 0 ||
+         ::setuid(kNobody) != 0 || ::access(ACC_TEST_PROGRAMS, X_OK) != 0))
+      return kSkipped;
+    const std::string where = folder.path().string();
+    const Ran ran = launch_stub({"workers=2", "watch=1"}, {"exit", "0"},
+                                {.script = "export TMPDIR=" + where + " XDG_RUNTIME_DIR=" + where +
+                                           "; ulimit -p 1 2>/dev/null || ulimit -u 1; exec \"$@\""});
+    const bool is_empty = fs::is_empty(folder.path() / "acc") &&
+                          std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1;
+    return verdict(ran.code == 1 && is_empty && has(ran.err, "cannot start the agent: "), ran);
+  });
+  if (result == kSkipped) {
+    skip("another user cannot start the program");
+    return;
+  }
+  CHECK(result == 0);
+}
+
 TEST_CASE("surroundings: a limit of open files is named, whatever met it first", "[process]") {
   const auto with_files = [](int files) {
     const Ran ran = launch_stub({"workers=2"}, {"exit", "0"},

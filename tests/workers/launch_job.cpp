@@ -42,6 +42,8 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
     plan.pid_namespace = true;
   } else if (key == "plain") {
     plan.sets_ranks = false;
+  } else if (key == "watch") {
+    plan.watch = true;
   } else if (key == "redirects") {
     plan.output.redirects.default_streams = streams(value);
   } else if (key == "tee") {

@@ -597,16 +597,17 @@ int run_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervisor
   });
 } catch (const boost::system::system_error& error) {  // there is no event loop to report with
   log::write(log::Level::error, without_sources(error).what());
+  leftovers.remove();
   return exit_code(ErrorKind::system);
 }
 
-// With fewer open files than acc itself needs, what fails is up to chance.
 // What this process writes is then not written, as on a full disk, where it exceeds `ulimit -f`. Workers get
 // the default.
 void ignore_file_size_signal() {
   ::signal(SIGXFSZ, SIG_IGN);
 }
 
+// With fewer open files than acc itself needs, what fails is up to chance.
 void check_open_files() {
   constexpr rlim_t kNeeded = 20;
   rlimit files = {};
@@ -616,6 +617,17 @@ void check_open_files() {
                .what = fmt::format("only {} files may be open; acc needs {}, and three for each worker",
                                    files.rlim_max, kNeeded),
                .hint = limit_hint(EMFILE)});
+}
+
+// guard(), which throws when there is no agent: then nobody else cleans up.
+GuardReport start_guarded(const std::function<int(int)>& agent, const std::function<void()>& clean_up,
+                          const GuardOptions& options) {
+  try {
+    return guard(agent, clean_up, options);
+  } catch (const Error&) {
+    clean_up();
+    throw;
+  }
 }
 
 // Reports that the agent itself was killed.
@@ -631,6 +643,7 @@ int report_lost_agent(const ExitStatus& agent) {
 }  // namespace
 
 int launch(LaunchPlan plan) {
+  ignore_file_size_signal();
   open_standard_streams();
   check_open_files();
   const rlimit open_files = raise_open_files();
@@ -643,14 +656,14 @@ int launch(LaunchPlan plan) {
   const Leftovers leftovers(plan, supervisor);
   const MemoryGuard memory(leftovers.memory);
   tell_workers(leftovers, plan);
-  ignore_file_size_signal();
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
-  const GuardReport report = guard(
+  const auto clean_up = [&] {
+    leftovers.file.remove_socket();
+    leftovers.remove();
+  };
+  const GuardReport report = start_guarded(
       [&](int exit_event) { return run_job(plan, leftovers, {supervisor, exit_event, open_files}, lent); },
-      [&] {
-        leftovers.file.remove_socket();
-        leftovers.remove();
-      },
+      clean_up,
       {.in_session = plan.attach.has_value(),
        .pid_namespace = plan.pid_namespace,
        .additional_signals = handled_signals(plan)});
@@ -661,23 +674,27 @@ int launch(LaunchPlan plan) {
 }
 
 LaunchReport run_for_program(const LaunchPlan& original, const HostProgram& program) {
+  ignore_file_size_signal();
   open_standard_streams();
   LaunchPlan plan = original;
   plan.process = program.pid;
   const Leftovers leftovers(plan, program.pid);
   const MemoryGuard memory(leftovers.memory);
   tell_workers(leftovers, plan);
-  return with_job(plan, leftovers, {program.pid, program.exit_event, raise_open_files()}, nullptr, &program,
-                  [](const Job& job) {
-                    try {
-                      return finish(job);
-                    } catch (...) {
-                      job.output.finish();
-                      job.leftovers.remove();
-  ignore_file_size_signal();
-                      throw;
-                    }
-                  });
+  try {
+    return with_job(plan, leftovers, {program.pid, program.exit_event, raise_open_files()}, nullptr, &program,
+                    [](const Job& job) {
+                      try {
+                        return finish(job);
+                      } catch (...) {
+                        job.output.finish();
+                        throw;
+                      }
+                    });
+  } catch (...) {
+    leftovers.remove();
+    throw;
+  }
 }
 
 }  // namespace acc::launcher

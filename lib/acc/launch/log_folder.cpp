@@ -92,7 +92,13 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
   }
   std::string run_id = plan.run_id;
   std::ranges::replace(run_id, '/', '_');
-  result.run_folder_ = make_unique_or_fail(base / (run_id + "_"), [](const fs::path&) {});
+  try {
+    result.run_folder_ = make_unique_or_fail(base / (run_id + "_"), [](const fs::path&) {});
+  } catch (const Error&) {
+    std::error_code ignored;
+    if (!result.temporary_.empty()) fs::remove(result.temporary_, ignored);
+    throw;
+  }
   return result;
 }
 

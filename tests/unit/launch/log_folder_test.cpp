@@ -41,6 +41,14 @@ TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("log_folder: a temporary base is removed if the folder in it cannot be made", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  plan.run_id = std::string(300, 'x');
+  CHECK(test::error_of([&] { LogFolder::make(plan); }).find("File name too long") != std::string::npos);
+  CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE("log_folder: pages are beside the error files in memory, else in their own folder", "[launch]") {
   const test::TemporaryFolder folder;
   const fs::path pages = folder.path() / "job.progress";
