@@ -276,7 +276,8 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 
 int start(LaunchPlan plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
-  ::signal(SIGXFSZ, SIG_IGN);  // a log that exceeds `ulimit -f` must not end the job
+  // Else launch() does.
+  if (!plan.logging.file.empty()) ::signal(SIGXFSZ, SIG_IGN);
   log::open(plan.logging);
   // Each node says the same of the engine but for its own place, and each task the same of everything.
   const bool first = plan.machine_rank == 0;
