@@ -116,7 +116,9 @@ void NodeConnection::on_received(std::size_t bytes) {
     } catch (const Error& error) {
       return fail({error.what(), true});
     }
-    if (!open_ || closing_) return;
+    if (!open_) return;
+    // Whoever was dismissed by the handler is read until it ends.
+    if (closing_) return lingers_ ? read() : void();
     begin = end + 1;
   }
   received_.erase(0, begin);

@@ -231,6 +231,22 @@ TEST_CASE("node_connection: a side that is dismissed hears why, whatever it send
   CHECK(pair.run_until([&] { return closing.expired(); }));
 }
 
+TEST_CASE("node_connection: a side that is dismissed for what it said is read until it ends",
+          "[rendezvous]") {
+  Pair pair;
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 10s);
+  near->set_handlers([&](const NodeMessage&) { near->dismiss(Full{}); }, [](const ConnectionLoss&) {});
+  near->start();
+  asio::write(pair.far, asio::buffer(encode(Join{})));
+  REQUIRE(pair.run_until([&] { return !near->is_open(); }));
+  near->set_handlers({}, {});
+  pair.far.close();
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(pair.run_until([&] { return closing.expired(); }));
+  CHECK(std::chrono::steady_clock::now() - begin < 9s);
+}
+
 TEST_CASE("node_connection: a side that is dismissed and goes on talking is heard for one timeout",
           "[rendezvous]") {
   Pair pair;
