@@ -136,7 +136,9 @@ void ClusterNode::connect(std::shared_ptr<NodeConnection> connection, std::optio
   Connected::Events events;
   events.on_lost = [this](const ConnectionLoss& loss) { on_coordinator_lost(loss); };
   events.on_dropped = [this](const std::string& next_reason) { on_dropped(next_reason); };
-  events.on_moved = [this](const StoreAddress& address) { on_redirected(address); };
+  events.on_moved = [this](const StoreAddress& address, bool is_another_job) {
+    on_redirected(address, is_another_job);
+  };
   events.on_full = [this] { wait_for_room(); };
   enter(std::make_unique<Connected>(node_, std::move(connection), std::move(candidates), std::move(events)),
         reason);
@@ -249,9 +251,9 @@ void ClusterNode::begin_looking(bool was_closed, const std::string& reason) {
 
 // A node that has lost the coordinator tells at the endpoint which successor answers, before that one leads;
 // so a coordinator may yield to a node that still asks it.
-void ClusterNode::on_redirected(const StoreAddress& coordinator) {
+void ClusterNode::on_redirected(const StoreAddress& coordinator, bool is_another_job) {
   if (coordinator != node_.ports.store_address())
-    return move_to(coordinator, "redirected by the coordinator");
+    return move_to(coordinator, "redirected by the coordinator", is_another_job);
   if (node_.is_over) return;
   const std::string reason = "the coordinator yields to this node, which does not lead the job yet";
   end_round(reason);

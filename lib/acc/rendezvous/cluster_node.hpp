@@ -64,7 +64,7 @@ class ClusterNode : public Rendezvous {
   void on_coordinator_lost(const ConnectionLoss& loss);
   void on_dropped(const std::string& reason);
   void begin_looking(bool was_closed, const std::string& reason);
-  void on_redirected(const StoreAddress& coordinator);
+  void on_redirected(const StoreAddress& coordinator, bool is_another_job);
   void move_to(const StoreAddress& coordinator, const std::string& reason, bool is_another_job = false);
   bool host_again();
   void redirect_later_nodes(const StoreAddress& coordinator);

@@ -76,7 +76,7 @@ void Connected::note_asked() {
 void Connected::on_message(const NodeMessage& message) {
   if (const auto* drop = std::get_if<Dropped>(&message)) return events_.on_dropped(drop->reason);
   if (const auto* moved = std::get_if<Moved>(&message))
-    return events_.on_moved({moved->addr, moved->node_port});
+    return events_.on_moved({moved->addr, moved->node_port}, moved->is_another_job);
   if (std::holds_alternative<Full>(message)) return events_.on_full();
   node_.events.on_message(message);
 }

@@ -22,7 +22,7 @@ class Connected : public NodeState {
     /// The other nodes have gone on without this one.
     std::function<void(const std::string& reason)> on_dropped = {};
     /// Another node is the coordinator.
-    std::function<void(const StoreAddress&)> on_moved = {};
+    std::function<void(const StoreAddress&, bool is_another_job)> on_moved = {};
     /// All places of the job are taken.
     std::function<void()> on_full = {};
   };

@@ -247,11 +247,9 @@ void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
   if (is_round_begin) connection->second->set_timeout(coordinator_->node_timeout());
 }
 
-std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator, bool drops) {
-  const NodeMessage last_message =
-      drops ? NodeMessage(Dropped{fmt::format("the job is led at {}", to_string(coordinator))})
-            : NodeMessage(Moved{coordinator.host, coordinator.port});
-  for (const auto& [id, connection] : connections_) connection->dismiss(last_message);
+std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator, bool is_another_job) {
+  for (const auto& [id, connection] : connections_)
+    connection->dismiss(Moved{coordinator.host, coordinator.port, is_another_job});
   drop();
   deliver_ = [](const NodeMessage&) {};  // node 0 listens to the other coordinator now
   if (server_) server_->set(coordinator_key(plan_.run_id), to_string(coordinator));

@@ -54,9 +54,9 @@ class Host {
   /// Calls `on_alone` when every other node has left and the backend knows of the end of the job, or after
   /// `timeout`.
   void wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> on_alone);
-  /// Tells every node that another one is the coordinator, or with `drops` that it is in the last round no
-  /// more; returns the store, which names the coordinator to later nodes.
-  std::unique_ptr<StoreServer> move_to(const StoreAddress& coordinator, bool drops);
+  /// Tells every node that another one is the coordinator, and whether of a job that was begun anew; returns
+  /// the store, which names the coordinator to later nodes.
+  std::unique_ptr<StoreServer> move_to(const StoreAddress& coordinator, bool is_another_job);
   /// Node 0 leaves: tells the others that the job is over, if they cannot go on without it, and closes all
   /// connections at once, so that they notice. The backend is not closed, as with torchrun.
   void leave(const Leave& leave);

@@ -93,8 +93,8 @@ constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::verdict
 template <>
 constexpr auto kFields<Dropped> = std::tuple(Field{"why", &Dropped::reason});
 template <>
-constexpr auto kFields<Moved> =
-    std::tuple(Field{"addr", &Moved::addr}, Field{"link_port", &Moved::node_port});
+constexpr auto kFields<Moved> = std::tuple(Field{"addr", &Moved::addr}, Field{"link_port", &Moved::node_port},
+                                           Field{"another_job", &Moved::is_another_job});
 template <>
 constexpr auto kFields<Full> = std::tuple();
 template <>

@@ -128,6 +128,8 @@ struct Dropped {
 struct Moved {
   std::string addr = {};
   std::uint16_t node_port = 0;
+  /// It has begun anew: nobody may go on with the last round.
+  bool is_another_job = false;
   bool operator==(const Moved&) const = default;
 };
 /// All places of the job are taken, and this node's address is not one of theirs: it may ask again later.

@@ -71,6 +71,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       RoundEnds{verdict},
       Dropped{"silent"},
       Moved{"10.0.0.2", 4003},
+      Moved{"10.0.0.2", 4003, true},
       JobEnds{},
       Waiting{"for node 1", {kNode}},
       EndNotice{10, "node1"},
