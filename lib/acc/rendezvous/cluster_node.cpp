@@ -187,7 +187,9 @@ void ClusterNode::succeed(const std::string& reason) {
 
 void ClusterNode::wait_for_room() {
   node_.last_try = "all places of the job are taken, by nodes of other addresses";
-  node_.last_round.note_full(node_.settings.max_nodes);
+  // Without their host, all nodes of a job that needs all of them are too few.
+  const bool needs_all = node_.settings.min_nodes == node_.settings.max_nodes;
+  node_.last_round.note_full(node_.settings.max_nodes - (needs_all ? 1 : 0));
   if (!std::exchange(told_no_room_, true)) emit(Notice{node_.last_try + ": this node is a spare"});
   // The job runs, and this node waits for as long as it does.
   begin_join_timeout();

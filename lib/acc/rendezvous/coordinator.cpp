@@ -156,6 +156,7 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   if (entry == absent_nodes_.end() && node.member && id != 0)
     entry = std::ranges::find(absent_nodes_, NodeInfo{});
   if (entry != absent_nodes_.end()) {
+    others_have_begun_ = others_have_begun_ || (is_it(*entry) && history.dropped_round > rounds_);
     const bool has_ended = !node.member && !is_it(*entry);
     if (has_ended && has_led_ && may_be_led_elsewhere()) ++ended_nodes_;
     std::swap(*entry, absent_nodes_.back());
@@ -404,7 +405,7 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
 // it was dropped from.
 bool Coordinator::is_smaller_part() const {
   if (absent_nodes_.empty()) return false;
-  if (latest_round_ > rounds_) return true;
+  if (others_have_begun_) return true;
   const int connected = count(&Node::member);
   const int absent = static_cast<int>(absent_nodes_.size());
   return has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected;
@@ -457,6 +458,7 @@ void Coordinator::on_round(Rounds rounds) {
   phase_ = Phase::running;
   finishing_ = false;
   absent_nodes_.clear();
+  others_have_begun_ = false;
   ended_nodes_ = 0;
   succeeded_nodes_.clear();
   has_led_ = true;

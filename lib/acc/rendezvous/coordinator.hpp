@@ -83,8 +83,10 @@ class Coordinator {
   bool is_smaller_part() const;
   /// And they are enough for a round of their own.
   bool may_be_led_elsewhere() const;
-  /// As many nodes of the last round are here as a round needs.
-  bool has_enough_nodes() const { return count(&Node::member) >= options_.plan.min_nodes; }
+  /// As many nodes of the last round are here, or have done their work, as a round needs.
+  bool has_enough_nodes() const {
+    return count(&Node::member) + static_cast<int>(succeeded_nodes_.size()) >= options_.plan.min_nodes;
+  }
   /// Where those nodes have listened that are absent, of all of which this is known.
   std::vector<StoreAddress> absent_addresses() const;
   /// Which nodes are here and which are missing, for the user.
@@ -181,6 +183,8 @@ class Coordinator {
   std::vector<std::string> addresses_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> absent_nodes_ = {};
+  /// One of them is back, and was in a later round meanwhile: those that are absent still may go on with it.
+  bool others_have_begun_ = false;
   /// Others that have ended while they were absent; they may have gone on with those before.
   int ended_nodes_ = 0;
   /// Nodes that were lost after their workers had succeeded in the round that runs.

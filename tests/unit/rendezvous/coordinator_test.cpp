@@ -385,6 +385,14 @@ TEST_CASE("coordinator: the larger part goes on when it has dropped the node tha
   CHECK(job.coordinator->is_smaller_part() == (dropped_round == 2));
 }
 
+TEST_CASE("coordinator: a node that another job has dropped says nothing of this one", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.come_back(id, id, {});
+  job.come_back(3, 7, {.dropped_round = 9});
+  job.coordinator->on_lost(1, "silent for 3000 ms", false);
+  CHECK_FALSE(job.coordinator->is_smaller_part());
+}
+
 TEST_CASE("coordinator: success in a round that was ended is no success of a job that is stopped then",
           "[rendezvous]") {
   Job job(2, 0, 1);
