@@ -63,6 +63,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   std::optional<SharedFile::Identity> identity = {};
   struct Incomplete {
     std::size_t position = 0;
+    std::size_t size = 0;
     RunningClock::time_point since = {};
   };
   std::optional<Incomplete> incomplete = {};  // the last entry
@@ -142,9 +143,13 @@ bool FileStore::Impl::refresh(const SharedFile& shared_file) {
 // Returns false if the incomplete entry may become complete, or if the file may be none of FileStore's.
 bool FileStore::Impl::cut_off_entry(SharedFile& shared_file) {
   const auto now = RunningClock::now();
-  if (!incomplete || incomplete->position != position) incomplete = {position, now};
-  if (position == 0 || now - incomplete->since < options.writing_time) return false;
   std::error_code error;
+  const std::size_t size = shared_file.status(error).size;
+  if (error) fail("the file of the rendezvous cannot be read", error);
+  // While it grows, somebody writes it.
+  if (!incomplete || incomplete->position != position || incomplete->size != size)
+    incomplete = {position, size, now};
+  if (position == 0 || now - incomplete->since < options.writing_time) return false;
   shared_file.truncate(position, error);
   if (error) fail("the file of the rendezvous cannot be written", error);
   return true;
