@@ -51,6 +51,17 @@ LogReader::LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, 
   }
 }
 
+namespace {
+
+bool has_name(const Descriptor& file, const std::filesystem::path& name) {
+  struct stat opened = {};
+  struct stat named = {};
+  return ::fstat(file.get(), &opened) == 0 && ::stat(name.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
 bool LogReader::wants(int rank) const {
   return ranks_.empty() || std::ranges::find(ranks_, rank) != ranks_.end();
 }
@@ -61,11 +72,13 @@ void LogReader::open_rank(const RankView& rank) {
   open_stream(rank.rank, StreamName::err, rank.err);
 }
 
-// After a restart a rank writes to other files. Whoever begins to follow is also told of ranks that it knows.
+// After a restart a rank writes to other files, which may have the names of those before. Whoever begins to
+// follow is also told of ranks that it knows.
 void LogReader::on_started(const RankView& rank, const OnRestart& on_restart) {
   if (const auto pid = pids_.find(rank.rank); pid != pids_.end() && pid->second != rank.pid) {
     read_files();
     on_restart(rank.rank);
+    std::erase_if(logs_, [](const auto& entry) { return !has_name(entry.second.file, entry.first); });
   }
   open_rank(rank);
 }

@@ -126,6 +126,21 @@ TEST_CASE("log_reader: who follows is told of a restart, between the output of t
   CHECK(peer.output == "0o:first|restart of 0|0o:second|");
 }
 
+TEST_CASE("log_reader: an attempt whose file has the name of the one before is followed", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  const auto file = logs.write("a", "first");
+  peer.job->view.ranks = {{.rank = 0, .pid = 10, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
+  RankView later = peer.job->view.ranks[0];
+  LogReader reader = peer.reader();
+  std::filesystem::remove(file);
+  logs.write("a", "second");
+  later.pid = 11;
+  peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n{\"ended\":9}\n");
+  CHECK(reader.follow() == 9);
+  CHECK(peer.output == "0o:first|0o:second|");
+}
+
 TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
   const TemporaryFolder logs;
   Peer peer;
