@@ -48,7 +48,7 @@ StoreAddress address_of(const NodeInfo& node) {
 void LastRound::begin(const RoundBegins& round) {
   history_ = {.round = round.number, .restarts = round.ready.restarts, .stall = round.stall};
   nodes_ = round.nodes;
-  taken_places_ = 0;
+  nodes_when_full_ = 0;
   successors_ = round.successors;
   coordinator_ = round.coordinator;
   addresses_ = round.addresses;
@@ -142,7 +142,7 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
 // that were with a silent coordinator may have gone on with it before it ended. A node that they have dropped
 // belongs to no part.
 bool LastRound::may_begin_anew(int min_nodes, int pending_members) const {
-  const int others = std::max(nodes_ - 1, taken_places_) - pending_members;
+  const int others = std::max(nodes_ - 1, nodes_when_full_) - pending_members;
   const int living = others - static_cast<int>(dead_nodes_.size());
   if (!has_successors_ || living < min_nodes) return true;
   const int part = history_.round > 0 ? 1 + pending_members : 0;

@@ -57,8 +57,8 @@ class LastRound {
   void set_successors(const std::vector<NodeInfo>& successors) { successors_ = successors; }
   /// The others went on without this node: it is a new one to them.
   void forget();
-  /// And all places are taken: `nodes` others are in a round, of which this node need not know.
-  void note_full(int nodes) { taken_places_ = nodes; }
+  /// And the job is full: `nodes` others are in its round, which this node need not know.
+  void note_full(int nodes) { nodes_when_full_ = nodes; }
 
   /// The coordinator at `address` is lost; `was_closed`: its connection was closed, it was not only silent.
   void lose_coordinator(const std::optional<StoreAddress>& address, bool was_closed);
@@ -116,7 +116,7 @@ class LastRound {
   bool has_successors_;
   NodeHistory history_ = {};
   int nodes_ = 1;
-  int taken_places_ = 0;
+  int nodes_when_full_ = 0;
   std::vector<NodeInfo> successors_ = {};
   NodeInfo coordinator_ = {};
   std::vector<std::string> addresses_ = {};
