@@ -131,7 +131,7 @@ std::string Process::overdue(Time last_work) const {
     limit = plan_.shutdown_timeout + plan_.rendezvous.close_timeout + 2 * notice_time;
   const bool waits_for_others = phase_ == Phase::meeting || phase_ == Phase::waiting;
   Time begin = waits_for_others ? std::max(phase_begin_, last_work) : phase_begin_;
-  // A node without a place waits for the end of the round.
+  // A spare waits for the end of the round.
   if (phase_ == Phase::meeting) begin = std::max(begin, job_.promises().last_round_end());
   if (job_.world().now() - begin <= limit) return {};
   constexpr std::array kNames = {"to meet the other nodes", "", "for the end of the round",

@@ -124,7 +124,7 @@ TEST_CASE("simulation: nobody goes on with a round whose leader has joined a job
   }
 }
 
-TEST_CASE("simulation: a node without a place does not begin anew while those who have the places may go on",
+TEST_CASE("simulation: a spare does not begin anew while nodes that it does not know may go on",
           "[simulation]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Schedule schedule = job_of(3, {{.kind = Kind::muteness, .at = 9s, .duration = 3s, .node = 1},

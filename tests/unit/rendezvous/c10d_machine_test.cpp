@@ -75,6 +75,15 @@ std::vector<std::string> ranks(const RendezvousState& state) {
   return result;
 }
 
+// A node is on its wait list.
+RendezvousBackend backend_that_waits_for(const std::string& name) {
+  RendezvousBackend backend;
+  backend.foreign_joins(node(name));
+  backend.state.participants.clear();
+  backend.state.wait_list.insert(node(name));
+  return backend;
+}
+
 }  // namespace
 
 TEST_CASE("c10d_machine: all own nodes join with one write, ranked by address", "[rendezvous]") {
@@ -257,10 +266,7 @@ TEST_CASE("c10d_machine: an own node is never dead", "[rendezvous]") {
 }
 
 TEST_CASE("c10d_machine: the last call waits for the nodes on the wait list", "[rendezvous]") {
-  RendezvousBackend backend;
-  backend.foreign_joins(node("b"));
-  backend.state.participants.clear();
-  backend.state.wait_list.insert(node("b"));
+  RendezvousBackend backend = backend_that_waits_for("b");
   C10dMachine machine = machine_of({"a"}, 1, 3, backend);
   CHECK(backend.settle(machine) == Status::joining);
   for (int i = 0; i < 6; ++i) {
@@ -282,10 +288,7 @@ TEST_CASE("c10d_machine: the last call waits for the nodes on the wait list", "[
 }
 
 TEST_CASE("c10d_machine: a last call that waits on is not looked at without a pause", "[rendezvous]") {
-  RendezvousBackend backend;
-  backend.foreign_joins(node("b"));
-  backend.state.participants.clear();
-  backend.state.wait_list.insert(node("b"));
+  RendezvousBackend backend = backend_that_waits_for("b");
   C10dMachine machine = machine_of({"a"}, 1, 3, backend);
   backend.settle(machine);
   for (int i = 0; i < 4; ++i) {

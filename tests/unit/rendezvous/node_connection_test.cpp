@@ -53,6 +53,21 @@ struct Pair {
   }
 };
 
+// What the far side reads until the near one closes, though it sends meanwhile. The near side ends with it.
+std::string last_words(Pair& pair, std::shared_ptr<NodeConnection> near) {
+  pair.loop.poll();
+  asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
+  pair.loop.poll();
+  std::string text;
+  boost::system::error_code error;
+  asio::read(pair.far, asio::dynamic_buffer(text), error);
+  CHECK(error == asio::error::eof);
+  pair.far.close();
+  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  CHECK(pair.run_until([&] { return closing.expired(); }));
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("node_connection: messages arrive in order", "[rendezvous]") {
@@ -186,17 +201,7 @@ TEST_CASE("node_connection: who gives up a silent side says so, whatever comes f
                      });
   near->start();
   REQUIRE(pair.run_until([&] { return has_given_up; }));
-  pair.loop.poll();
-  asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
-  pair.loop.poll();
-  std::string text;
-  boost::system::error_code error;
-  asio::read(pair.far, asio::dynamic_buffer(text), error);
-  CHECK(error == asio::error::eof);
-  CHECK_THAT(text, Catch::Contains("you were silent"));
-  pair.far.close();
-  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
-  CHECK(pair.run_until([&] { return closing.expired(); }));
+  CHECK_THAT(last_words(pair, std::move(near)), Catch::Contains("you were silent"));
 }
 
 TEST_CASE("node_connection: a silent side that never closes keeps the connection for one more timeout",
@@ -218,23 +223,13 @@ TEST_CASE("node_connection: a side that is dismissed hears why, whatever it send
   asio::write(pair.far, asio::buffer(encode(Join{})));
   near->dismiss(Moved{"10.0.0.2", 20001});
   CHECK_FALSE(near->is_open());
-  pair.loop.poll();
-  asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
-  pair.loop.poll();
-  std::string text;
-  boost::system::error_code error;
-  asio::read(pair.far, asio::dynamic_buffer(text), error);
-  CHECK(error == asio::error::eof);
-  CHECK_THAT(text, Catch::Contains("10.0.0.2"));
-  pair.far.close();
-  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
-  CHECK(pair.run_until([&] { return closing.expired(); }));
+  CHECK_THAT(last_words(pair, std::move(near)), Catch::Contains("10.0.0.2"));
 }
 
 TEST_CASE("node_connection: a side that is dismissed for what it said is read until it ends",
           "[rendezvous]") {
   Pair pair;
-  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 10s);
+  auto near = std::make_shared<NodeConnection>(std::move(pair.near), 60s);  // longer than run_until() waits
   near->set_handlers([&](const NodeMessage&) { near->dismiss(Full{}); }, [](const ConnectionLoss&) {});
   near->start();
   asio::write(pair.far, asio::buffer(encode(Join{})));
@@ -242,9 +237,7 @@ TEST_CASE("node_connection: a side that is dismissed for what it said is read un
   near->set_handlers({}, {});
   pair.far.close();
   const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
-  const auto begin = std::chrono::steady_clock::now();
   CHECK(pair.run_until([&] { return closing.expired(); }));
-  CHECK(std::chrono::steady_clock::now() - begin < 9s);
 }
 
 TEST_CASE("node_connection: a side that is dismissed and goes on talking is heard for one timeout",
