@@ -166,6 +166,17 @@ TEST_CASE("launch: a stop signal reaches the workers and gives 128 + n", "[proce
   CHECK(job.err() == "acc: " + signal_name(signal) + " received, stopping 2 workers (grace 30 s)\n");
 }
 
+TEST_CASE("launch: a stopped job ends although nobody reads its output", "[process]") {
+  ReportFifo reports;
+  Launched job(stub({"workers=2", "grace_ms=100"},
+                    {"flood", "400000", "100", "tell", reports.path(), "written", "pause"}));
+  const std::vector<Descriptor> workers = reports.next_processes(2);
+  job.signal(SIGTERM);
+  CHECK(job.ends_within(kTimeoutMs));
+  CHECK(shell_code(job.wait()) == 128 + SIGTERM);
+  CHECK(job.err().ends_with(" bytes of output are lost: the reader of standard output does not read\n"));
+}
+
 TEST_CASE("launch: USR1 and USR2 are only forwarded", "[process]") {
   const int signal = GENERATE(SIGUSR1, SIGUSR2);
   ReportFifo reports;

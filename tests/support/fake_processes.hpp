@@ -163,6 +163,7 @@ class FakeProcesses : public Processes {
   bool is_just_above(int local_rank) override { return shown_.contains(local_rank); }
   std::string lost_output() override { return lost_; }
   bool finish_output() override { return !slow_reader_; }
+  std::string drop_output() override { return "5 bytes of output are lost: their reader does not read"; }
 
   int ended_attempts() const { return ended_attempts_; }
 

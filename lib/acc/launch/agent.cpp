@@ -38,6 +38,7 @@ constexpr auto kRepetition = std::chrono::seconds(1);
 constexpr auto kSilentFlush = std::chrono::seconds(2);
 // Where workers have taken the whole grace.
 constexpr auto kMinFlush = std::chrono::seconds(2);
+constexpr auto kMinTimeOfReader = std::chrono::seconds(1);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -848,13 +849,23 @@ void Agent::note_end() {
   report_.exit_code = exit_code_of(report_);
 }
 
+// A reader that does not read delays the end until a signal arrives, as that of any program. A job that was
+// asked to end does not wait for it longer than for its workers.
 void Agent::finish_output() {
   if (supervisor_lost_ || parts_.processes.finish_output()) return;
-  // A reader that does not read delays the end until a signal arrives.
-  const bool asked = stop_signal_.has_value();
-  const auto enough = [&] { return kill_now_ || (!asked && stop_signal_); };
-  while (!enough() && !std::holds_alternative<OutputWritten>(next_event(std::nullopt))) {
+  std::optional<TimePoint> deadline;
+  if (stop_signal_) {
+    deadline =
+        std::max<TimePoint>(stopped_at_ + plan_.shutdown_timeout, parts_.processes.now() + kMinTimeOfReader);
   }
+  const auto is_enough = [&] { return kill_now_ || (!deadline && stop_signal_); };
+  while (!is_enough()) {
+    const AgentEvent event = next_event(deadline);
+    if (std::holds_alternative<OutputWritten>(event)) return;
+    if (std::holds_alternative<TimeUp>(event)) break;
+  }
+  const std::string lost = parts_.processes.drop_output();
+  if (!lost.empty()) parts_.reporter.report(Warning{lost});
 }
 
 }  // namespace

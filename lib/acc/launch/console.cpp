@@ -70,6 +70,12 @@ std::uint64_t Console::give_up() {
   return backlog_.dropped_bytes();
 }
 
+std::size_t Console::drop() {
+  const std::size_t bytes = backlog_.size();
+  backlog_.remove(bytes);
+  return bytes;
+}
+
 Descriptor Console::make_writable_event() const {
   Descriptor event(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event wanted = {.events = EPOLLOUT, .data = {}};

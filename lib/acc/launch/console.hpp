@@ -52,6 +52,9 @@ class Console {
   /// Tries once more and returns the number of bytes lost to a full disk.
   std::uint64_t give_up();
 
+  /// Drops what is buffered and returns its size.
+  std::size_t drop();
+
   /// An epoll descriptor that becomes readable when the console can be written to. Asio makes the descriptors
   /// it waits for non-blocking, which must not happen to the console itself.
   Descriptor make_writable_event() const;
@@ -114,6 +117,8 @@ class OutputSink {
 
   /// Tries once more and returns the number of bytes lost to a full disk.
   std::uint64_t give_up() { return console_.give_up(); }
+  /// Drops what the reader has not read and returns its size.
+  std::size_t drop() { return console_.drop(); }
   /// The errno value behind the last trouble.
   int error() const { return console_.error(); }
 

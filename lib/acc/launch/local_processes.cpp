@@ -319,6 +319,11 @@ std::string LocalProcesses::lost_output() {
   return lost_output_text(lost.bytes, lost.reason);
 }
 
+std::string LocalProcesses::drop_output() {
+  const Output::Lost lost = output_.drop();
+  return lost_output_text(lost.bytes, lost.reason);
+}
+
 void LocalProcesses::end_attempt() {
   output_.end_attempt();
   workers_.clear();

@@ -392,4 +392,18 @@ bool Output::finish() {
   return out && err;
 }
 
+Output::Lost Output::drop() {
+  Lost dropped;
+  std::string readers;
+  const auto drop_from = [&](OutputSink& sink, bool of_out) {
+    if (!sink.has_to_wait()) return;
+    dropped.bytes += sink.drop();
+    readers += (readers.empty() ? "" : " and ") + impl_->name_of(of_out);
+  };
+  drop_from(impl_->out, true);
+  if (impl_->err) drop_from(*impl_->err, false);
+  if (!readers.empty()) dropped.reason = "the reader of " + readers + " does not read";
+  return dropped;
+}
+
 }  // namespace acc::launcher

@@ -110,16 +110,19 @@ class Output {
   /// Copies the new window size to the pseudo-terminals.
   void resize();
 
-  /// Output that was lost to a full disk.
   struct Lost {
     std::uint64_t bytes = 0;
     /// `No space left on device`.
     std::string reason = {};
   };
+  /// Output that was lost to a full disk.
   Lost lost();
 
   /// Returns true when everything is written; otherwise on_written() is called later.
   bool finish();
+
+  /// Gives up what the reader has not read.
+  Lost drop();
 
  private:
   struct Impl;

@@ -180,6 +180,9 @@ class Processes {
 
   /// Returns true when all output is written; otherwise OutputWritten follows.
   virtual bool finish_output() = 0;
+
+  /// Gives up the output that its reader has not read, and describes it; empty when there is none.
+  virtual std::string drop_output() = 0;
 };
 
 }  // namespace acc::launcher

@@ -915,9 +915,31 @@ TEST_CASE("agent: a reader that does not read delays the end until a signal", "[
   Job job;
   job.processes.will_end(0, Exited{0});
   job.processes.has_slow_reader();
-  job.processes.signal_arrives(SIGINT, 10s);
+  job.processes.signal_arrives(SIGINT, 100s);
   CHECK(job.run(plan_of(1)).exit_code == 130);
-  CHECK(job.processes.elapsed() >= 10s);
+  CHECK(job.processes.elapsed() == 100s);
+  CHECK(job.reporter.all<Warning>().size() == 1);
+}
+
+TEST_CASE("agent: a stopped job waits for a reader as long as for its workers", "[launch]") {
+  Job job;
+  job.processes.has_slow_reader();
+  job.processes.signal_arrives(SIGTERM, 10s);
+  SECTION("until the grace period is over") {
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() == 40s);
+  }
+  SECTION("for a second more where workers have taken all of it") {
+    job.processes.ignores_signals(0);
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() == 41s);
+  }
+  SECTION("and no longer after a second signal") {
+    job.processes.signal_arrives(SIGTERM, 12s);
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() == 12s);
+  }
+  CHECK(job.reporter.all<Warning>().size() == 1);
 }
 
 TEST_CASE("agent: several nodes: another node's failure stops the workers here, and is reported",

@@ -223,6 +223,21 @@ TEST_CASE("output: a slow reader is waited for asynchronously", "[launch]") {
   CHECK(seen == text + "\n");
 }
 
+TEST_CASE("output: what is not read can be given up", "[launch]") {
+  Shown shown;
+  Output output = shown.make({}, 2);
+  output.announce("read\n");
+  CHECK(output.finish());
+  CHECK(output.drop().bytes == 0);
+  const std::string text(3U << 20U, 'x');
+  output.announce(text);
+  CHECK_FALSE(output.finish());
+  const Output::Lost lost = output.drop();
+  CHECK(lost.bytes + read_all(shown.err.ours.get()).size() == text.size() + std::string("read\n").size());
+  CHECK(lost.reason == "the reader of standard error does not read");
+  CHECK(output.finish());
+}
+
 TEST_CASE("output: one warning when logs cannot be written", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
