@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read_until.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/streambuf.hpp>
 #include <cerrno>
 #include <cstring>
@@ -36,6 +37,8 @@ using nlohmann::json;
 constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
 constexpr auto kPause = std::chrono::milliseconds(100);
+// How often the socket's name is looked for.
+constexpr auto kLookInterval = std::chrono::seconds(10);
 
 bool is_allowed(int connection) {
   ucred peer = {};
@@ -52,13 +55,15 @@ std::string line_of(const json& message) {
 /// A listening socket and its name in an open folder.
 struct Socket {
   Descriptor folder = {};
+  fs::path path = {};
   Descriptor listening = {};
   std::string name = {};
 };
 
 // Binds through the open folder, which has been checked, and whose /proc path is short enough for sun_path.
 Socket make_socket(Descriptor descriptor, const fs::path& folder, const std::string& id) {
-  Socket socket{.folder = std::move(descriptor), .name = id + ".sock"};
+  const std::string file = id + ".sock";
+  Socket socket{.folder = std::move(descriptor), .path = folder / file, .name = file};
   const auto fail = [&](const char* what) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string(what) + ": " + std::strerror(errno),
@@ -88,9 +93,19 @@ Socket make_socket(Descriptor descriptor, const fs::path& folder, const std::str
 struct ControlServer::Impl {
   class Session;
 
-  Impl(asio::io_context& the_loop, JobHandlers the_handlers)
-      : loop(the_loop), handlers(std::move(the_handlers)), acceptor(the_loop), pause(the_loop) {}
+  Impl(asio::io_context& the_loop, std::vector<fs::path> the_folders, std::string the_id,
+       JobHandlers the_handlers)
+      : loop(the_loop),
+        folders(std::move(the_folders)),
+        id(std::move(the_id)),
+        handlers(std::move(the_handlers)),
+        acceptor(the_loop),
+        pause(the_loop),
+        look(the_loop) {}
 
+  void listen();
+  void restore();
+  void look_later();
   void accept();
   void accept_later();
   void remove(Session* session) {
@@ -99,10 +114,13 @@ struct ControlServer::Impl {
   bool has_room();
 
   asio::io_context& loop;
+  std::vector<fs::path> folders;
+  std::string id;
   JobHandlers handlers;
   Socket socket = {};
   stream_protocol::acceptor acceptor;
   RunningTimer pause;
+  asio::steady_timer look;
   std::list<std::shared_ptr<Session>> sessions = {};
   std::string problem = {};
 };
@@ -320,26 +338,51 @@ void ControlServer::Impl::accept_later() {
   });
 }
 
-ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>& folders,
-                             const std::string& id, JobHandlers handlers)
-    : impl_(std::make_unique<Impl>(loop, std::move(handlers))) {
+void ControlServer::Impl::listen() {
+  problem.clear();
   for (const fs::path& folder : folders) {
     try {
       Descriptor descriptor = open_runtime_folder(folder, true);
       if (!descriptor) {
-        if (impl_->problem.empty()) impl_->problem = folder.string() + ": no such folder";
+        if (problem.empty()) problem = folder.string() + ": no such folder";
         continue;
       }
-      impl_->socket = make_socket(std::move(descriptor), folder, id);
-      impl_->acceptor.assign(stream_protocol(), impl_->socket.listening.release());
-      impl_->problem.clear();
-      impl_->accept();
+      socket = make_socket(std::move(descriptor), folder, id);
+      acceptor.assign(stream_protocol(), socket.listening.release());
+      problem.clear();
+      accept();
       return;
     } catch (const std::exception& error) {
-      if (impl_->problem.empty()) impl_->problem = error.what();
-      impl_->socket = {};
+      if (problem.empty()) problem = error.what();
+      socket = {};
     }
   }
+}
+
+void ControlServer::Impl::restore() {
+  std::error_code error;
+  if (socket.folder && fs::exists(socket.path, error)) return;
+  error_code ignored;
+  acceptor.close(ignored);
+  pause.cancel();
+  socket = {};
+  listen();
+}
+
+void ControlServer::Impl::look_later() {
+  look.expires_after(kLookInterval);
+  look.async_wait([this](error_code error) {
+    if (error) return;
+    restore();
+    look_later();
+  });
+}
+
+ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>& folders,
+                             const std::string& id, JobHandlers handlers)
+    : impl_(std::make_unique<Impl>(loop, folders, id, std::move(handlers))) {
+  impl_->listen();
+  impl_->look_later();
 }
 
 ControlServer::~ControlServer() {
@@ -348,6 +391,10 @@ ControlServer::~ControlServer() {
 
 const std::string& ControlServer::problem() const {
   return impl_->problem;
+}
+
+void ControlServer::restore() {
+  impl_->restore();
 }
 
 void ControlServer::output_grew() {
@@ -364,6 +411,7 @@ void ControlServer::worker_started(const RankView& rank) {
 void ControlServer::end(int exit_code) {
   if (impl_->socket.folder) ::unlinkat(impl_->socket.folder.get(), impl_->socket.name.c_str(), 0);
   impl_->socket.folder.reset();
+  impl_->look.cancel();
   const auto sessions = impl_->sessions;
   for (const auto& session : sessions) session->end(exit_code);
 }

@@ -45,7 +45,7 @@ struct JobHandlers {
 class ControlServer {
  public:
   /// Listens in the first of `folders` that can be used. Never throws and never blocks: the job also runs
-  /// without a socket, and problem() says why there is none.
+  /// without a socket, and problem() says why there is none. Calls restore() every ten seconds.
   ControlServer(boost::asio::io_context& loop, const std::vector<std::filesystem::path>& folders,
                 const std::string& id, JobHandlers handlers);
   ~ControlServer();
@@ -54,6 +54,9 @@ class ControlServer {
 
   /// Empty when it listens.
   const std::string& problem() const;
+
+  /// Listens anew if the socket has vanished, as with the folders of a user who has logged out.
+  void restore();
 
   /// Sends new output to the clients that follow it.
   void output_grew();

@@ -112,6 +112,32 @@ TEST_CASE("control_server: the socket is for its user alone, and removed with th
   CHECK_FALSE(fs::exists(socket));
 }
 
+TEST_CASE("control_server: a socket that vanishes with its folder is made anew", "[control]") {
+  const TemporaryFolder base;
+  const fs::path first = base.path() / "session" / "acc";
+  const fs::path second = base.path() / "acc";
+  fs::create_directory(first.parent_path());
+  boost::asio::io_context loop;
+  const auto view = [] { return JobView{.id = "job-1"}; };
+  ControlServer server(loop, {first, second}, "job-1", {.view = view});
+  server.restore();
+  CHECK(fs::exists(first / "job-1.sock"));
+  CHECK_FALSE(fs::exists(second));
+  fs::remove_all(first.parent_path());
+  server.restore();
+  REQUIRE(fs::exists(second / "job-1.sock"));
+  std::thread thread([&] { loop.run(); });
+  CHECK(find_jobs({first, second}).running.size() == 1);
+  fs::remove_all(second);
+  boost::asio::post(loop, [&] {
+    server.restore();
+    server.end(0);
+    loop.stop();
+  });
+  thread.join();
+  CHECK(fs::is_empty(second));
+}
+
 TEST_CASE("control_server: a job of another pid namespace is told apart", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
