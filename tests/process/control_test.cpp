@@ -216,6 +216,23 @@ TEST_CASE("control: a job runs even if the runtime folder cannot be used", "[pro
   CHECK(jobs.none());
 }
 
+TEST_CASE("control: the files of --watch are made anew for an attempt if they have vanished", "[process]") {
+  const Jobs jobs;
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched launched(
+      stub({"watch=1", "restarts=1"}, {"tell", reports.path(), "up", "await", gate.path(), "exit", "5"}));
+  reports.next_processes(1);
+  fs::remove_all(jobs.sockets());
+  std::ofstream(gate.path()) << "x";
+  reports.next_processes(1);
+  const std::string folder = "acc-test-stub-" + std::to_string(launched.supervisor()) + ".watch";
+  CHECK(fs::exists(jobs.sockets() / folder / "sitecustomize.py"));
+  std::ofstream(gate.path()) << "x";
+  CHECK(shell_code(launched.wait()) == 5);
+  CHECK(jobs.none());
+}
+
 TEST_CASE("control: a hung job is reported, stopped and ends with 124", "[process]") {
   const Ran ran = launch_stub({"workers=3", "hang_ms=200", "on_hang=kill", "path="},
                               {"line", "begun", "rank", "1", "raise", "19", "pause"});

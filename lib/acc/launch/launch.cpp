@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -268,6 +269,30 @@ struct Leftovers {
   }
 };
 
+// Makes the folder of --watch anew for the next workers if it has vanished: with the folders of a user who
+// has logged out, say.
+class WatchKeeper : public Reporter {
+ public:
+  explicit WatchKeeper(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void report(const Event& event) override {
+    std::error_code ignored;
+    if (folder_.empty() || !std::holds_alternative<AttemptStarted>(event) ||
+        std::filesystem::exists(folder_, ignored))
+      return;
+    try {
+      open_runtime_folder(folder_.parent_path(), true);
+      make_watch_folder(folder_);
+    } catch (const Error& error) {
+      log::write(log::Level::warn, fmt::format("--watch has no effect any more: {}", error.what()));
+      folder_.clear();
+    }
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
 // Of a job that did not come to its end, as one without an agent.
 class MemoryGuard {
  public:
@@ -513,6 +538,8 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(job.reporters);
   reporters.add(workers.status);
   watches.add_to(reporters);
+  WatchKeeper watch_keeper(job.leftovers.watch);
+  reporters.add(watch_keeper);
   const LoggedWatches logged(workers, reporters);
   std::optional<NodeCheck> preflight;
   if (plan.preflight != Preflight::none) preflight.emplace(job.loop);
