@@ -101,4 +101,15 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string printable_line(std::string_view text) {
+  std::string line;
+  for (const char c : printable(text)) {
+    if (c == '\n' || c == '\t')
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      line += c;
+  }
+  return line;
+}
+
 }  // namespace acc

@@ -11,6 +11,9 @@ namespace acc {
 /// that they move no cursor, change no color and hide nothing.
 std::string printable(std::string_view text);
 
+/// The same for a line of text: newlines and tabs are written as `\x0a` and `\x09`, too.
+std::string printable_line(std::string_view text);
+
 /// One line of another program's output as a terminal would show it, without colors: escape sequences are
 /// left out, what a carriage return overwrites too, and the rest is printable().
 std::string shown_line(std::string_view line);

@@ -101,10 +101,13 @@ std::vector<Row> rows_of(const JobUsage& job) {
   return rows;
 }
 
-std::string aligned(const std::vector<Row>& rows, int width) {
+std::string aligned(std::vector<Row> rows, int width) {
   std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable_line(row[i]);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
   }
   std::string text;
   for (const Row& row : rows) {
@@ -131,7 +134,7 @@ std::string progress_of_job(const JobView& job) {
 }
 
 std::string cut(const std::string& line, int width) {
-  return cut_characters(printable(line), static_cast<std::size_t>(width)) + "\n";
+  return cut_characters(printable_line(line), static_cast<std::size_t>(width)) + "\n";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "acc/base/error.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -96,8 +97,9 @@ void LogReader::open_stream(int rank, StreamName stream, const StreamDestination
     Log log{rank, stream, Descriptor(::open(destination.file.c_str(), O_RDONLY | O_CLOEXEC))};
     if (!log.file) {
       failed_ = true;
-      return note(subject + " cannot be read from " + destination.file.string() + ": " +
-                  std::strerror(errno));
+      const std::string reason = std::strerror(errno);
+      return note(subject + " cannot be read from " + printable_line(destination.file.string()) + ": " +
+                  reason);
     }
     if (::inotify_add_watch(changes_.get(), destination.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
     logs_.emplace(destination.file, std::move(log));

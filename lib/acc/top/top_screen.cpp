@@ -273,7 +273,7 @@ class Painter {
   }
 
  private:
-  static Element text(const std::string& content) { return ftxui::text(printable(content)); }
+  static Element text(const std::string& content) { return ftxui::text(printable_line(content)); }
 
   Element colored(Element element, ftxui::Color color) const {
     return style_.color ? std::move(element) | ftxui::color(color) : std::move(element);

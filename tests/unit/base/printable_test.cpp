@@ -34,6 +34,10 @@ TEST_CASE("printable: so are bytes that are not UTF-8", "[base]") {
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
 }
 
+TEST_CASE("printable_line: newlines and tabs are written, too", "[base]") {
+  CHECK(acc::printable_line("a\nb\t\x1b\xc3\xa9") == "a\\x0ab\\x09\\x1b\xc3\xa9");
+}
+
 TEST_CASE("shown_line: a line as a terminal shows it, without colors", "[base]") {
   using acc::shown_line;
   CHECK(shown_line("plain\ttext \xc3\xa9") == "plain\ttext \xc3\xa9");

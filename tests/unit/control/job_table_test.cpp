@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/job_table.hpp"
 
+#include <algorithm>
+
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
@@ -173,8 +175,12 @@ TEST_CASE("job_table: durations are short", "[control]") {
 
 TEST_CASE("job_table: a command line moves no cursor", "[control]") {
   JobUsage usage = training();
-  usage.job.command = {"echo", "\x1b[2J"};
-  CHECK(job_table({usage}, usage.job.started, 200).find("echo \\x1b[2J\n") != std::string::npos);
+  usage.job.command = {"echo", "\x1b[2J", "a\nb\tc"};
+  usage.job.ranks[0].progress = ProgressView{.section = "sync", .collective = "all\nreduce"};
+  const std::string table = job_table({usage}, usage.job.started, 200);
+  CHECK(table.find("echo \\x1b[2J a\\x0ab\\x09c\n") != std::string::npos);
+  CHECK(table.find(" all\\x0areduce ") != std::string::npos);
+  CHECK(std::ranges::count(table, '\n') == 4);
 }
 
 }  // namespace job_table_test
