@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <system_error>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
@@ -22,8 +24,17 @@ struct LogsOptions {
   bool follow = false;
 };
 
+// main() says what it is.
+[[noreturn]] void stop_writing() {
+  throw std::system_error(errno, std::generic_category());
+}
+
 void write(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) stop_writing();
+}
+
+void flush() {
+  if (std::fflush(stdout) != 0) stop_writing();
 }
 
 int show_logs(const LogsOptions& options) {
@@ -38,14 +49,14 @@ int show_logs(const LogsOptions& options) {
   const auto on_output = [&](int rank, StreamName stream, std::string_view bytes) {
     const auto [line, added] = lines.try_emplace({rank, stream}, fmt::format("[{}] ", rank));
     write(one_rank ? std::string(bytes) : line->second.feed(bytes));
-    if (options.follow) std::fflush(stdout);
+    if (options.follow) flush();
   };
   const auto on_note = [](const std::string& text) { log::write(log::Level::info, text); };
   LogReader reader(job, options.ranks, on_output, on_note);
   if (options.follow) {
     const auto on_silence = [&](int rank, StreamName stream) {
       write(lines.at({rank, stream}).show_unfinished());
-      std::fflush(stdout);
+      flush();
     };
     reader.follow(on_silence, [&](int rank) {
       for (auto& [source, line] : lines)

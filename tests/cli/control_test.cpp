@@ -7,6 +7,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
@@ -102,6 +103,17 @@ TEST_CASE("cli: a running job is shown, read and stopped by other commands", "[c
   CHECK(stop.out.ends_with(" has ended with exit code 143\n"));
   CHECK(job.ended.get().code == 143);
   CHECK(has(acc({"ps", job.name}).err, job.name + ": no such job is running"));
+}
+
+TEST_CASE("cli: who follows logs to a full disk is told, and ends", "[cli]") {
+  const Cli acc;
+  RunningScript job(acc);
+  const std::string program = (acc::program_folder() / "acc").string();
+  const Run logs = acc::test::run(
+      {"/bin/sh", "-c", "exec \"$0\" logs -f \"$1\" >/dev/full", program, job.name}, acc.environment);
+  CHECK(logs.code == 1);
+  CHECK(logs.err == "acc: standard output: No space left on device\n");
+  CHECK(acc({"stop", job.name}).code == 0);
 }
 
 TEST_CASE("cli: stop --now kills workers that ignore signals", "[cli]") {
