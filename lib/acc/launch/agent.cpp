@@ -93,6 +93,7 @@ class Agent {
   void leave();
   void start_workers();
   void start_worker(int local_rank);
+  void warn_of_missing_ranks();
   void stop_workers();
   void signal_workers(int signal);
   void kill_workers();
@@ -180,6 +181,8 @@ class Agent {
   bool told_not_followed_ = false;
   /// What the checks before this attempt came to.
   std::optional<NodeCheckResult> checked_ = {};
+  /// Of the last attempt.
+  int checked_world_size_ = 0;
   /// The workers are stopped, as by Ctrl-Z.
   bool suspended_ = false;
 
@@ -374,6 +377,7 @@ bool Agent::wait_until_prepared() {
 void Agent::start_workers() {
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
+  warn_of_missing_ranks();
   began_ = parts_.processes.now();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     // Handle pending events before each start: a signal or failure stops the starting of many workers.
@@ -381,6 +385,18 @@ void Agent::start_workers() {
     }
     if (must_end()) return;
     start_worker(local_rank);
+  }
+}
+
+// Those of --wrap-rank, once for each size of the job.
+void Agent::warn_of_missing_ranks() {
+  if (round_.machine_rank != 0 || std::exchange(checked_world_size_, round_.world_size) == round_.world_size)
+    return;
+  for (const RankWrap& wrap : plan_.wraps) {
+    if (wrap.rank.value_or(0) < round_.world_size) continue;
+    parts_.reporter.report(Warning{"--wrap-rank: there is no rank " + std::to_string(*wrap.rank) +
+                                   ": the job has " +
+                                   pluralize(static_cast<std::uint64_t>(round_.world_size), "worker")});
   }
 }
 

@@ -24,9 +24,18 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
   return wrap;
 }
 
+[[noreturn]] void fail_missing_rank(const std::string& where, std::int64_t rank, int world_size) {
+  fail(where, fmt::format("there is no rank {}: the job has {}", rank,
+                          pluralize(static_cast<std::uint64_t>(world_size), "worker")));
+}
+
 void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   for (const std::string& text : settings[key::wrap_rank]) {
     RankWrap wrap = parse_wrap(text, settings.origin(key::wrap_rank));
+    // How many ranks several nodes have is known when they have met: then the agent warns.
+    const int world_size = expected_round(plan).world_size;
+    if (plan.rendezvous.max_nodes == 1 && wrap.rank.value_or(0) >= world_size)
+      fail_missing_rank(settings.origin(key::wrap_rank), *wrap.rank, world_size);
     const WorkerProgram program =
         find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
     if (program.problem) plan.problems.push_back(*program.problem);
@@ -39,10 +48,7 @@ void attach_rank(const Settings& settings, LaunchPlan& plan) {
   const auto rank = settings[key::attach];
   if (!rank) return;
   const Round round = expected_round(plan);
-  if (*rank >= round.world_size) {
-    fail(settings.origin(key::attach),
-         fmt::format("there is no rank {}: the job has {} workers", *rank, round.world_size));
-  }
+  if (*rank >= round.world_size) fail_missing_rank(settings.origin(key::attach), *rank, round.world_size);
   const int local_rank = static_cast<int>(*rank) - round.first_rank;
   if (local_rank < 0 || local_rank >= plan.nproc_per_node) return;
   plan.attach = static_cast<int>(*rank);

@@ -911,6 +911,18 @@ TEST_CASE("agent: a failure has the GPU faults of the kernel log since the job's
   }
 }
 
+TEST_CASE("agent: a rank with a wrapper that no worker has is told once", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  LaunchPlan plan = plan_of(1, 1);
+  plan.wraps = {{.words = {"nice"}, .program = "/bin/nice"},
+                {.rank = 0, .words = {"gdb"}, .program = "/bin/gdb"},
+                {.rank = 1, .words = {"gdb"}, .program = "/bin/gdb"}};
+  CHECK(job.run(plan).restarts == 1);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text == "--wrap-rank: there is no rank 1: the job has 1 worker");
+}
+
 TEST_CASE("agent: a reader that does not read delays the end until a signal", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});

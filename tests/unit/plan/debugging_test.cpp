@@ -50,6 +50,8 @@ TEST_CASE("debugging: an invalid wrap is refused", "[plan]") {
         "--wrap-rank: 'gdb --args' is not RANK:WORDS (as in '0:gdb --args' or 'all:valgrind')");
   CHECK(refusal({"--wrap-rank", "0: "}) == "--wrap-rank: '0: ' names no program (as in '0:gdb --args')");
   CHECK(refusal({"--wrap-rank", "0:gdb 'x"}) == "--wrap-rank: 'gdb 'x' has a ' without its end");
+  CHECK(refusal({"--wrap-rank", "all:gdb", "--wrap-rank", "7:gdb"}) ==
+        "--wrap-rank: there is no rank 7: the job has 3 workers");
   REQUIRE(plan_of({"--wrap-rank", "0:valgrind"}).problems.size() == 1);
   CHECK(plan_of({"--wrap-rank", "0:valgrind"}).problems[0].where == "valgrind");
 }
