@@ -66,8 +66,8 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
   const std::string name(row_of(kThreads).environment);
   if (settings.given(kThreads)) return Environment{{name, settings.text(kThreads)}};
   const auto inherited = inputs.environment.find(name);
-  // torchrun keeps any inherited value; for accelerate an empty value and 0 mean unset.
-  const bool is_set = inherited && !inherited->empty() && *inherited != "0";
+  // torchrun keeps any inherited value; for accelerate an empty value, 0 and numbers below it mean unset.
+  const bool is_set = inherited && !inherited->empty() && parse_integer(*inherited).value_or(1) > 0;
   if (is_set) settings.set(kThreads, *inherited, name);
   if (is_set && inputs.dialect == Dialect::launch) return Environment{{name, *inherited}};
   if (inputs.dialect == Dialect::torchrun) {

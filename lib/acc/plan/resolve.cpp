@@ -203,6 +203,22 @@ JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Sett
   return shape;
 }
 
+// What flags and variables say, as readers of config files do. Those with a meaning of their own have been
+// checked where they count, and have texts of their own: a rendezvous that gives ranks and ports ignores
+// these two.
+void refuse_values_out_of_range(const Settings& settings) {
+  for (const SettingSpec& spec : schema()) {
+    const Value value = settings.setting(spec.id).value;
+    const bool is_checked = spec.id == key::machine_rank || spec.id == key::main_process_port;
+    if (!settings.is_explicit(spec.id) || is_checked || !value.is_number_integer()) continue;
+    const auto number = value.get<std::int64_t>();
+    const bool is_above = spec.max && number > *spec.max;
+    if (is_above || (spec.min && number < *spec.min))
+      fail(settings.origin(spec.id), fmt::format("must be at {} {}, not {}", is_above ? "most" : "least",
+                                                 is_above ? *spec.max : *spec.min, number));
+  }
+}
+
 // torchrun takes the default of --shutdown-timeout from this variable.
 void set_shutdown_timeout(const Environment& environment, Settings& settings) {
   constexpr std::string_view kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
@@ -428,6 +444,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
   bind_to_cpus(inputs, settings, shape, plan);
+  refuse_values_out_of_range(settings);
   plan.settings = std::move(settings);
   return plan;
 }

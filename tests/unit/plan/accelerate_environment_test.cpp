@@ -96,6 +96,13 @@ TEST_CASE("accelerate_environment: an inherited number of threads stays", "[plan
   launch_inputs.environment.set("OMP_NUM_THREADS", "3");
   launch_inputs.allowed_cores = count_nothing;
   CHECK(threads_of(launch_inputs, 4) == "3");
+  launch_inputs.environment.set("OMP_NUM_THREADS", "4,2");
+  CHECK(threads_of(launch_inputs, 4) == "4,2");
+  launch_inputs.allowed_cores = [] { return 16; };
+  for (const char* unset : {"", "0", "-3"}) {
+    launch_inputs.environment.set("OMP_NUM_THREADS", unset);
+    CHECK(threads_of(launch_inputs, 4) == "4");
+  }
 }
 
 TEST_CASE("accelerate_environment: torchrun's rules give one thread for two or more workers", "[plan]") {

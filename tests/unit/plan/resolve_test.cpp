@@ -309,6 +309,19 @@ TEST_CASE("resolve: contradictions are refused with the flag", "[plan]") {
         "--shutdown-timeout: must be a non-negative number of seconds");
 }
 
+TEST_CASE("resolve: a number that config files may not have is refused with its flag", "[plan]") {
+  CHECK(resolve_error({"--num_cpu_threads_per_process", "-3", "train.py"}) ==
+        "--num_cpu_threads_per_process: must be at least 1, not -3");
+  CHECK(resolve_error({"--num_cpu_threads_per_process", "0", "train.py"}) ==
+        "--num_cpu_threads_per_process: must be at least 1, not 0");
+  CHECK(resolve_error({"--zero_stage", "9", "train.py"}) == "--zero_stage: must be at most 3, not 9");
+  CHECK(resolve_error({"--attach", "-1", "train.py"}) == "--attach: must be at least 0, not -1");
+  CHECK(resolve_error({"--gradient_accumulation_steps", "auto", "train.py"}) == "no error");
+  // The rendezvous gives the ranks.
+  CHECK(resolve_error({"--node-rank", "-1", "--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun) ==
+        "no error");
+}
+
 TEST_CASE("resolve: torchrun's rules restart every failure, ours not a usage error", "[plan]") {
   const auto worth = [](const std::vector<std::string>& words, Dialect dialect) {
     return resolve(inputs(words, dialect)).retry_on.excluded.exit_codes.empty();
