@@ -166,6 +166,18 @@ TEST_CASE("launch: a stop signal reaches the workers and gives 128 + n", "[proce
   CHECK(job.err() == "acc: " + signal_name(signal) + " received, stopping 2 workers (grace 30 s)\n");
 }
 
+TEST_CASE("launch: a real-time signal may be one that ends the job", "[process]") {
+  ReportFifo reports;
+  const std::string signal = std::to_string(SIGRTMIN);
+  Launched job(stub({"workers=2", "stop_signal=" + signal},
+                    {"on", signal, "0", "tell", reports.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = reports.next_processes(2);
+  job.signal(SIGRTMIN);
+  CHECK(shell_code(job.wait()) == 128 + SIGRTMIN);
+  CHECK(all_gone(workers));
+  CHECK(job.err() == "acc: SIGRTMIN received, stopping 2 workers (grace 30 s)\n");
+}
+
 TEST_CASE("launch: a stopped job ends although nobody reads its output", "[process]") {
   ReportFifo reports;
   Launched job(stub({"workers=2", "grace_ms=100"},

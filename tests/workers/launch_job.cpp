@@ -22,6 +22,8 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
     plan.max_restarts = std::stoi(value);
   } else if (key == "grace_ms") {
     plan.shutdown_timeout = std::chrono::milliseconds(std::stoi(value));
+  } else if (key == "stop_signal") {
+    plan.stop_signals.insert(std::stoi(value));
   } else if (key == "engine") {
     plan.repeated_sigterm = std::chrono::hours(24);
     plan.notice_signals = {SIGUSR1, SIGUSR2};

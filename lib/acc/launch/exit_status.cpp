@@ -28,6 +28,8 @@ int shell_code(const ExitStatus& status) {
 }
 
 std::string signal_name(int signal) {
+  if (signal == SIGRTMIN) return "SIGRTMIN";
+  if (signal == SIGRTMAX) return "SIGRTMAX";
   const char* name = ::sigabbrev_np(signal);
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }

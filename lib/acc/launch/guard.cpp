@@ -32,9 +32,9 @@ namespace {
                .hint = limit_hint(errno)});
 }
 
-// The PR_SET_PDEATHSIG of the guardian: the supervisor has ended.
+// The PR_SET_PDEATHSIG of the guardian: the supervisor has ended. SIGRTMIN may be one of --signals-to-handle.
 int supervisor_died() {
-  return SIGRTMIN;
+  return SIGRTMIN + 1;
 }
 
 // Blocks the signals that supervisor and guardian wait for, and restores the caller's mask.

@@ -200,7 +200,7 @@ class Flush {
 
 // What no engine sends: those that end a job signal all its processes, and this one is to go on then.
 int interruption() {
-  return SIGRTMIN;
+  return SIGRTMIN + 1;
 }
 
 volatile std::sig_atomic_t interruption_received = 0;

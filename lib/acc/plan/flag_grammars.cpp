@@ -149,6 +149,12 @@ std::vector<std::string> signal_names() {
 }  // namespace
 
 int signal_number(std::string_view name) {
+  // Python's other names.
+  if (name == "SIGIO") return SIGIO;
+  if (name == "SIGCLD") return SIGCHLD;
+  if (name == "SIGIOT") return SIGABRT;
+  if (name == "SIGRTMIN") return SIGRTMIN;
+  if (name == "SIGRTMAX") return SIGRTMAX;
   for (int signal = 1; signal < NSIG; ++signal) {
     const char* abbreviation = ::sigabbrev_np(signal);
     if (abbreviation != nullptr && name == std::string("SIG") + abbreviation) return signal;

@@ -95,6 +95,8 @@ TEST_CASE("signals: whole names, with blanks or without", "[plan]") {
   CHECK(parse_signals("SIGTERM, SIGUSR1 ,SIGXCPU", "") == std::vector<int>{SIGTERM, SIGUSR1, SIGXCPU});
   CHECK(acc::launcher::signal_number("SIGINT") == SIGINT);
   CHECK(acc::launcher::signal_number("INT") == 0);
+  CHECK(parse_signals("SIGIO,SIGPOLL,SIGRTMIN,SIGRTMAX", "") ==
+        std::vector<int>{SIGIO, SIGIO, SIGRTMIN, SIGRTMAX});
 }
 
 TEST_CASE("signals: signals that cannot be handled are refused with the flag", "[plan]") {
@@ -105,7 +107,7 @@ TEST_CASE("signals: signals that cannot be handled are refused with the flag", "
         "--signals-to-handle: 'USR1' is not the name of a signal (did you mean 'SIGUSR1'?)");
   CHECK(error("SIGTRM").find("did you mean") != std::string::npos);
   CHECK(error("") == "--signals-to-handle: '' is not the name of a signal (as in SIGTERM,SIGUSR1)");
-  for (const auto* name : {"SIGKILL", "SIGSTOP", "SIGCHLD", "SIGSEGV"}) {
+  for (const auto* name : {"SIGKILL", "SIGSTOP", "SIGCHLD", "SIGCLD", "SIGIOT", "SIGSEGV"}) {
     CHECK(error(name) == "--signals-to-handle: " + std::string(name) +
                              " cannot be used to end the job (as in SIGTERM,SIGUSR1)");
   }
