@@ -103,7 +103,8 @@ class Parser {
   void parse_long(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    if (name == kHelp) {
+    // No flag of torchrun's own begins like --help.
+    if (name == kHelp || (dialect_ == Dialect::torchrun && is_long(name) && kHelp.starts_with(name))) {
       result_.help = true;
       return;
     }

@@ -85,6 +85,9 @@ TEST_CASE("command_line: acc's own flags do not make torchrun's abbreviations am
   CHECK(torchrun({"--event", "console", "t.py"}).flags.at(key::event_log_handler).value == "console");
   CHECK(torchrun({"--log-", "d", "t.py"}).flags.at(key::log_dir).value == "d");
   CHECK(torchrun({"--node-t", "1", "t.py"}).flags.at(key::node_timeout).value == 1);
+  CHECK(torchrun({"--h", "t.py"}).help);
+  CHECK(torchrun({"--hel"}).help);
+  CHECK_FALSE(torchrun({"--he"}).help_all);
 }
 
 TEST_CASE("command_line: a word with a blank is an option only when it begins with one", "[plan]") {
