@@ -32,6 +32,7 @@
 #include "acc/plan/preemption.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "acc/plan/worker_environment.hpp"
 #include "acc/script/job_script.hpp"
 #include "agent_command.hpp"
@@ -72,7 +73,7 @@ bool has_true_flag(const CommandLine& command_line, SettingKey<bool> flag) {
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
                                                  const Environment& environment) {
   if (const auto named = value_in(command_line.flags, key::config_file)) {
-    if (named->empty()) throw Error({.what = "is empty", .where = "--config_file", .hint = "name a file"});
+    require_file_name(*named, "--config_file");
     return *named;
   }
   if (has_true_flag(command_line, key::use_cpu)) return std::nullopt;

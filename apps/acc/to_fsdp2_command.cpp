@@ -10,6 +10,7 @@
 #include "acc/base/log.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/migration.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -22,8 +23,7 @@ struct ConvertOptions {
 };
 
 int convert(const ConvertOptions& options) {
-  if (options.config_file.empty())
-    throw Error({.what = "is empty", .where = "--config_file", .hint = "name a file"});
+  require_file_name(options.config_file, "--config_file");
   const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
   if (options.output_file.empty() && !options.overwrite)
     throw Error({.what = "no output is given", .hint = "--output_file FILE, or --overwrite"});

@@ -57,6 +57,18 @@ TEST_CASE("cli: a missing program, a folder, a file without permission: one line
   CHECK(refusal("./script") == "acc: ./script: is not executable (chmod +x ./script)\n");
 }
 
+TEST_CASE("cli: an empty name of a config file is one line, exit 2", "[cli]") {
+  const Cli acc;
+  acc.folder.write("train.py", "");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"launch", "--config_file", "", "train.py"},
+        {"to-fsdp2", "--config_file", "", "--overwrite"}}) {
+    const Run run = acc(words);
+    CHECK(run.code == 2);
+    CHECK(run.err == "acc: --config_file: is empty (name a file)\n");
+  }
+}
+
 TEST_CASE("cli: all problems of an invalid config file are reported with file:line, exit 2", "[cli]") {
   const Cli acc;
   acc.folder.write("train.py", "open('started', 'w')\n");

@@ -13,4 +13,9 @@ namespace acc::launcher {
   throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
 }
 
+/// Throws Error{usage} if the flag or variable `where` names no file.
+inline void require_file_name(const std::string& name, const std::string& where) {
+  if (name.empty()) fail(where, "is empty", "name a file");
+}
+
 }  // namespace acc::launcher

@@ -151,8 +151,7 @@ std::vector<JobHost> hosts_of(const Settings& settings) {
   if (listed) return parse_hosts(settings[key::hosts], settings.origin(key::hosts));
   if (!settings.given(key::hostfile)) return {};
   const std::string file = settings[key::hostfile];
-  if (file.empty())
-    throw Error({.what = "is empty", .where = settings.origin(key::hostfile), .hint = "name a file"});
+  require_file_name(file, settings.origin(key::hostfile));
   return parse_hostfile(read_file(file), file);
 }
 

@@ -191,6 +191,7 @@ TEST_CASE("hosts: the flags that say where the job starts exclude each other", "
   };
   CHECK(refusal({"--hosts", "a", "--hostfile", "f", "x"}) ==
         "--hosts and --hostfile both name the hosts (give one of them)");
+  CHECK(refusal({"--hostfile", "", "x"}) == "--hostfile: is empty (name a file)");
   CHECK(refusal({"--hosts", "a", "--srun", "x"}) ==
         "--srun and --hosts contradict each other (give one of them)");
   CHECK(refusal({"--hosts", "a", "--standalone", "x"}) ==
