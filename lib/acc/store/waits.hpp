@@ -54,7 +54,7 @@ class Waits {
   /// Clients whose turn it is to pop `queue`.
   std::size_t turns(std::string_view queue) const;
 
-  /// Clients woken since the last call, in order.
+  /// Clients woken since the last call, in order; some may have left since they were woken.
   std::vector<ClientId> take_woken();
 
   /// Removes up to `max_keys` keys of cancelled waits. Returns whether there are more.
