@@ -361,7 +361,8 @@ Outcome Job::run() {
   check_end();
   world_.running = nullptr;
   processes_.clear();
-  return {promises_.broken(), promises_.violation(), promises_.is_done(), world_.hash(), world_.lines()};
+  return {promises_.broken(), promises_.violation(),   promises_.is_done(),
+          world_.hash(),      promises_.most_memory(), world_.lines()};
 }
 
 void Job::check_disk() {
@@ -379,6 +380,7 @@ void Job::check_processes() {
     if (!process->is_alive()) continue;
     promises_.check_queues(process->loop().tasks(), unread);
     promises_.check_requests(process->requests_to_etcd());
+    promises_.check_memory(process->loop().memory());
     if (disk_) promises_.check_opens(disk_->rate_of_opens(process->disk_use()));
     if (const std::string wait = process->overdue(promises_.last_work()); !wait.empty())
       promises_.violate(Promise::bounded_waits, wait);

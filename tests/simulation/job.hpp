@@ -27,6 +27,8 @@ struct Outcome {
   /// Whether all workers of all nodes have succeeded.
   bool is_done = false;
   std::uint64_t hash = 0;
+  /// What one of its processes has held at most, in bytes.
+  std::int64_t memory = 0;
   /// Only if it was asked for.
   std::string trace = {};
 };

@@ -178,6 +178,7 @@ void Side::finish(Handler handler, error_code result, std::size_t bytes) {
 // Side: the kernel sends.
 
 void Side::send_pieces(std::string_view bytes) {
+  const Uncharged kernel;
   Random& random = world().random();
   while (!bytes.empty()) {
     const auto most = static_cast<std::int64_t>(bytes.size());
@@ -188,6 +189,7 @@ void Side::send_pieces(std::string_view bytes) {
 }
 
 void Side::send(std::string bytes, bool is_end) {
+  const Uncharged kernel;
   const auto peer = peer_.lock();
   const int there =
       remote_.address().is_loopback() ? machine_ : Network::machine_at(remote_.address()).value_or(machine_);
@@ -304,6 +306,7 @@ void Side::close() {
   if (before != State::established || failure_) return;
   if (!incoming_.empty()) return reset_peer();
   if (!ends_sending_) send({}, true);
+  const Uncharged kernel;
   network().orphans_.push_back(shared_from_this());
 }
 
@@ -419,6 +422,7 @@ std::shared_ptr<Port> Network::listen(io_context& loop, const Endpoint& endpoint
       result = error::address_in_use;
   }
   if (result) return nullptr;
+  const Uncharged kernel;
   ports_.push_back(std::make_shared<Port>(loop, chosen));
   return ports_.back();
 }
@@ -443,6 +447,7 @@ Port* Network::port_at(int machine, const Endpoint& endpoint) {
 }
 
 std::shared_ptr<Side> Network::new_side(io_context& loop) {
+  const Uncharged kernel;
   if (sides_.size() % 64 == 63) forget_closed_sides();
   auto side = std::make_shared<Side>(loop.machine, &loop);
   sides_.push_back(side);

@@ -66,6 +66,7 @@ void Promises::inherit(std::size_t number, const Worker& worker) {
 
 void Promises::on_workers_start(int process, int workers, const RoundReady& ready,
                                 std::int64_t round_number) {
+  const Uncharged promises;
   const std::size_t number = group_of(ready, round_number);
   Worker& worker = workers_[process];
   inherit(number, worker);
@@ -225,6 +226,14 @@ void Promises::check_queues(std::size_t tasks, std::size_t unread) {
   constexpr std::size_t kMaxUnread = std::size_t{4} << 20U;
   if (tasks > kMaxTasks) violate(Promise::small_queues, fmt::format("{} handlers are queued", tasks));
   if (unread > kMaxUnread) violate(Promise::small_queues, fmt::format("{} bytes are not read", unread));
+}
+
+void Promises::check_memory(std::int64_t bytes) {
+  // A process has two buffers of 64 KiB, and a smaller one for each connection.
+  constexpr std::int64_t kMaxBytes = std::int64_t{512} << 10U;
+  most_memory_ = std::max(most_memory_, bytes);
+  if (bytes > kMaxBytes)
+    violate(Promise::bounded_memory, fmt::format("a process holds {} bytes of memory", bytes));
 }
 
 void Promises::check_opens(std::size_t opens) {

@@ -24,7 +24,8 @@ enum class Promise {
   bounded_waits,
   unhindered_success,
   documented_code,
-  small_queues
+  small_queues,
+  bounded_memory
 };
 
 /// Checks what the rendezvous promises, whatever happens to nodes and network:
@@ -42,7 +43,8 @@ enum class Promise {
 /// - Nobody waits for ever: see Job, which knows what each process waits for. And a job that nothing hinders
 ///   succeeds.
 /// - A process ends with the code that the guide documents for its end.
-/// - What is queued stays small, and nobody asks without a pause.
+/// - What is queued stays small, and nobody asks without a pause. Nor does a process hold more memory,
+///   however many rounds it has seen.
 ///
 /// Nodes that meet in a file are each as an agent of torchrun, and hear of each other only what is in the
 /// file:
@@ -81,6 +83,8 @@ class Promises {
   void check_requests(std::size_t to_etcd);
   /// How often a process opens the file within a second.
   void check_opens(std::size_t opens);
+  /// `bytes`: of a process.
+  void check_memory(std::int64_t bytes);
   void violate(Promise promise, const std::string& text);
 
   /// How long the loss of a node goes unnoticed: the node timeout, and the interval in which it is looked at.
@@ -97,6 +101,8 @@ class Promises {
   Time last_work() const { return last_work_; }
   /// When a process whose workers may have succeeded long before was last told that its round is over.
   Time last_round_end() const { return last_round_end_; }
+  /// What a process has held at most, in bytes.
+  std::int64_t most_memory() const { return most_memory_; }
   /// With which codes processes have ended by themselves.
   const std::set<int>& codes() const { return codes_; }
 
@@ -148,6 +154,7 @@ class Promises {
   Time usable_since_ = {};
   Duration blocked_ = {};
   bool was_whole_ = false;
+  std::int64_t most_memory_ = 0;
   std::set<int> codes_ = {};
 };
 

@@ -70,6 +70,7 @@ std::string SharedFile::read(std::size_t offset, std::size_t max_size, std::erro
 }
 
 void SharedFile::write(std::size_t offset, std::string_view bytes, std::error_code& error) {
+  const simulation::Uncharged disk;
   error = SharedDisk::current().error_of(Call::write);
   auto on_append = std::exchange(disk_use().on_append, {});
   const bool is_part = error || on_append;

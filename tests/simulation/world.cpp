@@ -37,7 +37,7 @@ World& World::current() {
   return *current_world;
 }
 
-void World::at(Time time, Callback<void()> event) {
+void World::push(Time time, Callback<void()> event) {
   events_.push({time, ++number_, std::make_shared<Callback<void()>>(std::move(event))});
 }
 
@@ -54,6 +54,7 @@ bool World::step(Time end) {
 }
 
 void World::trace(const std::string& text) {
+  const Uncharged world;
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(now_.time_since_epoch());
   const std::string line =
       fmt::format("{:>10.6f} {}\n", static_cast<double>(time.count() - 3600000000) / 1e6, text);

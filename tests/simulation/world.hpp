@@ -8,8 +8,11 @@
 #include <memory>
 #include <queue>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "simulation/memory.hpp"
 
 /// The world in which simulated nodes live: one thread, one clock that jumps from event to event, and one
 /// source of random numbers. Equal seeds give equal worlds, to the last byte of the trace.
@@ -91,8 +94,15 @@ class World {
 
   Time now() const { return now_; }
   Random& random() { return random_; }
-  void at(Time time, Callback<void()> event);
-  void after(Duration delay, Callback<void()> event) { at(now_ + delay, std::move(event)); }
+  template <class Function>
+  void at(Time time, Function event) {
+    const Uncharged world;
+    push(time, Callback<void()>(std::move(event)));
+  }
+  template <class Function>
+  void after(Duration delay, Function event) {
+    at(now_ + delay, std::move(event));
+  }
   /// Goes on to the next event. Returns false if there is none until `end`, and goes there.
   bool step(Time end);
 
@@ -116,6 +126,8 @@ class World {
       return time != other.time ? time > other.time : number > other.number;
     }
   };
+
+  void push(Time time, Callback<void()> event);
 
   Time now_ = Time(std::chrono::hours(1));
   Random random_;

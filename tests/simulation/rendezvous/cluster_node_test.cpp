@@ -366,6 +366,27 @@ TEST_CASE("simulation: in a file, no round begins that has lost a node since it 
   }
 }
 
+TEST_CASE("simulation: a job that is restarted again and again needs no more memory", "[simulation]") {
+  const Backend backend = GENERATE(Backend::c10d, Backend::static_, Backend::etcd);
+  const auto run = [backend](int restarts) {
+    std::vector<Fault> faults;
+    for (int i = 0; i < restarts; ++i)
+      faults.push_back({.kind = Kind::worker_fails, .at = 5s + i * 4s, .node = i % 3});
+    Schedule schedule = job_of(3, std::move(faults));
+    schedule.backend = backend;
+    schedule.min_nodes = 3;
+    schedule.max_restarts = restarts;
+    return simulate(schedule);
+  };
+  // The addresses of the last 64 rounds are kept.
+  const Outcome few = run(100);
+  const Outcome many = run(1000);
+  INFO(name_of(backend));
+  CHECK(few.is_done);
+  CHECK(many.is_done);
+  CHECK(many.memory < few.memory + (16 << 10));
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }

@@ -67,6 +67,8 @@ class io_context {
   void pause(bool pauses);
   bool is_paused() const { return is_paused_; }
   std::size_t tasks() const { return tasks_.size(); }
+  /// Bytes that it has allocated and not freed.
+  std::int64_t memory() const { return simulation::held_by(account_); }
   /// A timer is the earliest of its queue now.
   void set_alarm();
 
@@ -93,7 +95,9 @@ class io_context {
   void enter(Function function) {
     auto& world = simulation::World::current();
     auto* const before = std::exchange(world.running, this);
+    const simulation::Account account_before = simulation::charge(account_);
     function();
+    simulation::charge(account_before);
     world.running = before;
   }
 
@@ -103,6 +107,7 @@ class io_context {
   void wake();
   void run();
 
+  const simulation::Account account_ = simulation::new_account();
   // Outlive what the tasks and timers own.
   std::map<const void*, std::shared_ptr<void>> variables_ = {};
   std::map<const void*, std::unique_ptr<TimerQueue>> timer_queues_ = {};
