@@ -16,6 +16,10 @@ void require_positions(const acc::Error& error, const std::string& name) {
     fuzz::require(problem.where.starts_with(name), "an error names its position", to_string(problem));
 }
 
+void require_positions(const std::vector<acc::Problem>& problems, const std::string& name) {
+  require_positions(acc::Error(acc::ErrorKind::config, problems), name);
+}
+
 void check(std::string_view text, const std::string& name) {
   acc::launcher::FileConfig config;
   try {
@@ -24,6 +28,8 @@ void check(std::string_view text, const std::string& name) {
     fuzz::require_clear(error);
     return require_positions(error, name);
   }
+  require_positions(acc::launcher::contradictions(config), name);
+  require_positions(config.notes, name);
   // Unknown keys of sections are kept, with any value; all others are written again.
   if (!config.notes.empty()) return;
   const std::string written = format_config(config.values, name);
