@@ -26,7 +26,8 @@ TEST_CASE("exit_status: is formatted with name and number", "[launch]") {
   CHECK(to_string(Exited{5}) == "exit code 5");
   CHECK(to_string(Signaled{SIGSEGV, true}) == "signal 11 (SIGSEGV, core dumped)");
   CHECK(to_string(Signaled{SIGTERM}) == "signal 15 (SIGTERM)");
-  CHECK(signal_name(SIGRTMAX) == "signal 64");
+  CHECK(signal_name(SIGRTMAX) == "SIGRTMAX");
+  CHECK(signal_name(SIGRTMIN + 3) == "signal 37");
 }
 
 TEST_CASE("exit_status: only exit code 0 is success", "[launch]") {
