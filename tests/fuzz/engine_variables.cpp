@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (engine && !engine->problem) check(*engine);
   }
   acc::other_nodes(environment);
-  acc::slurm_groups(environment);
+  fuzz::value_or_error([&] { return acc::slurm_groups(environment); });
   acc::engine_name(environment);
   acc::sees_one_device(environment);
   acc::first_pod(environment.get("HOSTNAME"));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -52,16 +54,29 @@ void count_slurm_tasks(const Environment& environment, Engine& engine) {
                              engine.node_rank->value, assignment(environment, kTasks))};
 }
 
+// Components of a heterogeneous job.
+Number read_components(const Environment& environment) {
+  constexpr std::string_view kName = "SLURM_HET_SIZE";
+  constexpr int kMaxComponents = 128;  // Slurm's MAX_HET_JOB_COMPS
+  const Number components = read_number(environment, kName, 1);
+  if (components && components->value > kMaxComponents)
+    throw Error({.what = fmt::format("must be at most {}, not {}", kMaxComponents, components->value),
+                 .where = std::string(kName),
+                 .hint = "the engine sets it; --engine none ignores it"});
+  return components;
+}
+
 // The nodes of the job. A heterogeneous one tells those of each component.
 Number nodes_of_allocation(const Environment& environment) {
-  const Number components = read_number(environment, "SLURM_HET_SIZE", 1);
+  const Number components = read_components(environment);
   if (!components || components->value == 1) return read_number(environment, "SLURM_JOB_NUM_NODES", 1);
-  int nodes = 0;
+  constexpr std::int64_t kMaxNodes = std::numeric_limits<int>::max();
+  std::int64_t nodes = 0;
   for (int i = 0; i < components->value; ++i) {
     const Number own = read_number(environment, fmt::format("SLURM_JOB_NUM_NODES_HET_GROUP_{}", i), 1);
     nodes += own ? own->value : 1;
   }
-  return EngineValue<int>{nodes, components->origin};
+  return EngineValue<int>{static_cast<int>(std::min(nodes, kMaxNodes)), components->origin};
 }
 
 }  // namespace
@@ -91,6 +106,9 @@ void read_slurm_step(const Environment& environment, Engine& engine) {
   engine.several_per_node = engine.size->value > engine.num_nodes->value;
   if (engine.several_per_node) {
     count_slurm_tasks(environment, engine);
+  } else if (engine.local_rank->value > 0) {
+    engine.problem =
+        incomplete(engine, assignment(environment, "SLURM_LOCALID"), "more tasks than nodes in the step");
   } else {
     engine.local_size = {1, engine.size->origin};
     engine.rank = engine.node_rank;
@@ -124,7 +142,7 @@ void read_slurm_allocation(const Environment& environment, Engine& engine) {
 namespace acc {
 
 std::string slurm_groups(const Environment& environment) {
-  const engines::Number components = engines::read_number(environment, "SLURM_HET_SIZE", 1);
+  const engines::Number components = engines::read_components(environment);
   if (!components || components->value == 1) return {};
   return fmt::format("--het-group=0-{}", components->value - 1);
 }

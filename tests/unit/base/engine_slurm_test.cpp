@@ -123,6 +123,9 @@ TEST_CASE("engine_slurm: of a step that does not tell enough the rank is not gue
   task = engine_environment("slurm_srun_n2.env", 1);
   task.set("SLURMD_NODENAME", "elsewhere");
   CHECK(find_engine(task).rank == Number{1, "SLURM_NODEID"});
+  task.set("SLURM_LOCALID", "1");
+  CHECK(find_engine(task).problem->what.starts_with(
+      "SLURM_LOCALID=1 found, but not more tasks than nodes in the step: the rank"));
 }
 
 TEST_CASE("engine_slurm: a batch script and a shell of salloc run on one node alone", "[base]") {
@@ -157,6 +160,10 @@ TEST_CASE("engine_slurm: a script of a heterogeneous job has the nodes of all co
         "--het-group=0-1 --ntasks-per-node=1 acc launch …");
   CHECK(acc::slurm_groups(script) == "--het-group=0-1");
   CHECK(acc::slurm_groups(engine_environment("slurm_batch_script.env")).empty());
+  const Environment wrong = with(script, {{"SLURM_HET_SIZE", "129"}});
+  CHECK_THROWS_WITH(find_engine(wrong),
+                    "SLURM_HET_SIZE: must be at most 128, not 129 (the engine sets it; "
+                    "--engine none ignores it)");
 }
 
 }  // namespace engine_slurm_test
