@@ -11,6 +11,7 @@
 #include <torch/optim/adamw.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,9 @@ struct StackImpl : torch::nn::Module {
     at::Tensor y = words->forward(x);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (order.empty()) y = shape.checkpoints ? acc::checkpoint(blocks[i], y) : blocks[i]->forward(y);
+      if (throws_in_backward && i == 1)
+        y.register_hook(
+            [](const at::Tensor& /*gradient*/) -> at::Tensor { throw std::runtime_error("lost"); });
     }
     for (const int block : order) y = blocks[static_cast<std::size_t>(block)]->forward(y);
     return shape.tied ? at::linear(y, words->weight) : out->forward(y);
@@ -86,6 +90,8 @@ struct StackImpl : torch::nn::Module {
   Shape shape;
   // Default: each once.
   std::vector<int> order = {};
+  // Whether the next backward ends behind the second block.
+  bool throws_in_backward = false;
   torch::nn::Embedding words{nullptr};
   std::vector<Block> blocks = {};
   torch::nn::Linear out{nullptr};

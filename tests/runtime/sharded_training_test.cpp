@@ -423,6 +423,42 @@ TEST_CASE("sharded: each of two models may be prepared with its optimizer behind
   CHECK(other_model(x).sum().item<double>() == Approx(before - 0.8));  // 0.1 for each weight and bias
 }
 
+TEST_CASE("sharded: zero_grad also resets gradients that are not averaged yet", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const bool alone = GENERATE(true, false);
+  const bool throws = GENERATE(true, false);
+  const auto train = [&](bool is_stopped) {
+    acc::Accelerator accelerator(sharded(number));
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    if (is_stopped) {
+      std::optional<acc::NoSync> no_sync;
+      if (alone) no_sync.emplace(model.distributed());
+      const at::Tensor x = batch_of(0);
+      // The gradients of the blocks after the second one are there.
+      net->throws_in_backward = throws;
+      const at::Tensor loss = loss_of(model(x), x);
+      net->throws_in_backward = false;
+      if (throws) {
+        CHECK_THROWS(accelerator.backward(loss));
+      } else {
+        accelerator.backward(loss);
+      }
+    }
+    optimizer.zero_grad();
+    for (int step = 1; step < 3; ++step) {
+      const at::Tensor x = batch_of(step);
+      accelerator.backward(loss_of(model(x), x));
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    return flat(*net);
+  };
+  CAPTURE(number, alone, throws);
+  CHECK(train(true).equal(train(false)));
+}
+
 TEST_CASE("sharded: two backwards through one graph add up, and gradients with a graph are refused",
           "[ranks]") {
   acc::Accelerator accelerator(sharded(GENERATE(2, 3)));

@@ -122,6 +122,10 @@ void StepChecks::require_gradients(const torch::optim::Optimizer& optimizer) con
   }
 }
 
+void StepChecks::drop_gradients(const torch::optim::Optimizer& optimizer) const {
+  for (const auto& model : models_) model->drop_gradients(optimizer);
+}
+
 void StepChecks::require_equal_parameters() const {
   for (const auto& model : models_) model->require_equal_parameters();
 }
@@ -205,6 +209,7 @@ at::Tensor Optimizer::step(const Closure& closure) {
 
 void Optimizer::zero_grad() {
   if (!state_->gradients->sync_gradients()) return;
+  if (state_->checks) state_->checks->drop_gradients(*state_->native);
   for (auto& group : state_->native->param_groups()) {
     for (at::Tensor& parameter : group.params()) parameter.mutable_grad().reset();
   }

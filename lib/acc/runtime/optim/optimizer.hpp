@@ -56,6 +56,9 @@ class StepChecks {
   /// Together: throws Error{usage} when a model's values are not the same on all processes.
   void require_equal_parameters() const;
 
+  /// To be called before the gradients of an optimizer's parameters are reset.
+  void drop_gradients(const torch::optim::Optimizer& optimizer) const;
+
   /// Together: to be called after step number `steps` of an optimizer; compares parameters when that is due.
   void after_step(std::int64_t steps) const;
 
@@ -87,7 +90,8 @@ class Optimizer {
   at::Tensor step(const Closure& closure = {});
 
   /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's zero_grad, it also resets
-  /// gradients that are views of DDP's buckets.
+  /// gradients that are views of DDP's buckets, and those of a sharded model that are not averaged yet, after
+  /// no_sync or a backward that threw.
   void zero_grad();
 
   /// Whether the last step was skipped because gradients overflowed in fp16.

@@ -82,6 +82,8 @@ class DdpReplica final : public DistributedModule {
   bool awaits_gradients() const override;
   void require_gradients() override;
   void after_step() override {}
+  /// Does nothing: all of them are in the parameters.
+  void drop_gradients(const torch::optim::Optimizer& /*optimizer*/) override {}
 
   /// Whether `parameter` was one of the module's parameters when this replica was constructed.
   bool has_parameter(const at::Tensor& parameter) const override;

@@ -9,6 +9,10 @@
 
 #include "acc/runtime/tensors/nested_tensors.hpp"
 
+namespace torch::optim {
+class Optimizer;
+}
+
 namespace acc {
 
 namespace detail {
@@ -71,6 +75,10 @@ class DistributedModule {
 
   /// To be called after each step of an optimizer.
   virtual void after_step() = 0;
+
+  /// To be called before the gradients of an optimizer's parameters are reset: drops what this module keeps
+  /// of them elsewhere, to be averaged later.
+  virtual void drop_gradients(const torch::optim::Optimizer& optimizer) = 0;
 
   /// Whether a step of an optimizer may update `parameter`, since its gradient is averaged.
   virtual bool has_parameter(const at::Tensor& parameter) const = 0;

@@ -47,6 +47,20 @@ void GradientReduction::add(std::size_t piece, const at::Tensor& gradient, bool 
   arrived_[piece] = true;
 }
 
+void GradientReduction::drop(std::size_t piece) {
+  if (!added_[piece]) return;
+  const at::NoGradGuard no_grad;
+  added_[piece] = false;
+  if (arrived_[piece]) --arrived_count_;
+  arrived_[piece] = false;
+  if (is_empty()) {
+    accumulated_.reset();
+    sending_.reset();
+  }
+  for (const at::Tensor& sum : {accumulated_, sending_})
+    if (sum.defined()) piece_in(sum, piece).zero_();
+}
+
 void GradientReduction::start(ProcessGroup& group, int tag) {
   const at::NoGradGuard no_grad;
   if (!sending_.defined()) {
@@ -56,6 +70,8 @@ void GradientReduction::start(ProcessGroup& group, int tag) {
       if (!arrived_[i]) piece_in(sending_, i).zero_();
     for (const auto& [begin, length] : unit_.gaps()) sending_.narrow(0, begin, length).zero_();
   }
+  // These were kept after a backward that threw, whose own gradients are in sending_.
+  if (accumulated_.defined()) sending_ = std::exchange(accumulated_, {}).add_(sending_);
   std::fill(added_.begin(), added_.end(), false);
   std::fill(arrived_.begin(), arrived_.end(), false);
   arrived_count_ = 0;

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -20,11 +21,13 @@ class GradientReduction {
 
   /// Adds the gradient of a piece. `local`: it is kept for a later backward, in float32.
   void add(std::size_t piece, const at::Tensor& gradient, bool local);
+  /// Forgets the gradient of a piece, unless its average has been started.
+  void drop(std::size_t piece);
 
   /// Whether all pieces that train have gradients that are not kept.
   bool is_complete() const { return trained_ > 0 && arrived_count_ == trained_; }
   /// Whether there is nothing to average.
-  bool is_empty() const { return arrived_count_ == 0 && !accumulated_.defined(); }
+  bool is_empty() const { return std::ranges::find(added_, true) == added_.end(); }
   /// Which pieces have a gradient to average.
   const std::vector<bool>& pieces() const { return added_; }
 

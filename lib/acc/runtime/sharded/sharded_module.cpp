@@ -99,6 +99,9 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   std::vector<std::int64_t> averages = {};
   // The parts of shards that optimizers have; a process may have none.
   std::unordered_set<const c10::TensorImpl*> optimized = {};
+  // The units and their pieces that each optimizer trains, in all processes.
+  std::unordered_map<const torch::optim::Optimizer*, std::vector<std::pair<std::size_t, std::size_t>>>
+      trained = {};
   bool has_optimizer = false;
 
   Phase phase = Phase::idle;
@@ -548,9 +551,25 @@ ProcessGroup& ShardedModule::group() const {
 const torch::nn::Module& ShardedModule::module() const {
   return *impl_->module;
 }
-void ShardedModule::add_optimizer_parameters(const std::vector<at::Tensor>& parts) {
+void ShardedModule::add_optimizer(const torch::optim::Optimizer& optimizer,
+                                  const std::vector<std::pair<const Unit*, std::size_t>>& pieces,
+                                  const std::vector<at::Tensor>& parts) {
   impl_->has_optimizer = true;
+  auto& trained = impl_->trained[&optimizer];
+  for (const auto& [unit, piece] : pieces) {
+    const auto found = std::ranges::find(impl_->units, unit, &std::unique_ptr<Unit>::get);
+    if (found != impl_->units.end())
+      trained.emplace_back(static_cast<std::size_t>(found - impl_->units.begin()), piece);
+  }
   for (const at::Tensor& part : parts) impl_->optimized.insert(part.unsafeGetTensorImpl());
+}
+
+void ShardedModule::drop_gradients(const torch::optim::Optimizer& optimizer) {
+  const auto trained = impl_->trained.find(&optimizer);
+  // A hook of a backward that is still going on may call it.
+  if (trained == impl_->trained.end() || torch::autograd::get_current_graph_task_id() != -1) return;
+  for (const auto& [unit, piece] : trained->second) impl_->reductions[unit].drop(piece);
+  impl_->finish_backward();
 }
 
 void ShardedModule::after_step() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/comm/process_group.hpp"
@@ -64,6 +65,8 @@ class ShardedModule final : public DistributedModule {
   bool awaits_gradients() const override { return false; }
   void require_gradients() override {}
   void after_step() override;
+  /// Also ends a backward that threw.
+  void drop_gradients(const torch::optim::Optimizer& optimizer) override;
   /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
   bool has_parameter(const at::Tensor& parameter) const override;
   bool in_step() const override;
@@ -75,8 +78,10 @@ class ShardedModule final : public DistributedModule {
   ProcessGroup& group() const;
   const torch::nn::Module& module() const;
 
-  /// Tells the module that an optimizer has these parts of its shards.
-  void add_optimizer_parameters(const std::vector<at::Tensor>& parts);
+  /// Tells the module that an optimizer trains these pieces of its units, and has these parts of its shards.
+  void add_optimizer(const torch::optim::Optimizer& optimizer,
+                     const std::vector<std::pair<const Unit*, std::size_t>>& pieces,
+                     const std::vector<at::Tensor>& parts);
 
   /// Together: gathers all units, until release_all is called as often. What the program changes in them is
   /// taken over before they are used: by a forward, a step of the optimizer or release_all. A step gathers

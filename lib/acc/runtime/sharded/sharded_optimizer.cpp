@@ -125,10 +125,10 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
   const bool is_adagrad = dynamic_cast<const Adagrad*>(&optimizer) != nullptr;
   for (const auto& module : modules) {
     std::vector<at::Tensor> parts;
-    bool has_any = false;
+    std::vector<std::pair<const Unit*, std::size_t>> pieces;
     for (const auto& unit : module->units()) {
-      has_any = has_any || std::ranges::any_of(
-                               group_of, [&](const auto& entry) { return entry.first.first == unit.get(); });
+      for (const auto& entry : group_of)
+        if (entry.first.first == unit.get()) pieces.push_back(entry.first);
       for (auto& [group, part] : add_optimized_parts(*unit, group_of)) {
         optimizer.param_groups()[group].params().push_back(part);
         parts.push_back(part);
@@ -139,8 +139,8 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
         optimizer.state()[part.unsafeGetTensorImpl()] = std::move(state);
       }
     }
-    if (!has_any) continue;
-    module->add_optimizer_parameters(parts);
+    if (pieces.empty()) continue;
+    module->add_optimizer(optimizer, pieces, parts);
     modules_.push_back(module);
   }
 }

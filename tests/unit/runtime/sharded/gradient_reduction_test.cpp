@@ -66,4 +66,39 @@ TEST_CASE("gradient_reduction: what was kept is averaged with the next gradients
   CHECK(part(mean, unit, 1).equal(tensor_of({5})));
 }
 
+TEST_CASE("gradient_reduction: a gradient that was dropped is not averaged, the others are", "[runtime]") {
+  const auto group = acc::test::lone_group();
+  const Unit unit("net", true, {piece("a", 2), piece("b", 1)}, {});
+  GradientReduction reduction(unit);
+  for (const bool local : {true, false}) {
+    CAPTURE(local);
+    reduction.add(0, tensor_of({1, 2}), local);
+    reduction.add(1, tensor_of({5}), local);
+    reduction.drop(0);
+    CHECK(reduction.pieces() == std::vector<bool>{false, true});
+    reduction.start(*group, 1);
+    const at::Tensor mean = reduction.finish();
+    CHECK(part(mean, unit, 0).equal(tensor_of({0, 0})));
+    CHECK(part(mean, unit, 1).equal(tensor_of({5})));
+    reduction.add(1, tensor_of({5}), local);
+    reduction.drop(1);
+    CHECK(reduction.is_empty());
+  }
+}
+
+TEST_CASE("gradient_reduction: gradients that are kept after a part of others came are not left behind",
+          "[runtime]") {
+  const auto group = acc::test::lone_group();
+  const Unit unit("net", true, {piece("a", 2), piece("b", 1)}, {});
+  GradientReduction reduction(unit);
+  reduction.add(0, tensor_of({1, 2}), false);
+  reduction.add(0, tensor_of({10, 20}), true);
+  reduction.add(1, tensor_of({5}), true);
+  reduction.start(*group, 1);
+  CHECK(reduction.is_empty());
+  const at::Tensor mean = reduction.finish();
+  CHECK(part(mean, unit, 0).equal(tensor_of({11, 22})));
+  CHECK(part(mean, unit, 1).equal(tensor_of({5})));
+}
+
 }  // namespace gradient_reduction_test
