@@ -170,6 +170,27 @@ TEST_CASE("ddp: unused parameters are named, with the option that allows them", 
   CHECK(text.find("=True") == std::string::npos);
 }
 
+TEST_CASE("ddp: a buffer or parameter whose elements share memory is named", "[parallel]") {
+  const auto error_with = [](const char* buffer, const char* parameter, const acc::DdpOptions& options) {
+    auto accelerator = accelerator_with(options);
+    Net net;
+    const at::Tensor expanded = at::ones({1}, here()).expand({4});
+    if (buffer != nullptr) net->register_buffer(buffer, expanded);
+    if (parameter != nullptr) net->register_parameter(parameter, expanded, false);
+    return std::string(caught_error([&] { accelerator.prepare(net); }).what());
+  };
+  const std::string text =
+      ": is [4] with strides [0]: its elements share memory, so rank 0's values cannot be written to it "
+      "(register a copy of what expand() returned, its clone())";
+  CHECK(error_with("scale", nullptr, {}) == "buffer 'scale'" + text);
+  CHECK(error_with(nullptr, "bias", {}) == "parameter 'bias'" + text);
+  auto accelerator = accelerator_with({.broadcast_buffers = false});
+  Net net;
+  net->register_buffer("scale", at::ones({1}, here()).expand({4}));
+  auto model = accelerator.prepare(net);
+  accelerator.backward(model(at::ones({1, 2}, here())).sum());
+}
+
 TEST_CASE("ddp: communication hooks in half precision round gradients equally on all ranks", "[parallel]") {
   const auto hook = GENERATE(acc::CommHook::fp16, acc::CommHook::bf16);
   auto accelerator = accelerator_with({.comm_hook = hook});

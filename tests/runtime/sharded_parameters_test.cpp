@@ -281,6 +281,17 @@ TEST_CASE("sharded: a buffer that shares memory with a parameter is refused by n
         "shares memory with parameter 'block0.up.weight', which sharding moves");
 }
 
+TEST_CASE("sharded: a buffer or parameter whose elements share memory is refused by name", "[ranks]") {
+  acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
+  const at::Tensor expanded = at::ones({1}, here()).expand({4});
+  Stack net = seeded_stack();
+  net->register_buffer("scale", expanded);
+  CHECK(caught_error([&] { accelerator.prepare(net); }).problems().front().where == "buffer 'scale'");
+  Stack other = seeded_stack();
+  other->register_parameter("bias", expanded, false);
+  CHECK(caught_error([&] { accelerator.prepare(other); }).problems().front().where == "parameter 'bias'");
+}
+
 TEST_CASE("sharded: what is not there is refused in a line that says what to do", "[ranks]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();

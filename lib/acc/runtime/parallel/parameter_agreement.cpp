@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -167,6 +168,22 @@ std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) 
                          strides_of(item.value())});
   for (const auto& item : module.named_buffers()) parameters.push_back({item.key(), form_of(item.value())});
   return parameters;
+}
+
+void require_own_memory(const torch::nn::Module& module, bool also_buffers) {
+  const auto check = [](const char* kind, const std::string& name, const at::Tensor& tensor) {
+    const bool has_memory = tensor.defined() && tensor.layout() == at::kStrided;
+    if (!has_memory || at::has_internal_overlap(tensor) != at::MemOverlap::Yes) return;
+    throw Error(
+        {.what = fmt::format("is [{}] with strides [{}]: its elements share memory, so rank 0's values "
+                             "cannot be written to it",
+                             fmt::join(tensor.sizes(), ", "), fmt::join(tensor.strides(), ", ")),
+         .where = fmt::format("{} '{}'", kind, name),
+         .hint = "register a copy of what expand() returned, its clone()"});
+  };
+  for (const auto& item : module.named_parameters()) check("parameter", item.key(), item.value());
+  if (!also_buffers) return;
+  for (const auto& item : module.named_buffers()) check("buffer", item.key(), item.value());
 }
 
 std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank) {

@@ -65,6 +65,10 @@ std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module);
 /// An Error that names the first parameter in which a rank differs from rank 0; nothing when all ranks agree.
 std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank);
 
+/// Throws Error{usage} naming a parameter, or if `also_buffers` a buffer, that rank 0's values cannot be
+/// written to, since its elements share memory.
+void require_own_memory(const torch::nn::Module& module, bool also_buffers);
+
 /// Throws the same Error{usage} on every rank when names, shapes or types of the module differ between ranks.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
 /// The same for a module that `parameters` describes, where some processes may not know of the comparison,

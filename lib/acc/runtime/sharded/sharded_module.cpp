@@ -496,6 +496,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->options = std::move(options);
   require_values_of_buffers(*impl_->module);
   require_memory_of_buffers(*impl_->module);
+  require_own_memory(*impl_->module, /*also_buffers=*/true);
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->order = std::make_unique<CallOrder>(
       impl_->group, impl_->tag + kTagsOfModule - 1,
