@@ -343,6 +343,20 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
   if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
 }
 
+TEST_CASE("sync_batch_norm: a batch that is empty on all processes leaves the running statistics alone",
+          "[parallel]") {
+  auto net = std::make_shared<NormNetImpl>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  model(at::full({2, 3, 2, 2}, 5.0, here()));
+  const at::Tensor mean = net->norm->running_mean.clone();
+  const at::Tensor var = net->norm->running_var.clone();
+  job().backward(model(at::ones({0, 3, 2, 2}, here())).sum());
+  CHECK(net->norm->running_mean.equal(mean));
+  CHECK(net->norm->running_var.equal(var));
+  CHECK(net->norm->weight.grad().isfinite().all().item<bool>());
+}
+
 TEST_CASE("sync_batch_norm: a whole model in bf16 is normalized with statistics in float32", "[parallel]") {
   acc::set_seed(10);
   const at::Tensor x = at::randn({4, 3, 2, 2}, here()) * (rank() + 1);

@@ -77,6 +77,7 @@ Statistics statistics_of_all(const at::Tensor& input, ProcessGroup& group) {
 }
 
 void update_running(const detail::BatchNormTensors& tensors, const Statistics& batch) {
+  if (batch.count == 0) return;
   const auto blend = [&](at::Tensor running, const at::Tensor& now) {
     if (running.defined())
       running.mul_(1 - tensors.momentum).add_(now.to(running.scalar_type()), tensors.momentum);
