@@ -77,6 +77,8 @@ struct ReadFields {
   const at::Tensor* parameter = nullptr;  // the parameter of the state
   std::int64_t all_elements = 0;          // in all parameters of the group
   std::vector<std::string>& problems;
+  // Whether the state of a parameter in half precision is float32.
+  bool has_float_state = false;
 
   void operator()(const char* name, double& field) const {
     if (const auto value = number(name)) field = *value;
@@ -146,9 +148,9 @@ struct ReadFields {
 
  private:
   at::Tensor own_copy(const at::Tensor& tensor) const {
-    const bool cast = parameter->is_floating_point();
-    return tensor.to(parameter->device(), cast ? parameter->scalar_type() : tensor.scalar_type(),
-                     /*non_blocking=*/false, /*copy=*/true);
+    at::ScalarType type = parameter->is_floating_point() ? parameter->scalar_type() : tensor.scalar_type();
+    if (has_float_state && at::isReducedFloatingType(type)) type = at::kFloat;
+    return tensor.to(parameter->device(), type, /*non_blocking=*/false, /*copy=*/true);
   }
 
   void take_of_shape(const char* name, at::IntArrayRef sizes, const at::Tensor& tensor,
@@ -343,7 +345,8 @@ class StateReader {
     if (fields == nullptr) return;  // the parameter never had a gradient
     auto state = std::make_unique<typename Kind::State>();
     std::vector<std::string> wrong;
-    visit_fields(*state, ReadFields{*fields, &parameter, all_elements, wrong});
+    constexpr bool has_float_state = std::is_same_v<typename Kind::State, AdafactorParamState>;
+    visit_fields(*state, ReadFields{*fields, &parameter, all_elements, wrong, has_float_state});
     check_history(*state, wrong);
     for (const std::string& what : wrong) add(fmt::format("parameter {}", *id), what);
     loaded_->states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));

@@ -36,7 +36,7 @@ at::Tensor zeros_without(const at::Tensor& like, std::int64_t dimension) {
   return at::zeros(sizes, like.options());
 }
 
-// What a state lacks begins with zeros; what was loaded has the parameter's type instead of the gradient's.
+// What a state lacks begins with zeros; its parameter may have been converted since the last step.
 void complete(AdafactorParamState& state, const at::Tensor& gradient, bool has_mean) {
   const auto set = [&](at::Tensor& part, const auto& initial) {
     part = part.defined() ? part.to(gradient.options()) : initial();

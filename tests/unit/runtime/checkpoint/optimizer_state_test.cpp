@@ -64,7 +64,7 @@ const std::vector<std::pair<std::string, Make>>& kinds() {
 
 void train(torch::nn::Linear& net, torch::optim::Optimizer& optimizer, int steps) {
   for (int step = 0; step < steps; ++step) {
-    const at::Tensor x = at::randn({4, 3});
+    const at::Tensor x = at::randn({4, 3}).to(net->weight.scalar_type());
     optimizer.step([&] {
       optimizer.zero_grad();
       at::Tensor loss = net->forward(x).square().mean();
@@ -76,6 +76,7 @@ void train(torch::nn::Linear& net, torch::optim::Optimizer& optimizer, int steps
 
 torch::nn::Linear copy_of(const torch::nn::Linear& net) {
   torch::nn::Linear copy(3, 2);
+  copy->to(net->weight.scalar_type());
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < net->parameters().size(); ++i)
     copy->parameters()[i].copy_(net->parameters()[i]);
@@ -89,10 +90,12 @@ std::string error_of(torch::optim::Optimizer& optimizer, const PtValue& state) {
 }  // namespace
 
 TEST_CASE("optimizer state: training continues bit for bit after saving and loading", "[runtime]") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
   for (const auto& [name, make] : kinds()) {
-    INFO(name);
+    CAPTURE(name, type);
     acc::set_seed(1);
     torch::nn::Linear net(3, 2);
+    net->to(type);
     const OptimizerPointer optimizer = make(net->parameters());
     train(net, *optimizer, 3);
     const auto file = acc::test::temporary_folder() / "optimizer.bin";
