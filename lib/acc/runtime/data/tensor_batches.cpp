@@ -36,6 +36,10 @@ at::Tensor stack(const std::vector<double>& numbers) {
   return as_tensor(numbers, at::kDouble);
 }
 
+at::Tensor stack(const std::vector<bool>& values) {
+  return as_tensor(values, at::kBool);
+}
+
 }  // namespace detail
 
 namespace {

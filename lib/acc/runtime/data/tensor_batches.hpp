@@ -15,10 +15,11 @@ namespace acc {
 namespace detail {
 
 /// Stacks tensors along a new first dimension; integers become an int64, floating-point numbers a float64
-/// tensor.
+/// tensor, truth values a bool tensor.
 at::Tensor stack(const std::vector<at::Tensor>& tensors);
 at::Tensor stack(const std::vector<std::int64_t>& numbers);
 at::Tensor stack(const std::vector<double>& numbers);
+at::Tensor stack(const std::vector<bool>& values);
 
 template <class T>
 concept Stackable = std::same_as<T, at::Tensor> || std::is_arithmetic_v<T>;
@@ -36,7 +37,9 @@ struct AllStackable<std::array<Part, N>> : std::true_type {};
 template <class Sample, class Pick>
 at::Tensor stack_column(const std::vector<Sample>& samples, Pick part) {
   using Element = std::remove_cvref_t<decltype(part(samples.front()))>;
-  using Number = std::conditional_t<std::is_floating_point_v<Element>, double, std::int64_t>;
+  using Number =
+      std::conditional_t<std::same_as<Element, bool>, bool,
+                         std::conditional_t<std::is_floating_point_v<Element>, double, std::int64_t>>;
   std::vector<std::conditional_t<std::same_as<Element, at::Tensor>, at::Tensor, Number>> column;
   column.reserve(samples.size());
   for (const Sample& sample : samples)
@@ -49,9 +52,10 @@ std::size_t rows_of(c10::ArrayRef<at::Tensor> tensors);
 
 }  // namespace detail
 
-/// Stacks samples into one batch, as torch's default_collate: tensors and numbers become a tensor, tuples of
-/// these an array of stacked tensors, torch::data::Examples one Example of stacked tensors. Samples of other
-/// types are returned as they are, as a vector.
+/// Stacks samples into one batch, as torch's default_collate: tensors and numbers become a tensor (whole
+/// numbers of int64, others of float64, truth values of bool, as Python's), tuples of these an array of
+/// stacked tensors, torch::data::Examples one Example of stacked tensors. Samples of other types are returned
+/// as they are, as a vector.
 template <class Sample>
 auto collate(std::vector<Sample> samples) {
   if constexpr (detail::Stackable<Sample>) {

@@ -34,6 +34,15 @@ TEST_CASE("collate: tensors are stacked, numbers become int64 or float64 tensors
   CHECK(acc::collate(std::vector{0.5F}).equal(numbers({0.5}, {1}, at::kDouble)));
 }
 
+TEST_CASE("collate: truth values become a bool tensor, as a mask must be", "[runtime]") {
+  const at::Tensor values = acc::collate(std::vector{true, false});
+  CHECK(values.scalar_type() == at::kBool);
+  CHECK(values.equal(numbers({1, 0}, {2}, at::kBool)));
+  const auto [rows, masks] =
+      acc::collate(std::vector<std::pair<at::Tensor, bool>>{{kOne, false}, {kTwo, true}});
+  CHECK(masks.equal(numbers({0, 1}, {2}, at::kBool)));
+}
+
 TEST_CASE("collate: tuples become an array with a tensor for each part", "[runtime]") {
   const auto [images, labels] = acc::collate(std::vector<std::pair<at::Tensor, int>>{{kOne, 7}, {kTwo, 8}});
   CHECK(images.size(0) == 2);
