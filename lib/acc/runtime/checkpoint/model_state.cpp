@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/model_state.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,6 +60,19 @@ std::vector<Problem> compare_shapes(const NamedTensors& model, const NamedTensor
     problems.push_back({fmt::format("tensor '{}' is [{}], the model's is [{}]", name,
                                     fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")),
                         where, ""});
+  }
+  return problems;
+}
+
+// LibTorch refuses to write to them, which must not happen between others that were loaded.
+std::vector<Problem> find_expanded(const NamedTensors& model, const NamedTensors& state,
+                                   const std::string& where) {
+  std::vector<Problem> problems;
+  for (const auto& [name, tensor] : model) {
+    if (!state.contains(name) || at::has_internal_overlap(tensor) != at::MemOverlap::Yes) continue;
+    problems.push_back(
+        {fmt::format("tensor '{}' cannot be loaded: in the model its elements share memory", name), where,
+         "register a copy of what expand() returned, its clone()"});
   }
   return problems;
 }
@@ -137,6 +151,7 @@ IncompatibleKeys fitting_keys(const NamedTensors& model, const NamedTensors& sta
                               const std::filesystem::path& where, bool strict) {
   IncompatibleKeys keys = compare(model, state);
   std::vector<Problem> problems = compare_shapes(model, state, where.string());
+  std::ranges::move(find_expanded(model, state, where.string()), std::back_inserter(problems));
   if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
   if (problems.empty()) problems = compare_ties(model, state, where.string());
   if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));

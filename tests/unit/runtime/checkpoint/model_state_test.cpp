@@ -55,6 +55,18 @@ TEST_CASE("model_state: one error lists everything that does not match, and noth
   CHECK(net.first->weight.equal(before));
 }
 
+TEST_CASE("model_state: a tensor whose elements share memory is named, and nothing is loaded", "[runtime]") {
+  Net net(2);
+  net.register_buffer("scale", at::ones({1}).expand({4}));
+  const at::Tensor before = net.first->weight.detach().clone();
+  Net other(2);
+  other.register_buffer("scale", at::ones({4}));
+  CHECK(acc::test::error_of([&] { acc::load_state(net, acc::state_of(other), "f"); }) ==
+        "f: tensor 'scale' cannot be loaded: in the model its elements share memory (register a copy of what "
+        "expand() returned, its clone())");
+  CHECK(net.first->weight.equal(before));
+}
+
 TEST_CASE(
     "model_state: without strict, a backbone is loaded under a new head, and unmatched names are returned",
     "[runtime]") {
