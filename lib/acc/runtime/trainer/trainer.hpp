@@ -382,6 +382,7 @@ class Trainer : public TrainerBase {
     if (!type) return evaluate(model);
     // A pass of no layers: the buffers of the last step, which rank 0 has, come in their own precision.
     if (model.distributed()) model.distributed()->run_forward([] { return at::Tensor(); });
+    const SaveRefusal no_saves(*this);
     detail::LowPrecisionWeights weights(*module_, *type);
     Model<Module> converted = model.with_weights_type(*type, kTakesLabels);
     evaluate(converted);

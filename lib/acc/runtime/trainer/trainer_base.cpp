@@ -503,6 +503,30 @@ std::optional<at::ScalarType> TrainerBase::evaluation_type() const {
   return std::nullopt;
 }
 
+namespace {
+
+[[noreturn]] void refuse_to_save(const char* function) {
+  throw Error({.what = "the weights are in half precision while this evaluation lasts",
+               .where = function,
+               .hint =
+                   "save before or after it, as in on_evaluate or on_predict; or leave out bf16_full_eval "
+                   "and fp16_full_eval"});
+}
+
+}  // namespace
+
+TrainerBase::SaveRefusal::SaveRefusal(TrainerBase& trainer)
+    : trainer_(trainer),
+      hook_(trainer.accelerator().register_save_state_pre_hook(
+          [](const auto& /*weights*/, const auto& /*folder*/) { refuse_to_save("save_state"); })) {
+  trainer_.refuses_saves_ = true;
+}
+
+TrainerBase::SaveRefusal::~SaveRefusal() {
+  trainer_.refuses_saves_ = false;
+  hook_.remove();
+}
+
 detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
   const bool has_metrics = options_.compute_metrics || options_.compute_batch_metrics;
   const bool keeps = wants_predictions || (has_metrics && !arguments_.prediction_loss_only);
@@ -693,6 +717,7 @@ void TrainerBase::load_best_model() {
 }
 
 void TrainerBase::save_model(fs::path folder) {
+  if (refuses_saves_) refuse_to_save("save_model");
   if (folder.empty()) folder = arguments_.output_dir;
   save_weights(folder);
   accelerator_->on_main_process(

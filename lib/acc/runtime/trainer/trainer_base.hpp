@@ -139,7 +139,8 @@ class TrainerBase {
   void add_callback(std::shared_ptr<TrainerCallback> callback) { callbacks_.add(std::move(callback)); }
 
   /// The main process writes the model as `model.safetensors`, and `training_args.json`, to `folder`;
-  /// default: output_dir.
+  /// default: output_dir. Throws Error{usage} while an evaluation has weights in half precision
+  /// (bf16_full_eval, fp16_full_eval).
   void save_model(std::filesystem::path folder = {});
   /// The main process writes `trainer_state.json` to output_dir.
   void save_state();
@@ -210,6 +211,20 @@ class TrainerBase {
   /// TrainingArguments::bf16_full_eval.
   std::optional<at::ScalarType> evaluation_type() const;
 
+  /// While it exists, save_model and the Accelerator's save_state throw Error{usage}: the model has weights
+  /// that are not its own.
+  class SaveRefusal {
+   public:
+    explicit SaveRefusal(TrainerBase& trainer);
+    ~SaveRefusal();
+    SaveRefusal(const SaveRefusal&) = delete;
+    SaveRefusal& operator=(const SaveRefusal&) = delete;
+
+   private:
+    TrainerBase& trainer_;
+    HookHandle hook_;
+  };
+
   /// To be called after the forward pass of a training step, see TrainingArguments::torch_empty_cache_steps.
   void free_unused_memory() const;
 
@@ -272,6 +287,7 @@ class TrainerBase {
   // 0: none are saved.
   std::int64_t memory_save_steps_ = 0;
   bool is_training_ = false;
+  bool refuses_saves_ = false;
   // The training was asked to end, and is over before its last step.
   bool stopped_ = false;
   // The optimizer of the last training, and its rates before its first schedule.

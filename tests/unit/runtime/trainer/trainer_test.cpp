@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/checkpoint/safetensors.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/trainer/trainer_base.hpp"
 #include "acc/runtime/trainer/trainer_state.hpp"
@@ -335,6 +336,36 @@ TEST_CASE("trainer: in an evaluation in half precision labels keep their type, a
   net->fails = true;
   CHECK_THROWS_AS(trainer.evaluate(), std::runtime_error);
   CHECK(net->fc->weight.equal(weight));
+}
+
+TEST_CASE("trainer: weights in half precision are not saved, those of the model afterwards are",
+          "[runtime]") {
+  struct Saver : acc::TrainerCallback {
+    void on_prediction_step(const Arguments&, State&, Control&, std::optional<std::size_t>) override {
+      errors.insert(error_of([&] { save(); }));
+    }
+    void on_evaluate(const Arguments&, State&, Control&, const acc::Metrics&) override { save(); }
+    std::function<void()> save;
+    std::set<std::string> errors;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.bf16_full_eval = true;
+  const auto saver = std::make_shared<Saver>();
+  acc::Trainer trainer(Line(), arguments, points(4), points(8), {.callbacks = {saver}});
+  const std::string text =
+      ": the weights are in half precision while this evaluation lasts (save before or after it, as in "
+      "on_evaluate or on_predict; or leave out bf16_full_eval and fp16_full_eval)";
+  saver->save = [&] { trainer.save_model(folder.path() / "model"); };
+  trainer.evaluate();
+  CHECK(std::exchange(saver->errors, {}) == std::set{"save_model" + text});
+  CHECK(acc::read_safetensors(folder.path() / "model" / "model.safetensors")
+            .tensors.at("fc.weight")
+            .scalar_type() == at::kFloat);
+  saver->save = [&] { trainer.accelerator().save_state(folder.path() / "state"); };
+  trainer.evaluate();
+  CHECK(saver->errors == std::set{"save_state" + text});
+  CHECK(std::filesystem::exists(folder.path() / "state" / "model.safetensors"));
 }
 
 TEST_CASE("trainer: an evaluation in half precision converts lists in a batch, too", "[runtime]") {
