@@ -557,6 +557,7 @@ void ShardedModule::add_optimizer(const torch::optim::Optimizer& optimizer,
                                   const std::vector<at::Tensor>& parts) {
   impl_->has_optimizer = true;
   auto& trained = impl_->trained[&optimizer];
+  trained.clear();  // those of one that was destroyed
   for (const auto& [unit, piece] : pieces) {
     const auto found = std::ranges::find(impl_->units, unit, &std::unique_ptr<Unit>::get);
     if (found != impl_->units.end())
