@@ -163,8 +163,9 @@ void NodeConnection::wait() {
 void NodeConnection::check_silence() {
   const auto now = Clock::now();
   if (end_due_ && now >= *end_due_) return end();
-  if (now - last_bytes_ > timeout_) {
-    if (closing_) return end();
+  // As long as TCP sends the last message again.
+  if (closing_ && now - last_bytes_ > 2 * timeout_) return end();
+  if (!closing_ && now - last_bytes_ > timeout_) {
     fail({"silent for " + seconds_text(timeout_), false});
     // A process that is stopped does not close its side.
     if (open_) wait();
