@@ -99,8 +99,8 @@ class LastRound {
   /// count, too, that have ended: its part may have gone on before it did.
   bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const;
   /// Whether this node may join a host that was started anew and knows of no round: not while others of the
-  /// last round may go on, at least `min_nodes` of them, without this node and those that have connected to
-  /// it.
+  /// last round may go on, at least `min_nodes` of them, without this node and those of that round that have
+  /// connected to it.
   bool may_begin_anew(int min_nodes, int pending_members) const;
   /// What `self` begins with as the new coordinator. `counts_restart`: the loss uses up a restart.
   Succession succession(const NodeInfo& self, bool counts_restart) const;
