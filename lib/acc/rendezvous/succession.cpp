@@ -140,11 +140,15 @@ bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& p
 
 // Who leads that round may go on with half of it, and without its coordinator only more than half can. Those
 // that were with a silent coordinator may have gone on with it before it ended. A node that they have dropped
-// belongs to no part.
+// belongs to no part, and one that has asked a successor to the successor's, while that may be alive.
 bool LastRound::may_begin_anew(int min_nodes, int pending_members) const {
   const int others = std::max(nodes_ - 1, nodes_when_full_) - pending_members;
   const int living = others - static_cast<int>(dead_nodes_.size());
   if (!has_successors_ || living < min_nodes) return true;
+  const bool has_asked_successor = std::ranges::any_of(successors_, [this](const NodeInfo& successor) {
+    return address_of(successor) == asked_address_ && !index_among(dead_nodes_, successor);
+  });
+  if (has_asked_successor) return false;
   const int part = history_.round > 0 ? 1 + pending_members : 0;
   if (was_silent_) return others < part;
   return coordinator_is_dead() ? living <= part : living < part;
