@@ -387,6 +387,46 @@ TEST_CASE("simulation: a job that is restarted again and again needs no more mem
   CHECK(many.memory < few.memory + (16 << 10));
 }
 
+// At etcd, a node with a process that is new to the job waits beside it; at a c10d endpoint, the successor
+// that it has asked is mute.
+TEST_CASE("simulation: a node begins no other job while another may count it, or newcomers wait with it",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule at_etcd = job_of(4, {{.kind = Kind::isolation, .at = 1648ms, .duration = 5572ms, .node = 2},
+                                  {.kind = Kind::muteness, .at = 2732ms, .duration = 22951ms, .node = 3}});
+    at_etcd.backend = Backend::etcd;
+    at_etcd.node_timeout = 5948ms;
+    at_etcd.starts = {4106ms, 1521ms, 240ms, 399ms};
+    Schedule at_endpoint =
+        job_of(3, {{.kind = Kind::cut_one_way, .at = 10s, .duration = 10s, .node = 0, .other = 1},
+                   {.kind = Kind::kill, .at = 10200ms, .duration = 2s, .node = 0},
+                   {.kind = Kind::muteness, .at = 10800ms, .duration = 23s, .node = 1}});
+    at_endpoint.node_timeout = 7s;
+    for (Schedule* schedule : {&at_etcd, &at_endpoint}) {
+      schedule->seed = seed;
+      INFO(to_text(*schedule));
+      CHECK(simulate(*schedule).violation.empty());
+    }
+  }
+}
+
+TEST_CASE("simulation: a host that was stopped hears of those that gave it up, also after a partition",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule = job_of(4, {{.kind = Kind::pause, .at = 5s, .duration = 9800ms, .node = 2},
+                                   {.kind = Kind::isolation, .at = 7s, .duration = 10900ms, .node = 1}});
+    schedule.seed = seed;
+    schedule.backend = Backend::etcd;
+    schedule.machines = 2;
+    schedule.min_nodes = 2;
+    schedule.max_nodes = 3;
+    schedule.node_timeout = 6579ms;
+    schedule.starts = {4s, 381ms, 165ms, 458ms};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: more of them", "[.long]") {
   check_seeds(number_of("ACC_SEED", 1), number_of("ACC_SEEDS", 100000), chosen_backend());
 }
