@@ -101,6 +101,8 @@ void read_pmi(const Environment& environment, Engine& engine) {
   engine.rank = read_number(environment, "PMI_RANK");
   if (engine.has_others())
     engine.problem = incomplete(engine, assignment(environment, "PMI_SIZE"), "which processes share a node");
+  else if (engine.size && engine.rank && engine.rank->value >= engine.size->value)
+    engine.problem = incomplete(engine, assignment(environment, "PMI_RANK"), "a PMI_SIZE above it");
 }
 
 // PRRTE's prterun without Open MPI: the number of processes is known to PMIx alone.

@@ -18,9 +18,11 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// For people, however long it is.
 std::string last_line(std::string_view text) {
+  constexpr std::size_t kMaxBytes = 500;
   text = trim(text);
-  return std::string(trim(text.substr(text.rfind('\n') + 1)));
+  return shorten(printable(trim(text.substr(text.rfind('\n') + 1))), kMaxBytes);
 }
 
 struct KnownError {
@@ -45,7 +47,7 @@ constexpr KnownError kKnown[] = {
 };
 
 std::string said(const std::string& errors) {
-  const std::string line = printable(last_line(errors));
+  const std::string line = last_line(errors);
   return line.empty() ? "" : fmt::format(": {}", line);
 }
 
@@ -113,7 +115,7 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
     return problem(ErrorKind::usage, "acc there is older than --hosts" + said(failed.errors),
                    "install the same version on all hosts");
   }
-  const std::string output = printable(last_line(failed.output));
+  const std::string output = last_line(failed.output);
   return problem(
       ErrorKind::rendezvous,
       fmt::format("{} ended with {} before acc answered{}{}", tool, to_string(*failed.status),

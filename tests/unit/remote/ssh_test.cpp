@@ -92,6 +92,7 @@ TEST_CASE("ssh: its failures are named with the host and a way out", "[remote]")
         "acc there is older than --hosts: acc: agent: no such command (acc --help shows the commands) "
         "(install the "
         "same version on all hosts)");
+  CHECK(explained({}, std::string(300, '\x01')).size() < 600);
   CHECK(explained(Exited{1}, "", "This account is not available.\n") ==
         "ssh ended with exit code 1 before acc answered; it printed: This account is not available. (try: "
         "ssh b "
