@@ -56,8 +56,8 @@ TEST_CASE("engine_tasks: another PMI does not tell which processes share a node"
   const Environment task = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
   CHECK(find_engine(task).problem);
   CHECK_FALSE(find_engine(with(task, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})).problem);
-  CHECK(find_engine(with(task, {{"PMI_SIZE", "1"}})).problem->what.starts_with(
-      "PMI_RANK=1 found, but not a PMI_SIZE above it: "));
+  CHECK(find_engine(with(task, {{"PMI_SIZE", "1"}}))
+            .problem->what.starts_with("PMI_RANK=1 found, but not a PMI_SIZE above it: "));
 }
 
 TEST_CASE("engine_tasks: PMIx alone does not tell the number of processes", "[base]") {
