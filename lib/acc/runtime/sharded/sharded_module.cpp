@@ -350,7 +350,8 @@ void ShardedModule::Impl::begin_backward() {
 void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
   const at::NoGradGuard no_grad;
   const UnwatchedOperators unwatched;
-  at::Tensor& gradient = units[unit]->pieces()[piece].parameter.mutable_grad();
+  // Taken also if it is refused: left there, it would meet the next backward.
+  const at::Tensor gradient = std::exchange(units[unit]->pieces()[piece].parameter.mutable_grad(), {});
   if (!gradient.defined()) return;
   if (gradient.layout() != at::kStrided) refuse_sparse_gradient(units[unit]->pieces()[piece].name);
   if (gradient.requires_grad()) {
@@ -363,7 +364,6 @@ void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
   if (phase == Phase::idle) begin_backward();
   const bool averages_now = synchronizes || synchronizes_once;
   reductions[unit].add(piece, gradient, !averages_now);
-  gradient.reset();
   if (averages_now && reductions[unit].is_complete())
     group->with_explained_errors("backward", [&] { start_average(unit); });
 }
