@@ -408,6 +408,33 @@ TEST_CASE("sharded: bf16 computes in bf16 and keeps and adds float32", "[ranks]"
                    {expected.begin(), expected.begin() + 12}) < 2e-2);
 }
 
+TEST_CASE("sharded: in bf16 some processes may average gradients that they kept, and others not", "[ranks]") {
+  const bool drops = GENERATE(true, false);
+  const auto change = [&](acc::MixedPrecision precision) {
+    acc::Accelerator accelerator(sharded(drops ? 3 : 2, {.mixed_precision = precision}));
+    Stack net = seeded_stack();
+    const at::Tensor start = flat(*net);
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 5.0));
+    {
+      const acc::NoSync alone = model.no_sync();
+      if (!drops && rank() == 0) net->order = {0, 1, 3};
+      const at::Tensor x = batch_of(0);
+      accelerator.backward(loss_of(model(x), x));
+    }
+    net->order.clear();
+    if (drops && rank() == 1) optimizer.zero_grad();
+    const at::Tensor x = batch_of(1);
+    accelerator.backward(loss_of(model(x), x));
+    optimizer.step();
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    return flat(*net) - start;
+  };
+  const at::Tensor expected = change(acc::MixedPrecision::no);
+  CAPTURE(drops);
+  CHECK((change(acc::MixedPrecision::bf16) - expected).norm().item<double>() <
+        5e-2 * expected.norm().item<double>());
+}
+
 TEST_CASE("sharded: each of two models may be prepared with its optimizer behind it", "[ranks]") {
   const bool frees = GENERATE(true, false);
   acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{.reshard_after_forward = frees}});

@@ -72,6 +72,7 @@ void GradientReduction::start(ProcessGroup& group, int tag) {
   }
   // These were kept after a backward that threw, whose own gradients are in sending_.
   if (accumulated_.defined()) sending_ = std::exchange(accumulated_, {}).add_(sending_);
+  if (std::exchange(in_float_, false)) sending_ = sending_.to(at::kFloat);
   std::fill(added_.begin(), added_.end(), false);
   std::fill(arrived_.begin(), arrived_.end(), false);
   arrived_count_ = 0;

@@ -21,6 +21,8 @@ class GradientReduction {
 
   /// Adds the gradient of a piece. `local`: it is kept for a later backward, in float32.
   void add(std::size_t piece, const at::Tensor& gradient, bool local);
+  /// The next average is in float32, whether gradients are kept here or not: all processes send one type.
+  void average_in_float() { in_float_ = true; }
   /// Forgets the gradient of a piece, unless its average has been started.
   void drop(std::size_t piece);
 
@@ -52,6 +54,7 @@ class GradientReduction {
   // What is averaged next, and whether its pieces without gradient are zero.
   at::Tensor sending_ = {};
   bool is_zeroed_ = false;
+  bool in_float_ = false;
   FlatReduction reducing_ = {};
 };
 

@@ -363,6 +363,9 @@ void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
   }
   if (phase == Phase::idle) begin_backward();
   const bool averages_now = synchronizes || synchronizes_once;
+  // All of them: which have gradients to keep may differ between the processes.
+  if (!averages_now)
+    for (GradientReduction& one : reductions) one.average_in_float();
   reductions[unit].add(piece, gradient, !averages_now);
   if (averages_now && reductions[unit].is_complete())
     group->with_explained_errors("backward", [&] { start_average(unit); });
