@@ -343,6 +343,41 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
   if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
 }
 
+TEST_CASE("sync_batch_norm: without weights of its own, it computes with the whole batch, too",
+          "[parallel]") {
+  struct ScaledNetImpl : torch::nn::Module {
+    ScaledNetImpl()
+        : norm(register_module("norm", torch::nn::BatchNorm2d(torch::nn::BatchNormOptions(3).affine(false)))),
+          scale(register_parameter("scale", at::full({3, 1, 1}, 2.0))) {}
+    at::Tensor forward(const at::Tensor& x) { return norm->forward(x) * scale; }
+    torch::nn::BatchNorm2d norm;
+    at::Tensor scale;
+  };
+  const int first = 2;
+  acc::set_seed(10);
+  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}, here()) * 3 + 1;
+  const at::Tensor weights = at::randn(whole.sizes(), here());
+  ScaledNetImpl alone;
+  alone.to(job().device());
+  whole.requires_grad_();
+  const at::Tensor expected = alone.forward(whole);
+  (expected * weights).sum().backward();
+
+  auto net = std::make_shared<ScaledNetImpl>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  const at::Tensor local_rows = own_rows(whole, first).detach().clone().requires_grad_();
+  const at::Tensor output = model(local_rows);
+  job().backward((output * own_rows(weights, first)).sum());
+
+  const auto close = [](const at::Tensor& a, const at::Tensor& b) { return a.allclose(b, 1e-5, 1e-5); };
+  CHECK(close(output, own_rows(expected, first)));
+  CHECK(close(local_rows.grad(), own_rows(whole.grad(), first)));
+  CHECK(close(net->scale.grad() * size(), alone.scale.grad()));
+  CHECK(close(net->norm->running_mean, alone.norm->running_mean));
+  CHECK(close(net->norm->running_var, alone.norm->running_var));
+}
+
 TEST_CASE("sync_batch_norm: a batch that is empty on all processes leaves the running statistics alone",
           "[parallel]") {
   auto net = std::make_shared<NormNetImpl>();

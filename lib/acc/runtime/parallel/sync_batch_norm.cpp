@@ -174,7 +174,8 @@ namespace detail {
 
 at::Tensor global_batch_norm(const at::Tensor& input, const BatchNormTensors& tensors,
                              const std::shared_ptr<ProcessGroup>& group) {
-  return GlobalBatchNorm::apply(input, tensors.weight, tensors.bias, tensors, group);
+  const auto given = [](const at::Tensor& one) { return one.defined() ? std::optional(one) : std::nullopt; };
+  return GlobalBatchNorm::apply(input, given(tensors.weight), given(tensors.bias), tensors, group);
 }
 
 }  // namespace detail
