@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 #include <unistd.h>
@@ -505,26 +506,33 @@ std::optional<at::ScalarType> TrainerBase::evaluation_type() const {
 
 namespace {
 
-[[noreturn]] void refuse_to_save(const char* function) {
+// `action` is "save" or "load".
+[[noreturn]] void refuse_in_evaluation(const char* function, const char* action) {
   throw Error({.what = "the weights are in half precision while this evaluation lasts",
                .where = function,
-               .hint =
-                   "save before or after it, as in on_evaluate or on_predict; or leave out bf16_full_eval "
-                   "and fp16_full_eval"});
+               .hint = fmt::format("{} before or after it, as in on_evaluate or on_predict; or leave out "
+                                   "bf16_full_eval and fp16_full_eval",
+                                   action)});
 }
 
 }  // namespace
 
 TrainerBase::SaveRefusal::SaveRefusal(TrainerBase& trainer)
     : trainer_(trainer),
-      hook_(trainer.accelerator().register_save_state_pre_hook(
-          [](const auto& /*weights*/, const auto& /*folder*/) { refuse_to_save("save_state"); })) {
-  trainer_.refuses_saves_ = true;
-}
+      save_hook_(trainer.accelerator().register_save_state_pre_hook(
+          [](const auto& /*weights*/, const auto& /*folder*/) {
+            refuse_in_evaluation("save_state", "save");
+          })),
+      load_hook_(trainer.accelerator().register_load_state_pre_hook(
+          [](const auto& /*models*/, const auto& /*folder*/) {
+            refuse_in_evaluation("load_state", "load");
+          })),
+      refused_before_(std::exchange(trainer.refuses_saves_, true)) {}
 
 TrainerBase::SaveRefusal::~SaveRefusal() {
-  trainer_.refuses_saves_ = false;
-  hook_.remove();
+  trainer_.refuses_saves_ = refused_before_;
+  load_hook_.remove();
+  save_hook_.remove();
 }
 
 detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
@@ -717,7 +725,7 @@ void TrainerBase::load_best_model() {
 }
 
 void TrainerBase::save_model(fs::path folder) {
-  if (refuses_saves_) refuse_to_save("save_model");
+  if (refuses_saves_) refuse_in_evaluation("save_model", "save");
   if (folder.empty()) folder = arguments_.output_dir;
   save_weights(folder);
   accelerator_->on_main_process(

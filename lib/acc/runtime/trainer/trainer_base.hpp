@@ -211,8 +211,9 @@ class TrainerBase {
   /// TrainingArguments::bf16_full_eval.
   std::optional<at::ScalarType> evaluation_type() const;
 
-  /// While it exists, save_model and the Accelerator's save_state throw Error{usage}: the model has weights
-  /// that are not its own.
+  /// While it exists, this Trainer's save_model and its Accelerator's save_state and load_state throw
+  /// Error{usage}: the model has weights that are not its own. The Accelerator's save_model and
+  /// get_state_dict, and another Trainer's save_model, do not know of it, and give those weights.
   class SaveRefusal {
    public:
     explicit SaveRefusal(TrainerBase& trainer);
@@ -222,7 +223,10 @@ class TrainerBase {
 
    private:
     TrainerBase& trainer_;
-    HookHandle hook_;
+    HookHandle save_hook_;
+    HookHandle load_hook_;
+    // An evaluation may begin within another one, in a callback.
+    bool refused_before_;
   };
 
   /// To be called after the forward pass of a training step, see TrainingArguments::torch_empty_cache_steps.

@@ -364,8 +364,40 @@ TEST_CASE("trainer: weights in half precision are not saved, those of the model 
             .scalar_type() == at::kFloat);
   saver->save = [&] { trainer.accelerator().save_state(folder.path() / "state"); };
   trainer.evaluate();
-  CHECK(saver->errors == std::set{"save_state" + text});
+  CHECK(std::exchange(saver->errors, {}) == std::set{"save_state" + text});
   CHECK(std::filesystem::exists(folder.path() / "state" / "model.safetensors"));
+  saver->save = [&] { trainer.accelerator().load_state(folder.path() / "state"); };
+  trainer.evaluate();
+  CHECK(saver->errors ==
+        std::set<std::string>{
+            "load_state: the weights are in half precision while this evaluation lasts (load before or after "
+            "it, as in on_evaluate or on_predict; or leave out bf16_full_eval and fp16_full_eval)"});
+}
+
+TEST_CASE("trainer: weights in half precision are not saved after an evaluation within the evaluation",
+          "[runtime]") {
+  struct Saver : acc::TrainerCallback {
+    void on_prediction_step(const Arguments&, State&, Control&, std::optional<std::size_t>) override {
+      if (std::exchange(is_within, true)) return;
+      evaluate();
+      error = error_of(save);
+    }
+    std::function<void()> evaluate;
+    std::function<void()> save;
+    std::string error;
+    bool is_within = false;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.bf16_full_eval = true;
+  const auto saver = std::make_shared<Saver>();
+  acc::Trainer trainer(Line(), arguments, points(4), points(8), {.callbacks = {saver}});
+  saver->evaluate = [&] { trainer.evaluate(); };
+  saver->save = [&] { trainer.save_model(folder.path() / "model"); };
+  trainer.evaluate();
+  CHECK(saver->error.starts_with("save_model: the weights are in half precision"));
+  saver->save();
+  CHECK(std::filesystem::exists(folder.path() / "model" / "model.safetensors"));
 }
 
 TEST_CASE("trainer: an evaluation in half precision converts lists in a batch, too", "[runtime]") {
