@@ -91,7 +91,8 @@ class Optimizer {
 
   /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's zero_grad, it also resets
   /// gradients that are views of DDP's buckets, and those of a sharded model that are not averaged yet, after
-  /// no_sync or a backward that threw.
+  /// no_sync or a backward that threw; not if it is called within a backward, in a hook. A step does not use
+  /// those: the last batch before it must be outside of no_sync.
   void zero_grad();
 
   /// Whether the last step was skipped because gradients overflowed in fp16.
