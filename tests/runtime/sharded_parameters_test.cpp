@@ -290,6 +290,12 @@ TEST_CASE("sharded: a buffer or parameter whose elements share memory is refused
   Stack other = seeded_stack();
   other->register_parameter("bias", expanded, false);
   CHECK(caught_error([&] { accelerator.prepare(other); }).problems().front().where == "parameter 'bias'");
+  if (here().device().is_cpu()) return;
+  // The device has a copy of each element.
+  Stack moved = seeded_stack();
+  const at::Tensor buffer = moved->register_buffer("scale", at::ones({1}).expand({4}));
+  accelerator.prepare(moved);
+  CHECK(buffer.equal(at::ones({4}, here())));
 }
 
 TEST_CASE("sharded: what is not there is refused in a line that says what to do", "[ranks]") {

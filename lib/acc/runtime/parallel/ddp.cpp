@@ -433,7 +433,8 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
   impl_->group = std::move(group);
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
-  require_own_memory(*impl_->module, options.broadcast_buffers);
+  require_own_memory("parameter", impl_->module->named_parameters());
+  if (options.broadcast_buffers) require_own_memory("buffer", impl_->module->named_buffers());
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->known_parameters.emplace(impl_->module, KnownParameters::Scope::trained);
   const auto sparse = sparse_parameters(*impl_->module);

@@ -170,20 +170,18 @@ std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) 
   return parameters;
 }
 
-void require_own_memory(const torch::nn::Module& module, bool also_buffers) {
-  const auto check = [](const char* kind, const std::string& name, const at::Tensor& tensor) {
+void require_own_memory(const char* kind, const torch::OrderedDict<std::string, at::Tensor>& tensors) {
+  for (const auto& item : tensors) {
+    const at::Tensor& tensor = item.value();
     const bool has_memory = tensor.defined() && tensor.layout() == at::kStrided;
-    if (!has_memory || at::has_internal_overlap(tensor) != at::MemOverlap::Yes) return;
+    if (!has_memory || at::has_internal_overlap(tensor) != at::MemOverlap::Yes) continue;
     throw Error(
         {.what = fmt::format("is [{}] with strides [{}]: its elements share memory, so rank 0's values "
                              "cannot be written to it",
                              fmt::join(tensor.sizes(), ", "), fmt::join(tensor.strides(), ", ")),
-         .where = fmt::format("{} '{}'", kind, name),
+         .where = fmt::format("{} '{}'", kind, item.key()),
          .hint = "register a copy of what expand() returned, its clone()"});
-  };
-  for (const auto& item : module.named_parameters()) check("parameter", item.key(), item.value());
-  if (!also_buffers) return;
-  for (const auto& item : module.named_buffers()) check("buffer", item.key(), item.value());
+  }
 }
 
 std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank) {

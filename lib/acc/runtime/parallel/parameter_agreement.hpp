@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <torch/ordered_dict.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,9 +67,9 @@ std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module);
 /// An Error that names the first parameter in which a rank differs from rank 0; nothing when all ranks agree.
 std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank);
 
-/// Throws Error{usage} naming a parameter, or if `also_buffers` a buffer, that rank 0's values cannot be
-/// written to, since its elements share memory.
-void require_own_memory(const torch::nn::Module& module, bool also_buffers);
+/// Throws Error{usage} naming a tensor that rank 0's values cannot be written to, since its elements share
+/// memory. `kind`: parameter or buffer.
+void require_own_memory(const char* kind, const torch::OrderedDict<std::string, at::Tensor>& tensors);
 
 /// Throws the same Error{usage} on every rank when names, shapes or types of the module differ between ranks.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);

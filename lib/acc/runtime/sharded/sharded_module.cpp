@@ -453,6 +453,13 @@ void require_values_of_buffers(const torch::nn::Module& module) {
   }
 }
 
+// As they will be: on another device, what expand() returned has memory for each element.
+torch::OrderedDict<std::string, at::Tensor> buffers_on(at::Device device, const torch::nn::Module& module) {
+  torch::OrderedDict<std::string, at::Tensor> buffers = module.named_buffers();
+  for (auto& item : buffers) item.value() = item.value().to(device);
+  return buffers;
+}
+
 // A parameter gets memory in its unit: a buffer over the old one would keep the values of the start.
 void require_memory_of_buffers(const torch::nn::Module& module) {
   std::unordered_map<const c10::StorageImpl*, std::string> parameters;
@@ -499,7 +506,8 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->options = std::move(options);
   require_values_of_buffers(*impl_->module);
   require_memory_of_buffers(*impl_->module);
-  require_own_memory(*impl_->module, /*also_buffers=*/true);
+  require_own_memory("parameter", impl_->module->named_parameters());
+  require_own_memory("buffer", buffers_on(impl_->options.device, *impl_->module));
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->order = std::make_unique<CallOrder>(
       impl_->group, impl_->tag + kTagsOfModule - 1,
