@@ -106,6 +106,7 @@ void fill(torch::nn::Module& module, const fs::path& path, const MaterializeOpti
   for (const auto& [name, tensor] : tensors) {
     // A tied weight is stored under one of its names.
     if (!weights.tensors().contains(name) || !filled.insert(tensor.unsafeGetTensorImpl()).second) continue;
+    if (detail::is_expanded(tensor)) continue;  // it has these values, or was refused
     if (tensor.is_meta()) give_memory(tensor, options.device);
     weights.copy(name, 0, tensor.detach());
   }

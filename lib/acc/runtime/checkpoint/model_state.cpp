@@ -64,19 +64,6 @@ std::vector<Problem> compare_shapes(const NamedTensors& model, const NamedTensor
   return problems;
 }
 
-// LibTorch refuses to write to them, which must not happen between others that were loaded.
-std::vector<Problem> find_expanded(const NamedTensors& model, const NamedTensors& state,
-                                   const std::string& where) {
-  std::vector<Problem> problems;
-  for (const auto& [name, tensor] : model) {
-    if (!state.contains(name) || at::has_internal_overlap(tensor) != at::MemOverlap::Yes) continue;
-    problems.push_back(
-        {fmt::format("tensor '{}' cannot be loaded: in the model its elements share memory", name), where,
-         "register a copy of what expand() returned, its clone()"});
-  }
-  return problems;
-}
-
 // Also if elements are NaN in both.
 bool same_values(const at::Tensor& a, const at::Tensor& b) {
   const auto bytes = [](const at::Tensor& tensor) {
@@ -84,6 +71,28 @@ bool same_values(const at::Tensor& a, const at::Tensor& b) {
     return dense.as_strided({dense.numel()}, {1}).view(at::kByte);
   };
   return a.equal(b) || (a.sizes() == b.sizes() && bytes(a).equal(bytes(b)));
+}
+
+// What cannot be written to, unless it has these values: a model may be loaded from what it has saved itself.
+std::vector<Problem> find_unwritable(const NamedTensors& model, const NamedTensors& state,
+                                     const std::string& where) {
+  std::vector<Problem> problems;
+  for (const auto& [name, tensor] : model) {
+    const auto found = state.find(name);
+    if (found == state.end()) continue;
+    const at::Tensor& saved = found->second;
+    if (tensor.layout() != at::kStrided) {
+      problems.push_back({fmt::format("tensor '{}' cannot be loaded: in the model it is sparse", name), where,
+                          "register what its to_dense() returns"});
+    } else if (detail::is_expanded(tensor)) {
+      const bool has_values = !tensor.is_meta() && !saved.is_meta() && saved.layout() == at::kStrided;
+      if (has_values && same_values(saved.to(tensor.device(), tensor.scalar_type()), tensor)) continue;
+      problems.push_back(
+          {fmt::format("tensor '{}' cannot be loaded: in the model its elements share memory", name), where,
+           "register a copy of what expand() returned, its clone()"});
+    }
+  }
+  return problems;
 }
 
 // The values that the model would get depend on the order of the names, in PyTorch too.
@@ -151,7 +160,7 @@ IncompatibleKeys fitting_keys(const NamedTensors& model, const NamedTensors& sta
                               const std::filesystem::path& where, bool strict) {
   IncompatibleKeys keys = compare(model, state);
   std::vector<Problem> problems = compare_shapes(model, state, where.string());
-  std::ranges::move(find_expanded(model, state, where.string()), std::back_inserter(problems));
+  std::ranges::move(find_unwritable(model, state, where.string()), std::back_inserter(problems));
   if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
   if (problems.empty()) problems = compare_ties(model, state, where.string());
   if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
@@ -183,6 +192,10 @@ IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state
 }
 
 namespace detail {
+
+bool is_expanded(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && at::has_internal_overlap(tensor) == at::MemOverlap::Yes;
+}
 
 OrderedTensors with_full_values(OrderedTensors tensors, bool keep) {
   const at::NoGradGuard no_grad;
@@ -225,6 +238,7 @@ std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors st
   NamedTensors model = state_of(module);
   state = as_named_in(model, std::move(state));
   for (const std::string& name : fitting_keys(model, state, where, strict).unexpected_keys) state.erase(name);
+  std::erase_if(state, [&](const auto& item) { return is_expanded(model.at(item.first)); });
   return [model = std::move(model), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : state) assign(model.at(name), tensor);

@@ -53,9 +53,13 @@ OrderedTensors without_ties(const OrderedTensors& tensors);
 /// Removes the prefix `module.` if all names have it, but not the module's.
 NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state);
 
-/// Throws Error{usage} with every tensor of `state` that is shaped otherwise than the module's and, if
-/// `strict`, every missing and unknown one; otherwise returns those. `where` is its file. The tensors need no
-/// memory; of those that have some, the names of one tied weight must have one value.
+/// Whether elements share memory, as in what expand() returns: LibTorch refuses to write to it.
+bool is_expanded(const at::Tensor& tensor);
+
+/// Throws Error{usage} with every tensor of `state` that is shaped otherwise than the module's, or that
+/// cannot be written to the module's: that is sparse, or expanded with other values; and, if `strict`, with
+/// every missing and unknown one; otherwise returns those. `where` is its file. The tensors need no memory;
+/// of those that have some, the names of one tied weight must have one value.
 IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTensors& state,
                                  const std::filesystem::path& where, bool strict = true);
 

@@ -67,6 +67,17 @@ TEST_CASE("materialize: a model on the meta device becomes the model that was sa
   CHECK(model->tied.grad().defined());
 }
 
+TEST_CASE("materialize: a buffer whose elements share memory keeps the values that were saved", "[runtime]") {
+  const TemporaryFolder folder;
+  Net net;
+  const at::Tensor scale = net->register_buffer("scale", at::full({1}, 3.0).expand({4}));
+  const auto file = saved(net, folder);
+  net->first->bias.detach().zero_();
+  acc::materialize(*net, file);
+  CHECK(scale.equal(at::full({4}, 3.0)));
+  CHECK(net->first->bias.count_nonzero().item<std::int64_t>() == 4);
+}
+
 TEST_CASE("materialize: shards, an ordinary model, and the names of a DDP model are read, too", "[runtime]") {
   const TemporaryFolder folder;
   const Net net;

@@ -2,6 +2,7 @@
 #include "acc/runtime/checkpoint/model_state.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
@@ -60,10 +61,32 @@ TEST_CASE("model_state: a tensor whose elements share memory is named, and nothi
   net.register_buffer("scale", at::ones({1}).expand({4}));
   const at::Tensor before = net.first->weight.detach().clone();
   Net other(2);
-  other.register_buffer("scale", at::ones({4}));
+  other.register_buffer("scale", at::full({4}, 2.0));
   CHECK(acc::test::error_of([&] { acc::load_state(net, acc::state_of(other), "f"); }) ==
         "f: tensor 'scale' cannot be loaded: in the model its elements share memory (register a copy of what "
         "expand() returned, its clone())");
+  CHECK(net.first->weight.equal(before));
+}
+
+TEST_CASE("model_state: a tensor whose elements share memory may be loaded if it has these values",
+          "[runtime]") {
+  Net net(2);
+  net.register_buffer("scale", at::full({1}, 3.0).expand({4}));
+  Net other(2);
+  other.register_buffer("scale", at::full({4}, 3.0));
+  acc::load_state(net, acc::state_of(other), "f");
+  CHECK(net.first->weight.equal(other.first->weight));
+}
+
+TEST_CASE("model_state: a sparse tensor is named, and nothing is loaded", "[runtime]") {
+  Net net(2);
+  net.register_buffer("mask", at::ones({2, 2}).to_sparse());
+  const at::Tensor before = net.first->weight.detach().clone();
+  Net other(2);
+  other.register_buffer("mask", at::ones({2, 2}));
+  CHECK(
+      acc::test::error_of([&] { acc::load_state(net, acc::state_of(other), "f"); }) ==
+      "f: tensor 'mask' cannot be loaded: in the model it is sparse (register what its to_dense() returns)");
   CHECK(net.first->weight.equal(before));
 }
 
