@@ -98,6 +98,7 @@ class Agent {
   void signal_workers(int signal);
   void kill_workers();
   void stop_orphans();
+  std::optional<TimePoint> time_of_request() const;
   void finish_output();
   void report_finish();
 
@@ -157,6 +158,7 @@ class Agent {
   Round round_ = {};
   std::optional<RoundReady> ready_ = {};
   std::optional<RoundOver> round_over_ = {};
+  TimePoint round_over_at_ = {};
   bool job_done_ = false;
   bool is_leaving_ = false;
   bool has_left_ = false;
@@ -469,6 +471,7 @@ void Agent::on_node_event(NodeEvent event) {
   if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
   if (auto* verdict = std::get_if<RoundOver>(&event); verdict != nullptr && !round_over_) {
     round_over_ = std::move(*verdict);
+    round_over_at_ = parts_.processes.now();
     // A request to end that comes now does not change what the job has ended with.
     if (!round_over_->restart && !asked_to_end()) report_.group_code = round_over_->exit_code;
   }
@@ -865,15 +868,23 @@ void Agent::note_end() {
   report_.exit_code = exit_code_of(report_);
 }
 
+// When the job was asked to end, here or on another node; nullopt: it has ended otherwise.
+std::optional<TimePoint> Agent::time_of_request() const {
+  if (stop_signal_) return stopped_at_;
+  const int others = report_.group_code.value_or(0);
+  const bool is_code_of_request = others > 128 || (is_preempted() && others == kRequeueCode);
+  const bool has_ended_otherwise = report_.first_failure || report_.hung || !round_over_;
+  return is_code_of_request && !has_ended_otherwise ? std::optional(round_over_at_) : std::nullopt;
+}
+
 // A reader that does not read delays the end until a signal arrives, as that of any program. A job that was
-// asked to end does not wait for it longer than for its workers.
+// asked to end, on whichever node, does not wait for it longer than for its workers.
 void Agent::finish_output() {
   if (supervisor_lost_ || parts_.processes.finish_output()) return;
   std::optional<TimePoint> deadline;
-  if (stop_signal_) {
+  if (const auto asked = time_of_request())
     deadline =
-        std::max<TimePoint>(stopped_at_ + plan_.shutdown_timeout, parts_.processes.now() + kMinTimeOfReader);
-  }
+        std::max<TimePoint>(*asked + plan_.shutdown_timeout, parts_.processes.now() + kMinTimeOfReader);
   const auto is_enough = [&] { return kill_now_ || (!deadline && stop_signal_); };
   while (!is_enough()) {
     const AgentEvent event = next_event(deadline);

@@ -954,6 +954,35 @@ TEST_CASE("agent: a stopped job waits for a reader as long as for its workers", 
   CHECK(job.reporter.all<Warning>().size() == 1);
 }
 
+TEST_CASE("agent: several nodes: a reader is waited for no longer where another node was asked to end",
+          "[launch]") {
+  Job job;
+  job.rendezvous.num_machines = 2;
+  job.processes.has_slow_reader();
+  LaunchPlan plan = plan_of(1);
+  SECTION("by a signal") {
+    job.processes.other_nodes_send(RoundOver{.text = "node 1 was asked to end by SIGTERM", .exit_code = 143},
+                                   10s);
+    CHECK(job.run(plan).exit_code == 143);
+    CHECK(job.processes.elapsed() == 40s);
+  }
+  SECTION("by a signal after a notice of the job's end") {
+    plan.notice_signals = {SIGUSR1};
+    plan.requeue_on_preemption = true;
+    job.processes.other_nodes_send(EndNotice{.signal = SIGUSR1, .host = "node1"}, 1s);
+    job.processes.other_nodes_send(RoundOver{.text = "node 1 was asked to end", .exit_code = 75}, 10s);
+    CHECK(job.run(plan).exit_code == 75);
+    CHECK(job.processes.elapsed() == 40s);
+  }
+  SECTION("but until a signal after a failure") {
+    job.processes.other_nodes_send(RoundOver{.text = "node 1 failed", .exit_code = 1}, 10s);
+    job.processes.signal_arrives(SIGTERM, 100s);
+    job.run(plan);
+    CHECK(job.processes.elapsed() == 100s);
+  }
+  CHECK(job.reporter.all<Warning>().size() == 1);
+}
+
 TEST_CASE("agent: several nodes: another node's failure stops the workers here, and is reported",
           "[launch]") {
   Job job;
