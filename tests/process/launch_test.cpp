@@ -186,7 +186,8 @@ TEST_CASE("launch: a stopped job ends although nobody reads its output", "[proce
   job.signal(SIGTERM);
   CHECK(job.ends_within(kTimeoutMs));
   CHECK(shell_code(job.wait()) == 128 + SIGTERM);
-  CHECK(job.err().ends_with(" bytes of output are lost: the reader of standard output does not read\n"));
+  CHECK(job.err().ends_with(
+      " bytes of output are lost: the reader of standard output has not read on in time\n"));
 }
 
 TEST_CASE("launch: USR1 and USR2 are only forwarded", "[process]") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
@@ -94,6 +95,8 @@ class FakeProcesses : public Processes {
   }
   /// Called before each start, to check the state at that time.
   std::function<void()> before_start = [] {};
+  /// What a slow reader has not read.
+  std::function<std::uint64_t()> unread = [] { return 5; };
 
   bool prepare() override {
     if (!preparation_) return false;
@@ -163,7 +166,10 @@ class FakeProcesses : public Processes {
   bool is_just_above(int local_rank) override { return shown_.contains(local_rank); }
   std::string lost_output() override { return lost_; }
   bool finish_output() override { return !slow_reader_; }
-  std::string drop_output() override { return "5 bytes of output are lost: their reader does not read"; }
+  std::uint64_t unread_output() override { return unread(); }
+  std::string drop_output() override {
+    return "5 bytes of output are lost: their reader has not read on in time";
+  }
 
   int ended_attempts() const { return ended_attempts_; }
 

@@ -114,6 +114,7 @@ class Job : public Processes, public Rendezvous {
   bool is_just_above(int) override { return false; }
   std::string lost_output() override { return {}; }
   bool finish_output() override;
+  std::uint64_t unread_output() override { return 0; }
   std::string drop_output() override { return {}; }
 
   // Rendezvous.

@@ -878,18 +878,25 @@ std::optional<TimePoint> Agent::time_of_request() const {
 }
 
 // A reader that does not read delays the end until a signal arrives, as that of any program. A job that was
-// asked to end, on whichever node, does not wait for it longer than for its workers.
+// asked to end, on whichever node, does not wait for it longer than for its workers, and for one that is
+// still reading then at most as long again.
 void Agent::finish_output() {
   if (supervisor_lost_ || parts_.processes.finish_output()) return;
   std::optional<TimePoint> deadline;
   if (const auto asked = time_of_request())
     deadline =
         std::max<TimePoint>(*asked + plan_.shutdown_timeout, parts_.processes.now() + kMinTimeOfReader);
+  const auto last = deadline.value_or(TimePoint()) + plan_.shutdown_timeout;
+  std::uint64_t unread = parts_.processes.unread_output();
   const auto is_enough = [&] { return kill_now_ || (!deadline && stop_signal_); };
   while (!is_enough()) {
     const AgentEvent event = next_event(deadline);
     if (std::holds_alternative<OutputWritten>(event)) return;
-    if (std::holds_alternative<TimeUp>(event)) break;
+    if (!std::holds_alternative<TimeUp>(event)) continue;
+    const std::uint64_t unread_before = std::exchange(unread, parts_.processes.unread_output());
+    const TimePoint now = parts_.processes.now();
+    if (unread >= unread_before || now >= last) break;
+    deadline = std::min<TimePoint>(now + kMinTimeOfReader, last);
   }
   const std::string lost = parts_.processes.drop_output();
   if (!lost.empty()) parts_.reporter.report(Warning{lost});

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,6 +69,16 @@ bool Console::flush() {
 std::uint64_t Console::give_up() {
   if (state_ == State::full && !flush()) backlog_.drop();
   return backlog_.dropped_bytes();
+}
+
+// A pipe that was full takes more only when a whole page of it is read.
+std::size_t Console::unread() const {
+  struct stat info = {};
+  int in_pipe = 0;
+  if (::fstat(native_handle(), &info) != 0 || !S_ISFIFO(info.st_mode) ||
+      ::ioctl(native_handle(), FIONREAD, &in_pipe) != 0)
+    return backlog();
+  return backlog() + static_cast<std::size_t>(in_pipe);
 }
 
 std::size_t Console::drop() {

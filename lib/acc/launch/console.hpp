@@ -45,6 +45,9 @@ class Console {
 
   std::size_t backlog() const { return backlog_.size(); }
 
+  /// The backlog, and what is still in a pipe.
+  std::size_t unread() const;
+
   State state() const { return state_; }
   /// The errno value behind the state.
   int error() const { return error_; }
@@ -114,6 +117,9 @@ class OutputSink {
 
   /// Text is waiting for the reader of the console.
   bool has_to_wait() const;
+
+  /// The number of bytes that wait for the reader.
+  std::size_t unread() const { return has_to_wait() ? console_.unread() : 0; }
 
   /// Tries once more and returns the number of bytes lost to a full disk.
   std::uint64_t give_up() { return console_.give_up(); }

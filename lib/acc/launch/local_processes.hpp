@@ -98,6 +98,7 @@ class LocalProcesses : public Processes {
   bool is_just_above(int local_rank) override { return output_.is_just_above(local_rank); }
   std::string lost_output() override;
   bool finish_output() override { return output_.finish(); }
+  std::uint64_t unread_output() override { return output_.unread(); }
   std::string drop_output() override;
 
  private:

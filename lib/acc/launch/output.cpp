@@ -392,6 +392,10 @@ bool Output::finish() {
   return out && err;
 }
 
+std::uint64_t Output::unread() const {
+  return impl_->out.unread() + (impl_->err ? impl_->err->unread() : 0);
+}
+
 Output::Lost Output::drop() {
   Lost dropped;
   std::string readers;
@@ -402,7 +406,7 @@ Output::Lost Output::drop() {
   };
   drop_from(impl_->out, true);
   if (impl_->err) drop_from(*impl_->err, false);
-  if (!readers.empty()) dropped.reason = "the reader of " + readers + " does not read";
+  if (!readers.empty()) dropped.reason = "the reader of " + readers + " has not read on in time";
   return dropped;
 }
 

@@ -121,6 +121,9 @@ class Output {
   /// Returns true when everything is written; otherwise on_written() is called later.
   bool finish();
 
+  /// The number of bytes that readers that are waited for have not read, as far as the system tells.
+  std::uint64_t unread() const;
+
   /// Gives up what the reader has not read.
   Lost drop();
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -180,6 +181,9 @@ class Processes {
 
   /// Returns true when all output is written; otherwise OutputWritten follows.
   virtual bool finish_output() = 0;
+
+  /// The number of bytes that the reader of acc's output has not read, as far as the system tells.
+  virtual std::uint64_t unread_output() = 0;
 
   /// Gives up the output that its reader has not read, and describes it; empty when there is none.
   virtual std::string drop_output() = 0;

@@ -954,6 +954,28 @@ TEST_CASE("agent: a stopped job waits for a reader as long as for its workers", 
   CHECK(job.reporter.all<Warning>().size() == 1);
 }
 
+TEST_CASE("agent: a stopped job waits longer for a reader that is still reading", "[launch]") {
+  Job job;
+  job.processes.has_slow_reader();
+  job.processes.signal_arrives(SIGTERM, 10s);
+  const auto read_until = [&](std::chrono::milliseconds end) {
+    job.processes.unread = [&job, end] {
+      return static_cast<std::uint64_t>(1'000'000 - std::min(job.processes.elapsed(), end).count());
+    };
+  };
+  SECTION("until it has read nothing for a second") {
+    read_until(45'500ms);
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() == 47s);
+  }
+  SECTION("but at most as long as for the workers once more") {
+    read_until(1000s);
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() == 70s);
+  }
+  CHECK(job.reporter.all<Warning>().size() == 1);
+}
+
 TEST_CASE("agent: several nodes: a reader is waited for no longer where another node was asked to end",
           "[launch]") {
   Job job;

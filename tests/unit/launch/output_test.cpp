@@ -232,9 +232,14 @@ TEST_CASE("output: what is not read can be given up", "[launch]") {
   const std::string text(3U << 20U, 'x');
   output.announce(text);
   CHECK_FALSE(output.finish());
+  CHECK(output.unread() == text.size() + std::string("read\n").size());
+  char first = 0;
+  CHECK(::read(shown.err.ours.get(), &first, 1) == 1);
+  CHECK(output.unread() == text.size() + std::string("read\n").size() - 1);
   const Output::Lost lost = output.drop();
-  CHECK(lost.bytes + read_all(shown.err.ours.get()).size() == text.size() + std::string("read\n").size());
-  CHECK(lost.reason == "the reader of standard error does not read");
+  CHECK(lost.bytes + 1 + read_all(shown.err.ours.get()).size() == text.size() + std::string("read\n").size());
+  CHECK(lost.reason == "the reader of standard error has not read on in time");
+  CHECK(output.unread() == 0);
   CHECK(output.finish());
 }
 
