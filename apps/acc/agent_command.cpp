@@ -6,19 +6,16 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <csignal>
 #include <optional>
-#include <set>
 
-#include "acc/base/engine.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/plan/engine_values.hpp"
-#include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/remote/agent.hpp"
 #include "acc/remote/client.hpp"
@@ -60,17 +57,6 @@ Environment environment_of_job(const LaunchInputs& inputs, const Settings& setti
   const bool has_own = settings[key::rdzv_conf].find("secret_file") != std::string::npos;
   if (!has_own && !environment.contains(kSecretVariable)) environment.set(kSecretVariable, draw_nonce());
   return environment;
-}
-
-// Those of SIGUSR1 and SIGUSR2 that the hosts handle: named ones, and an engine's notices.
-std::set<int> handled_on_hosts(const LaunchInputs& inputs, const Settings& settings) {
-  if (engine_stop(inputs.environment) || settings[key::requeue_on_preemption]) return {SIGUSR1, SIGUSR2};
-  std::set<int> handled;
-  for (const int signal :
-       parse_signals(settings[key::signals_to_handle], settings.origin(key::signals_to_handle))) {
-    if (signal == SIGUSR1 || signal == SIGUSR2) handled.insert(signal);
-  }
-  return handled;
 }
 
 GatheredInputs inputs_on_host(const JobSpec& spec) {
@@ -128,7 +114,7 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
   job.survives_loss = settings.given(key::nnodes) && machines.min < machines.max;
   job.in_order = settings.given(key::dry_run);
   job.host_timeout = positive_seconds(settings[key::host_timeout], settings.origin(key::host_timeout));
-  job.handled_signals = handled_on_hosts(inputs, settings);
+  job.handled_signals = signals_for_hosts(inputs, settings);
   job.grace = to_milliseconds(settings[key::shutdown_timeout]);
   return run_on_hosts(job);
 }

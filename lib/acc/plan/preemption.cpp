@@ -8,6 +8,7 @@
 #include <string>
 
 #include "acc/base/engine.hpp"
+#include "acc/plan/flag_grammars.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -55,6 +56,15 @@ milliseconds grace_within(milliseconds engine_grace) {
 std::set<int> handled_signals(const LaunchPlan& plan) {
   std::set<int> signals = plan.stop_signals;
   signals.insert(plan.notice_signals.begin(), plan.notice_signals.end());
+  return signals;
+}
+
+std::set<int> signals_for_hosts(const LaunchInputs& inputs, const Settings& settings) {
+  const std::vector<int> named =
+      parse_signals(settings[key::signals_to_handle], settings.origin(key::signals_to_handle));
+  std::set<int> signals(named.begin(), named.end());
+  if (engine_stop(inputs.environment) || settings[key::requeue_on_preemption])
+    signals.insert({SIGUSR1, SIGUSR2});
   return signals;
 }
 

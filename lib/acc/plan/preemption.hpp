@@ -24,6 +24,10 @@ void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan&
 /// The signals that acc acts on by itself, even if it was started to ignore them.
 std::set<int> handled_signals(const LaunchPlan& plan);
 
+/// The signals that whoever starts the job on other hosts passes on to them, whatever they would do to it:
+/// those that are named to end the job, and an engine's notices. Throws Error{usage}.
+std::set<int> signals_for_hosts(const LaunchInputs& inputs, const Settings& settings);
+
 /// The signals that workers ignore until they install a handler.
 std::vector<int> signals_that_workers_ignore(const LaunchPlan& plan);
 

@@ -35,7 +35,7 @@ struct RemoteJob {
   std::chrono::milliseconds host_timeout = std::chrono::seconds(10);
   /// The output of each host comes as one piece, in the order of the hosts (`--dry_run`).
   bool in_order = false;
-  /// Those of SIGUSR1 and SIGUSR2 that hosts get even if the client was started to ignore them.
+  /// Signals that hosts get although they would end the client, or it was started to ignore them.
   std::set<int> handled_signals = {};
   /// How long the other hosts have to end when one has failed.
   std::chrono::milliseconds grace = std::chrono::seconds(30);

@@ -120,4 +120,19 @@ TEST_CASE("preemption: SIGUSR1 and SIGUSR2 stay ignored if acc was started so, u
   CHECK(handled_signals(noticed).contains(SIGUSR1));
 }
 
+TEST_CASE("preemption: hosts get all signals that end the job, and an engine's notices", "[plan]") {
+  const auto signals_with = [](std::vector<std::string> flags, const Environment& variables = {}) {
+    flags.emplace_back("train.py");
+    LaunchInputs launch_inputs = inputs(flags, Dialect::launch);
+    launch_inputs.environment.overlay(variables);
+    return signals_for_hosts(launch_inputs, Settings(launch_inputs));
+  };
+  const std::set<int> usual = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  CHECK(signals_with({}) == usual);
+  const std::vector<std::string> flags = {"--signals-to-handle", "SIGTERM,SIGRTMIN,SIGXCPU,SIGUSR2"};
+  CHECK(signals_with(flags) == std::set<int>{SIGTERM, SIGRTMIN, SIGXCPU, SIGUSR2});
+  CHECK(signals_with(flags, kSlurm) == std::set<int>{SIGTERM, SIGRTMIN, SIGXCPU, SIGUSR1, SIGUSR2});
+  CHECK(signals_with({"--requeue-on-preemption"}).contains(SIGUSR1));
+}
+
 }  // namespace preemption_test
