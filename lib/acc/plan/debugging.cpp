@@ -29,8 +29,14 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
                           pluralize(static_cast<std::uint64_t>(world_size), "worker")));
 }
 
+// Another launcher would be the only rank.
+void check_own_workers(const LaunchPlan& plan, const std::string& flag, const std::string& limit) {
+  if (plan.delegated) fail(flag, plan.worker_command.front() + " starts the workers, and " + limit);
+}
+
 void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   for (const std::string& text : settings[key::wrap_rank]) {
+    check_own_workers(plan, settings.origin(key::wrap_rank), "acc can wrap none of them");
     RankWrap wrap = parse_wrap(text, settings.origin(key::wrap_rank));
     // How many ranks several nodes have is known when they have met: then the agent warns.
     const int world_size = expected_round(plan).world_size;
@@ -47,6 +53,7 @@ void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan&
 void attach_rank(const Settings& settings, LaunchPlan& plan) {
   const auto rank = settings[key::attach];
   if (!rank) return;
+  check_own_workers(plan, settings.origin(key::attach), "none of them can get the terminal");
   const Round round = expected_round(plan);
   if (*rank >= round.world_size) fail_missing_rank(settings.origin(key::attach), *rank, round.world_size);
   const int local_rank = static_cast<int>(*rank) - round.first_rank;

@@ -70,6 +70,21 @@ TEST_CASE("debugging: the attached rank keeps the terminal for itself", "[plan]"
   CHECK(refusal({"--attach", "3"}) == "--attach: there is no rank 3: the job has 3 workers");
 }
 
+TEST_CASE("debugging: the ranks of another launcher's workers are refused", "[plan]") {
+  const auto refusal_with = [](const Words& flags) {
+    Words words = {"--cpu", "--num_processes", "4", "--mpirun_hostfile", "/h"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.emplace_back("train.py");
+    return error_of([&] { resolve(inputs(words, Dialect::launch)); });
+  };
+  CHECK(refusal_with({"--wrap-rank", "3:gdb --args"}) ==
+        "--wrap-rank: mpirun starts the workers, and acc can wrap none of them");
+  CHECK(refusal_with({"--wrap-rank", "all:gdb --args"}) ==
+        "--wrap-rank: mpirun starts the workers, and acc can wrap none of them");
+  CHECK(refusal_with({"--attach", "3"}) ==
+        "--attach: mpirun starts the workers, and none of them can get the terminal");
+}
+
 TEST_CASE("debugging: another machine's rank changes nothing here", "[plan]") {
   const LaunchPlan plan = plan_of(
       {"--nnodes", "2", "--node-rank", "1", "--master-addr", "a", "--master-port", "1", "--attach", "0"});
