@@ -139,7 +139,7 @@ constexpr std::array kNotAllowed = {SIGKILL, SIGSTOP, SIGCHLD, SIGPIPE, SIGSEGV,
                                     SIGFPE,  SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
 
 std::vector<std::string> signal_names() {
-  std::vector<std::string> result;
+  std::vector<std::string> result = {"SIGIO", "SIGRTMIN", "SIGRTMAX"};
   for (int signal = 1; signal < NSIG; ++signal) {
     if (const char* name = ::sigabbrev_np(signal)) result.push_back(std::string("SIG") + name);
   }

@@ -106,6 +106,9 @@ TEST_CASE("signals: signals that cannot be handled are refused with the flag", "
   CHECK(error("SIGTERM,USR1") ==
         "--signals-to-handle: 'USR1' is not the name of a signal (did you mean 'SIGUSR1'?)");
   CHECK(error("SIGTRM").find("did you mean") != std::string::npos);
+  CHECK(error("SIGRTMN").ends_with("(did you mean 'SIGRTMIN'?)"));
+  CHECK(error("RTMAX").ends_with("(did you mean 'SIGRTMAX'?)"));
+  CHECK(error("IO").ends_with("(did you mean 'SIGIO'?)"));
   CHECK(error("") == "--signals-to-handle: '' is not the name of a signal (as in SIGTERM,SIGUSR1)");
   for (const auto* name : {"SIGKILL", "SIGSTOP", "SIGCHLD", "SIGCLD", "SIGIOT", "SIGSEGV"}) {
     CHECK(error(name) == "--signals-to-handle: " + std::string(name) +
