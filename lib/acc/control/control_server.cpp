@@ -58,7 +58,41 @@ struct Socket {
   fs::path path = {};
   Descriptor listening = {};
   std::string name = {};
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  bool is(const struct stat& file) const { return file.st_dev == device && file.st_ino == inode; }
+
+  /// It can be found by its path, which the folder may have lost.
+  bool is_in_place() const {
+    struct stat file = {};
+    return folder && ::lstat(path.c_str(), &file) == 0 && is(file);
+  }
+
+  /// Removes it, not another one that has taken its name.
+  void remove() const {
+    struct stat file = {};
+    if (folder && ::fstatat(folder.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 && is(file))
+      ::unlinkat(folder.get(), name.c_str(), 0);
+  }
 };
+
+// By /proc, since the folder's own path may be too long for sun_path.
+sockaddr_un address_of(const Descriptor& folder, const std::string& name) {
+  const std::string path = "/proc/self/fd/" + std::to_string(folder.get()) + "/" + name;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
+// Whether somebody listens there. Does not wait.
+bool is_listened_at(const Descriptor& folder, const std::string& name) {
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = address_of(folder, name);
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+         errno == EAGAIN;
+}
 
 // Binds through the open folder, which has been checked, and whose /proc path is short enough for sun_path.
 Socket make_socket(Descriptor descriptor, const fs::path& folder, const std::string& id) {
@@ -74,17 +108,18 @@ Socket make_socket(Descriptor descriptor, const fs::path& folder, const std::str
   if (!socket.listening) fail("cannot create a socket");
   // Hidden until it listens, so that no client takes it for the socket of a dead job.
   const std::string hidden_name = "." + socket.name;
-  const std::string path = "/proc/self/fd/" + std::to_string(socket.folder.get()) + "/" + hidden_name;
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const sockaddr_un address = address_of(socket.folder, hidden_name);
+  struct stat info = {};
   ::unlinkat(socket.folder.get(), hidden_name.c_str(), 0);
   if (::bind(socket.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::fchmodat(socket.folder.get(), hidden_name.c_str(), 0600, 0) != 0 ||
       ::listen(socket.listening.get(), SOMAXCONN) != 0 ||
+      ::fstatat(socket.folder.get(), hidden_name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
       ::renameat(socket.folder.get(), hidden_name.c_str(), socket.folder.get(), socket.name.c_str()) != 0) {
     fail("cannot create the job's socket");
   }
+  socket.device = info.st_dev;
+  socket.inode = info.st_ino;
   return socket;
 }
 
@@ -103,7 +138,7 @@ struct ControlServer::Impl {
         pause(the_loop),
         look(the_loop) {}
 
-  void listen();
+  void listen(bool anew);
   void restore();
   void look_later();
   void accept();
@@ -338,13 +373,18 @@ void ControlServer::Impl::accept_later() {
   });
 }
 
-void ControlServer::Impl::listen() {
+// When it has run for a while, a job that has taken the name keeps it: both would take it in turns.
+void ControlServer::Impl::listen(bool anew) {
   problem.clear();
   for (const fs::path& folder : folders) {
     try {
       Descriptor descriptor = open_runtime_folder(folder, true);
       if (!descriptor) {
         if (problem.empty()) problem = folder.string() + ": no such folder";
+        continue;
+      }
+      if (anew && is_listened_at(descriptor, id + ".sock")) {
+        if (problem.empty()) problem = folder.string() + ": another job of this name is there";
         continue;
       }
       socket = make_socket(std::move(descriptor), folder, id);
@@ -360,13 +400,13 @@ void ControlServer::Impl::listen() {
 }
 
 void ControlServer::Impl::restore() {
-  std::error_code error;
-  if (socket.folder && fs::exists(socket.path, error)) return;
+  if (socket.is_in_place()) return;
   error_code ignored;
   acceptor.close(ignored);
   pause.cancel();
+  socket.remove();
   socket = {};
-  listen();
+  listen(true);
 }
 
 void ControlServer::Impl::look_later() {
@@ -381,12 +421,12 @@ void ControlServer::Impl::look_later() {
 ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>& folders,
                              const std::string& id, JobHandlers handlers)
     : impl_(std::make_unique<Impl>(loop, folders, id, std::move(handlers))) {
-  impl_->listen();
+  impl_->listen(false);
   impl_->look_later();
 }
 
 ControlServer::~ControlServer() {
-  if (impl_->socket.folder) ::unlinkat(impl_->socket.folder.get(), impl_->socket.name.c_str(), 0);
+  impl_->socket.remove();
 }
 
 const std::string& ControlServer::problem() const {
@@ -409,7 +449,7 @@ void ControlServer::worker_started(const RankView& rank) {
 }
 
 void ControlServer::end(int exit_code) {
-  if (impl_->socket.folder) ::unlinkat(impl_->socket.folder.get(), impl_->socket.name.c_str(), 0);
+  impl_->socket.remove();
   impl_->socket.folder.reset();
   impl_->look.cancel();
   const auto sessions = impl_->sessions;

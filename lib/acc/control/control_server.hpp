@@ -55,7 +55,8 @@ class ControlServer {
   /// Empty when it listens.
   const std::string& problem() const;
 
-  /// Listens anew if the socket has vanished, as with the folders of a user who has logged out.
+  /// Listens anew if the socket has vanished, as with the folders of a user who has logged out, or something
+  /// else has its name. Where that is the socket of another living job, the next folder is used.
   void restore();
 
   /// Sends new output to the clients that follow it.

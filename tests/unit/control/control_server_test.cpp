@@ -167,6 +167,58 @@ TEST_CASE("control_server: a rank that goes on writing has an end for who does n
   }
 }
 
+TEST_CASE("control_server: a file that has the socket's name is replaced", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  boost::asio::io_context loop;
+  ControlServer server(loop, {folder}, "job-1", {.view = [] { return JobView{.id = "job-1"}; }});
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms::owner_all);
+  base.write("acc/job-1.sock", "");
+  server.restore();
+  CHECK(server.problem().empty());
+  CHECK(fs::is_socket(folder / "job-1.sock"));
+  connect_to(folder / "job-1.sock");
+}
+
+TEST_CASE("control_server: a socket of a living job that has the name is left to it", "[control]") {
+  const TemporaryFolder base;
+  const fs::path first = base.path() / "first";
+  const fs::path second = base.path() / "second";
+  const fs::path socket = first / "job-1.sock";
+  boost::asio::io_context loop;
+  std::optional<ControlServer> other;
+  {
+    std::optional<ControlServer> server;
+    SECTION("and another folder is used") {
+      server.emplace(loop, std::vector{first, second}, "job-1", JobHandlers());
+      other.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+      server->restore();
+      CHECK(server->problem().empty());
+      connect_to(second / "job-1.sock");
+    }
+    SECTION("or none, until it has ended") {
+      server.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+      other.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+      server->restore();
+      CHECK(server->problem() == first.string() + ": another job of this name is there");
+      connect_to(socket);
+      other.reset();
+      server->restore();
+      CHECK(server->problem().empty());
+      connect_to(socket);
+      server.reset();
+      other.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+    }
+    SECTION("also at the end") {
+      server.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+      other.emplace(loop, std::vector{first}, "job-1", JobHandlers());
+    }
+  }
+  connect_to(socket);
+}
+
 TEST_CASE("control_server: a folder that cannot be used is a problem, and the next one is used",
           "[control]") {
   const TemporaryFolder base;
