@@ -469,7 +469,10 @@ void Client::wait_for_signal() {
 void Client::on_signal(int signal) {
   if (signal == SIGTSTP) return pause();
   if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) return stop(signal);
-  if (started_) signal_hosts(signal);
+  const bool is_notice = signal == SIGUSR1 || signal == SIGUSR2;
+  // Others end the job, but only its hosts know how.
+  if (started_) return signal_hosts(signal);
+  if (!is_notice) stop(signal);
 }
 
 // The first request ends the job, and its output is waited for; the next one kills the workers, and the

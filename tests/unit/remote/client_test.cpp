@@ -176,4 +176,17 @@ TEST_CASE("client: a second signal ends the job while nobody reads its output", 
   CHECK(client.wait() == 143);
 }
 
+TEST_CASE("client: a signal that is named to end the job ends it before it has started, too", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  const std::filesystem::path gate = folder.path() / "connecting";
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  RemoteJob job = job_on({{"a", ": >" + gate.string() + "; exec cat >/dev/null"}});
+  job.handled_signals = {SIGXCPU, SIGUSR1};
+  ClientProcess client(job, "/dev/null", folder.path() / "err");
+  const acc::Descriptor connecting(::open(gate.c_str(), O_RDONLY | O_CLOEXEC));
+  client.signal(SIGUSR1);
+  client.signal(SIGXCPU);
+  CHECK(client.wait() == 128 + SIGXCPU);
+}
+
 }  // namespace client_test
