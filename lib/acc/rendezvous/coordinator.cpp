@@ -392,9 +392,8 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   // One whose workers have succeeded may be in another round, too, if there can be one without this node.
   const bool can_be_led_elsewhere = options_.plan.backend != RendezvousKind::static_ && survives_loss();
   const bool may_go_on = !has_succeeded || can_be_led_elsewhere;
+  if (absent_nodes_.empty()) ended_nodes_ = 0;
   if (!has_ended && may_go_on) absent_nodes_.push_back(node.info);
-  // It may have gone on with one that is not known to be silent yet.
-  if (has_ended && !has_succeeded && has_led_ && can_be_led_elsewhere) ++ended_nodes_;
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (has_succeeded) return finish_when_all_done();

@@ -426,17 +426,6 @@ TEST_CASE("coordinator: a node that comes back when the job has succeeded is tol
   CHECK(job.last_end(3).exit_code == 75);
 }
 
-TEST_CASE("coordinator: a node that has ended may have gone on with one that leaves later", "[rendezvous]") {
-  Job job(3, 1);
-  for (int id = 0; id < 3; ++id) job.arrive(id);
-  job.coordinator->on_lost(1, "its connection closed", true);
-  CHECK_FALSE(job.coordinator->is_smaller_part());
-  job.coordinator->on_message(2, Leave{.reason = "the coordinator was silent", .superseded = true});
-  CHECK(job.coordinator->is_smaller_part());
-  job.join(0);
-  CHECK(job.sent_to<RoundBegins>(0).size() == 1);
-}
-
 TEST_CASE(
     "coordinator: a coordinator that the others gave up stops its workers, and waits for them to come back",
     "[rendezvous]") {
