@@ -53,11 +53,8 @@ Result integer_value(const SettingSpec& spec, const DocumentNode& node) {
   if (node.value.is_number_integer()) number = node.value.get<std::int64_t>();
   if (node.quoted) number = parse_integer(node.text);
   if (!number) return wrong(spec, "a whole number", node);
-  if (spec.min && *number < *spec.min)
-    return Mismatch{.what =
-                        fmt::format("{} must be at least {}, not {}", file_key(spec), *spec.min, *number)};
-  if (spec.max && *number > *spec.max)
-    return Mismatch{.what = fmt::format("{} must be at most {}, not {}", file_key(spec), *spec.max, *number)};
+  if (const auto problem = range_problem(spec, *number))
+    return Mismatch{.what = fmt::format("{} {}", file_key(spec), *problem)};
   return Value(*number);
 }
 
@@ -119,6 +116,12 @@ Result truths_value(const SettingSpec& spec, const DocumentNode& node) {
 }
 
 }  // namespace
+
+std::optional<std::string> range_problem(const SettingSpec& spec, std::int64_t number) {
+  if (spec.min && number < *spec.min) return fmt::format("must be at least {}, not {}", *spec.min, number);
+  if (spec.max && number > *spec.max) return fmt::format("must be at most {}, not {}", *spec.max, number);
+  return std::nullopt;
+}
 
 bool is_number(const SettingSpec& spec) {
   return spec.type == ValueType::integer || spec.type == ValueType::number;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ struct Mismatch {
 /// Converts the node to the type of the setting: for a text setting an unquoted `no` or `0` is text; for a
 /// boolean every truth word is accepted; for a number `"8"` is accepted too. Null stays null.
 std::variant<Value, Mismatch> convert(const SettingSpec& spec, const DocumentNode& node);
+
+/// Why the number is out of the setting's range, as in `must be at least 1, not 0`; nullopt: it is not.
+std::optional<std::string> range_problem(const SettingSpec& spec, std::int64_t number);
 
 /// Whether the setting is a number. Its allowed words are then accepted besides numbers.
 bool is_number(const SettingSpec& spec);

@@ -7,6 +7,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
 #include "acc/plan/accelerate_environment.hpp"
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
@@ -211,11 +212,8 @@ void refuse_values_out_of_range(const Settings& settings) {
     const Value value = settings.setting(spec.id).value;
     const bool is_checked = spec.id == key::machine_rank || spec.id == key::main_process_port;
     if (!settings.is_explicit(spec.id) || is_checked || !value.is_number_integer()) continue;
-    const auto number = value.get<std::int64_t>();
-    const bool is_above = spec.max && number > *spec.max;
-    if (is_above || (spec.min && number < *spec.min))
-      fail(settings.origin(spec.id), fmt::format("must be at {} {}, not {}", is_above ? "most" : "least",
-                                                 is_above ? *spec.max : *spec.min, number));
+    if (const auto problem = range_problem(spec, value.get<std::int64_t>()))
+      fail(settings.origin(spec.id), *problem);
   }
 }
 
