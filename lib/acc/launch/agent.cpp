@@ -396,9 +396,7 @@ void Agent::warn_of_missing_ranks() {
     return;
   for (const RankWrap& wrap : plan_.wraps) {
     if (wrap.rank.value_or(0) < round_.world_size) continue;
-    parts_.reporter.report(Warning{"--wrap-rank: there is no rank " + std::to_string(*wrap.rank) +
-                                   ": the job has " +
-                                   pluralize(static_cast<std::uint64_t>(round_.world_size), "worker")});
+    parts_.reporter.report(Warning{"--wrap-rank: " + missing_rank_text(*wrap.rank, round_.world_size)});
   }
 }
 

@@ -24,11 +24,6 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
   return wrap;
 }
 
-[[noreturn]] void fail_missing_rank(const std::string& where, std::int64_t rank, int world_size) {
-  fail(where, fmt::format("there is no rank {}: the job has {}", rank,
-                          pluralize(static_cast<std::uint64_t>(world_size), "worker")));
-}
-
 // Another launcher would be the only rank.
 void check_own_workers(const LaunchPlan& plan, const std::string& flag, const std::string& limit) {
   if (plan.delegated) fail(flag, plan.worker_command.front() + " starts the workers, and " + limit);
@@ -41,7 +36,7 @@ void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan&
     // How many ranks several nodes have is known when they have met: then the agent warns.
     const int world_size = expected_round(plan).world_size;
     if (plan.rendezvous.max_nodes == 1 && wrap.rank.value_or(0) >= world_size)
-      fail_missing_rank(settings.origin(key::wrap_rank), *wrap.rank, world_size);
+      fail(settings.origin(key::wrap_rank), missing_rank_text(*wrap.rank, world_size));
     const WorkerProgram program =
         find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
     if (program.problem) plan.problems.push_back(*program.problem);
@@ -55,7 +50,8 @@ void attach_rank(const Settings& settings, LaunchPlan& plan) {
   if (!rank) return;
   check_own_workers(plan, settings.origin(key::attach), "none of them can get the terminal");
   const Round round = expected_round(plan);
-  if (*rank >= round.world_size) fail_missing_rank(settings.origin(key::attach), *rank, round.world_size);
+  if (*rank >= round.world_size)
+    fail(settings.origin(key::attach), missing_rank_text(*rank, round.world_size));
   const int local_rank = static_cast<int>(*rank) - round.first_rank;
   if (local_rank < 0 || local_rank >= plan.nproc_per_node) return;
   plan.attach = static_cast<int>(*rank);
@@ -70,6 +66,11 @@ void attach_rank(const Settings& settings, LaunchPlan& plan) {
 }
 
 }  // namespace
+
+std::string missing_rank_text(std::int64_t rank, int world_size) {
+  return fmt::format("there is no rank {}: the job has {}", rank,
+                     pluralize(static_cast<std::uint64_t>(world_size), "worker"));
+}
 
 void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   add_wraps(inputs, settings, plan);

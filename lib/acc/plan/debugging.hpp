@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ namespace acc::launcher {
 /// Applies `--attach` and `--wrap_rank` to a plan whose workers, output and hang detection are decided.
 /// Throws Error{usage}.
 void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan);
+
+/// Says that the job, of `world_size` workers, has no such rank.
+std::string missing_rank_text(std::int64_t rank, int world_size);
 
 /// The wrap of the rank, or null. A wrap of this rank takes precedence over one of all ranks, and a later
 /// one over earlier ones.
