@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 
 #include "acc/base/text.hpp"
 
@@ -13,12 +14,15 @@ Number read_number(const Environment& environment, std::string_view name, int mi
   const auto text = name.empty() ? std::nullopt : environment.find(name);
   if (!text) return std::nullopt;
   const auto number = parse_integer(*text);
-  if (!number || *number < min || *number > std::numeric_limits<int>::max()) {
-    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", min, *text),
-                 .where = std::string(name),
-                 .hint = "the engine sets it; --engine none ignores it"});
-  }
+  if (!number || *number < min || *number > std::numeric_limits<int>::max())
+    refuse_value(name, fmt::format("must be a whole number of at least {}, not '{}'", min, *text));
   return EngineValue<int>{static_cast<int>(*number), std::string(name)};
+}
+
+void refuse_value(std::string_view name, std::string what) {
+  throw Error({.what = std::move(what),
+               .where = std::string(name),
+               .hint = "the engine sets it; --engine none ignores it"});
 }
 
 std::string assignment(const Environment& environment, std::string_view name) {

@@ -16,6 +16,9 @@ using Number = std::optional<EngineValue<int>>;
 /// The number in a variable; absent if the variable is not set, or `name` is empty.
 Number read_number(const Environment& environment, std::string_view name, int min = 0);
 
+/// Throws Error{usage}: what the engine has set is wrong.
+[[noreturn]] void refuse_value(std::string_view name, std::string what);
+
 /// `NAME=value`, for messages.
 std::string assignment(const Environment& environment, std::string_view name);
 

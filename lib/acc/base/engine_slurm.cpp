@@ -60,9 +60,7 @@ Number read_components(const Environment& environment) {
   constexpr int kMaxComponents = 128;  // Slurm's MAX_HET_JOB_COMPS
   const Number components = read_number(environment, kName, 1);
   if (components && components->value > kMaxComponents)
-    throw Error({.what = fmt::format("must be at most {}, not {}", kMaxComponents, components->value),
-                 .where = std::string(kName),
-                 .hint = "the engine sets it; --engine none ignores it"});
+    refuse_value(kName, fmt::format("must be at most {}, not {}", kMaxComponents, components->value));
   return components;
 }
 
