@@ -9,6 +9,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/optim/sgd.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -47,6 +48,15 @@ struct NormNetImpl : torch::nn::Module {
   torch::nn::BatchNorm2d norm;
 };
 
+struct ScaledNetImpl : torch::nn::Module {
+  ScaledNetImpl()
+      : norm(register_module("norm", torch::nn::BatchNorm2d(torch::nn::BatchNormOptions(3).affine(false)))),
+        scale(register_parameter("scale", at::full({3, 1, 1}, 2.0))) {}
+  at::Tensor forward(const at::Tensor& x) { return norm->forward(x) * scale; }
+  torch::nn::BatchNorm2d norm;
+  at::Tensor scale;
+};
+
 struct RecomputedNetImpl : NetImpl {
   at::Tensor forward(const at::Tensor& x) {
     return acc::checkpoint([this](const at::Tensor& in) { return NetImpl::forward(in); }, x);
@@ -78,6 +88,45 @@ at::Tensor own_rows(const at::Tensor& whole, int first) {
   std::int64_t start = 0;
   for (int r = 0; r < rank(); ++r) start += first + r;
   return whole.narrow(0, start, first + rank());
+}
+
+bool close(const at::Tensor& a, const at::Tensor& b) {
+  return a.allclose(b, 1e-5, 1e-5);
+}
+
+// A batch, and two nets that have trained on it.
+template <class NormalizedNet>
+struct WholeBatch {
+  at::Tensor rows = {};
+  std::shared_ptr<NormalizedNet> alone = {};
+  std::shared_ptr<NormalizedNet> synchronized = {};
+};
+
+// Trains one net on the whole batch, and one on each process's rows of it, with a synchronized batch norm:
+// what they compute must be equal.
+template <class NormalizedNet>
+WholeBatch<NormalizedNet> check_whole_batch(int first) {
+  acc::set_seed(10);
+  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}, here()) * 3 + 1;
+  const at::Tensor weights = at::randn(whole.sizes(), here());
+  auto alone = std::make_shared<NormalizedNet>();
+  alone->to(job().device());
+  whole.requires_grad_();
+  const at::Tensor expected = alone->forward(whole);
+  (expected * weights).sum().backward();
+
+  auto net = std::make_shared<NormalizedNet>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  const at::Tensor local_rows = own_rows(whole, first).detach().clone().requires_grad_();
+  const at::Tensor output = model(local_rows);
+  job().backward((output * own_rows(weights, first)).sum());
+
+  CHECK(close(output, own_rows(expected, first)));
+  CHECK(close(local_rows.grad(), own_rows(whole.grad(), first)));
+  CHECK(close(net->norm->running_mean, alone->norm->running_mean));
+  CHECK(close(net->norm->running_var, alone->norm->running_var));
+  return {.rows = whole, .alone = alone, .synchronized = net};
 }
 
 }  // namespace
@@ -313,69 +362,20 @@ TEST_CASE("local_sgd: an exception leaves it at once", "[parallel]") {
 TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those of the whole batch",
           "[parallel]") {
   const int first = GENERATE(2, 0);  // rows of rank 0; the others have more
-  acc::set_seed(10);
-  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}, here()) * 3 + 1;
-  const at::Tensor weights = at::randn(whole.sizes(), here());
-  NormNetImpl alone;
-  alone.to(job().device());
-  whole.requires_grad_();
-  const at::Tensor expected = alone.forward(whole);
-  (expected * weights).sum().backward();
-
-  auto net = std::make_shared<NormNetImpl>();
-  acc::convert_sync_batchnorm(*net);
-  auto model = job().prepare(net);
-  const at::Tensor local_rows = own_rows(whole, first).detach().clone().requires_grad_();
-  const at::Tensor output = model(local_rows);
-  job().backward((output * own_rows(weights, first)).sum());
-
-  const auto close = [](const at::Tensor& a, const at::Tensor& b) { return a.allclose(b, 1e-5, 1e-5); };
-  CHECK(close(output, own_rows(expected, first)));
-  CHECK(close(local_rows.grad(), own_rows(whole.grad(), first)));
-  CHECK(close(net->norm->weight.grad() * size(), alone.norm->weight.grad()));
-  CHECK(close(net->norm->bias.grad() * size(), alone.norm->bias.grad()));
-  CHECK(close(net->norm->running_mean, alone.norm->running_mean));
-  CHECK(close(net->norm->running_var, alone.norm->running_var));
+  const auto [whole, alone, net] = check_whole_batch<NormNetImpl>(first);
+  CHECK(close(net->norm->weight.grad() * size(), alone->norm->weight.grad()));
+  CHECK(close(net->norm->bias.grad() * size(), alone->norm->bias.grad()));
   CHECK(net->norm->num_batches_tracked.item<std::int64_t>() == 1);
 
   // In eval() processes do not communicate.
   net->eval();
-  if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
+  if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone->forward(whole.detach())) == false);
 }
 
 TEST_CASE("sync_batch_norm: without weights of its own, it computes with the whole batch, too",
           "[parallel]") {
-  struct ScaledNetImpl : torch::nn::Module {
-    ScaledNetImpl()
-        : norm(register_module("norm", torch::nn::BatchNorm2d(torch::nn::BatchNormOptions(3).affine(false)))),
-          scale(register_parameter("scale", at::full({3, 1, 1}, 2.0))) {}
-    at::Tensor forward(const at::Tensor& x) { return norm->forward(x) * scale; }
-    torch::nn::BatchNorm2d norm;
-    at::Tensor scale;
-  };
-  const int first = 2;
-  acc::set_seed(10);
-  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}, here()) * 3 + 1;
-  const at::Tensor weights = at::randn(whole.sizes(), here());
-  ScaledNetImpl alone;
-  alone.to(job().device());
-  whole.requires_grad_();
-  const at::Tensor expected = alone.forward(whole);
-  (expected * weights).sum().backward();
-
-  auto net = std::make_shared<ScaledNetImpl>();
-  acc::convert_sync_batchnorm(*net);
-  auto model = job().prepare(net);
-  const at::Tensor local_rows = own_rows(whole, first).detach().clone().requires_grad_();
-  const at::Tensor output = model(local_rows);
-  job().backward((output * own_rows(weights, first)).sum());
-
-  const auto close = [](const at::Tensor& a, const at::Tensor& b) { return a.allclose(b, 1e-5, 1e-5); };
-  CHECK(close(output, own_rows(expected, first)));
-  CHECK(close(local_rows.grad(), own_rows(whole.grad(), first)));
-  CHECK(close(net->scale.grad() * size(), alone.scale.grad()));
-  CHECK(close(net->norm->running_mean, alone.norm->running_mean));
-  CHECK(close(net->norm->running_var, alone.norm->running_var));
+  const auto [whole, alone, net] = check_whole_batch<ScaledNetImpl>(2);
+  CHECK(close(net->scale.grad() * size(), alone->scale.grad()));
 }
 
 TEST_CASE("sync_batch_norm: a batch that is empty on all processes leaves the running statistics alone",
