@@ -53,8 +53,8 @@ struct Pair {
   }
 };
 
-// What the far side reads until the near one closes, though it sends meanwhile. The near side ends with it.
-std::string last_words(Pair& pair, std::shared_ptr<NodeConnection> near) {
+// What the far side reads until `connection` closes, though it sends meanwhile. The connection ends with it.
+std::string last_message(Pair& pair, std::shared_ptr<NodeConnection> connection) {
   pair.loop.poll();
   asio::write(pair.far, asio::buffer(encode(Heartbeat{})));
   pair.loop.poll();
@@ -63,7 +63,7 @@ std::string last_words(Pair& pair, std::shared_ptr<NodeConnection> near) {
   asio::read(pair.far, asio::dynamic_buffer(text), error);
   CHECK(error == asio::error::eof);
   pair.far.close();
-  const std::weak_ptr<NodeConnection> closing = std::exchange(near, nullptr);
+  const std::weak_ptr<NodeConnection> closing = std::exchange(connection, nullptr);
   CHECK(pair.run_until([&] { return closing.expired(); }));
   return text;
 }
@@ -201,7 +201,7 @@ TEST_CASE("node_connection: who gives up a silent side says so, whatever comes f
                      });
   near->start();
   REQUIRE(pair.run_until([&] { return has_given_up; }));
-  CHECK_THAT(last_words(pair, std::move(near)), Catch::Contains("you were silent"));
+  CHECK_THAT(last_message(pair, std::move(near)), Catch::Contains("you were silent"));
 }
 
 TEST_CASE("node_connection: a silent side that never closes keeps the connection for one more timeout",
@@ -223,7 +223,7 @@ TEST_CASE("node_connection: a side that is dismissed hears why, whatever it send
   asio::write(pair.far, asio::buffer(encode(Join{})));
   near->dismiss(Moved{"10.0.0.2", 20001});
   CHECK_FALSE(near->is_open());
-  CHECK_THAT(last_words(pair, std::move(near)), Catch::Contains("10.0.0.2"));
+  CHECK_THAT(last_message(pair, std::move(near)), Catch::Contains("10.0.0.2"));
 }
 
 TEST_CASE("node_connection: a side that is dismissed for what it said is read until it ends",
