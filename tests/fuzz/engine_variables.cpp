@@ -36,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const acc::Environment environment = environment_in(fuzz::text_of(data, size));
   for (const char* choice : {"auto", "slurm", "mpi", "k8s", "none"}) {
     const auto engine = fuzz::value_or_error([&] { return acc::find_engine(environment, choice); });
+    if (engine && engine->problem) fuzz::require_clear({acc::ErrorKind::usage, {*engine->problem}});
     if (engine && !engine->problem) check(*engine);
   }
   acc::other_nodes(environment);

@@ -134,7 +134,7 @@ std::optional<EngineFamily> family_of(std::string_view choice) {
   if (choice == "mpi") return EngineFamily::mpi;
   if (choice == "k8s") return EngineFamily::kubernetes;
   if (choice == "auto") return std::nullopt;
-  throw Error({.what = fmt::format("'{}' is not an engine", choice),
+  throw Error({.what = fmt::format("'{}' is not an engine", shorten(choice)),
                .where = "ACC_ENGINE",
                .hint = "auto, slurm, mpi, k8s or none"});
 }
@@ -174,7 +174,7 @@ Engine find_engine(const Environment& environment, std::string_view choice) {
 }
 
 std::string full_name(const Engine& engine) {
-  return engine.job.empty() ? engine.name : fmt::format("{} (job {})", engine.name, engine.job);
+  return engine.job.empty() ? engine.name : fmt::format("{} (job {})", engine.name, shorten(engine.job));
 }
 
 std::string engine_name(const Environment& environment) {

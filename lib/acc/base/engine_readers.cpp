@@ -15,7 +15,7 @@ Number read_number(const Environment& environment, std::string_view name, int mi
   if (!text) return std::nullopt;
   const auto number = parse_integer(*text);
   if (!number || *number < min || *number > std::numeric_limits<int>::max())
-    refuse_value(name, fmt::format("must be a whole number of at least {}, not '{}'", min, *text));
+    refuse_value(name, fmt::format("must be a whole number of at least {}, not '{}'", min, shorten(*text)));
   return EngineValue<int>{static_cast<int>(*number), std::string(name)};
 }
 
@@ -26,7 +26,7 @@ void refuse_value(std::string_view name, std::string what) {
 }
 
 std::string assignment(const Environment& environment, std::string_view name) {
-  return fmt::format("{}={}", name, environment.get(name));
+  return fmt::format("{}={}", name, shorten(environment.get(name)));
 }
 
 Problem incomplete(const Engine& engine, const std::string& found, std::string_view missing) {

@@ -16,7 +16,7 @@ void require_one_host(std::size_t hosts, std::string_view variable, Engine& engi
   engine.problem = {
       .what = fmt::format("this is a script of {} job {} ({} hosts in {}). Only this host would run. Write: "
                           "mpirun -npernode 1 acc launch …",
-                          engine.name, engine.job, hosts, variable),
+                          engine.name, shorten(engine.job), hosts, variable),
       .hint = "for this host alone --engine none"};
 }
 

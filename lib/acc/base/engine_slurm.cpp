@@ -92,7 +92,7 @@ void read_slurm_step(const Environment& environment, Engine& engine) {
   const auto index = index_of(engine.node, hosts);
   engine.node_rank = index
                          ? EngineValue<int>{static_cast<int>(*index),
-                                            fmt::format("SLURMD_NODENAME={}, {} of {}", engine.node,
+                                            fmt::format("SLURMD_NODENAME={}, {} of {}", shorten(engine.node),
                                                         ordinal(*index + 1), assignment(environment, kList))}
                          : read_number(environment, "SLURM_NODEID");
   if (!engine.size || !engine.num_nodes || !engine.local_rank || !engine.node_rank ||
@@ -125,9 +125,10 @@ void read_slurm_allocation(const Environment& environment, Engine& engine) {
     if (engine.node.empty() && hosts.size() == 1) engine.allocated_host = hosts.front();
     return;
   }
-  const std::string what = environment.contains("SLURM_PROCID")
-                               ? fmt::format("this is job {}'s batch script on {}", engine.job, engine.node)
-                               : fmt::format("this is a shell in the allocation of job {}", engine.job);
+  const std::string what =
+      environment.contains("SLURM_PROCID")
+          ? fmt::format("this is job {}'s batch script on {}", shorten(engine.job), shorten(engine.node))
+          : fmt::format("this is a shell in the allocation of job {}", shorten(engine.job));
   const std::string group = slurm_groups(environment);
   engine.problem = {.what = fmt::format("{} ({} nodes, no step). Only this node would run. Write: srun {}"
                                         "--ntasks-per-node=1 acc launch …",

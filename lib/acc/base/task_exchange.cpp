@@ -93,7 +93,7 @@ class Pmi1 {
     const std::string answer = answer_to(command);
     const std::string code = word(answer, "rc");
     if (!code.empty() && code != "0")
-      fail_exchange("PMI_FD", fmt::format("'{}' was answered '{}'", command, answer));
+      fail_exchange("PMI_FD", fmt::format("'{}' was answered '{}'", shorten(command), shorten(answer)));
     return answer;
   }
 

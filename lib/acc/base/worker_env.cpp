@@ -20,7 +20,7 @@ int read_in_range(const Environment& environment, std::string_view name, int def
   if (!text) return default_value;
   const auto number = parse_integer(*text);
   if (!number || *number < min || *number > max) {
-    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", min, *text),
+    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", min, shorten(*text)),
                  .where = std::string(name),
                  .hint = "the launcher sets it; start the program with `acc launch`"});
   }
