@@ -343,6 +343,7 @@ void ClusterNode::on_round_begins(const RoundBegins& message) {
   node_.last_round.begin(message);
   node_.wants_round = false;
   node_.in_round = true;
+  if (message.coordinator.protocol >= kProtocolOfEntry) state_->send(RoundEntered{message.number});
   is_spare_ = told_no_room_ = false;
   reminder_.cancel();
   state_->on_round();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
@@ -43,14 +44,6 @@ RoundOver no_room() {
   return job_over("all places of the job are taken, and those of its spares");
 }
 
-bool is_same_process(const NodeInfo& first, const NodeInfo& second) {
-  return first.addr == second.addr && first.pid == second.pid && first.node_port == second.node_port;
-}
-
-bool is_same_machine(const NodeInfo& first, const NodeInfo& second) {
-  return first.addr == second.addr && first.host == second.host;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
@@ -60,9 +53,11 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
       rounds_(options_.rounds),
       restarts_(options_.restarts),
       stall_(options_.restarts_without_progress),
-      absent_nodes_(options_.absent_nodes),
-      survivors_(options_.survivors),
-      has_led_(options_.rounds == 0) {
+      absent_nodes_({.min_nodes = options_.plan.min_nodes,
+                     .nodes = options_.absent_nodes,
+                     .dead_ports = options_.dead_ports,
+                     .has_led = options_.rounds == 0}),
+      survivors_(options_.survivors) {
   stall_.set_stall(options_.stall);
 }
 
@@ -79,11 +74,11 @@ RendezvousBackend::Events Coordinator::backend_events() {
 
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
   drop_earlier_connection(info);
-  nodes_[id] = {.info = info};
+  nodes_[id] = {.info = info, .history = history};
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
-  come_back(id, history);
-  remember_success(nodes_.at(id), history);
+  come_back(id);
+  remember_success(nodes_.at(id));
   if (options_.plan.backend != RendezvousKind::static_) return;
   const auto [holder, is_free] = by_rank_.try_emplace(info.node_rank, id);
   if (is_free) return;
@@ -139,38 +134,44 @@ void Coordinator::forget(NodeId id) {
 
 // Takes a node of the last round off the list of those that are absent: it is back, or another process runs
 // in its place.
-void Coordinator::come_back(NodeId id, const NodeHistory& history) {
+void Coordinator::come_back(NodeId id) {
   Node& node = nodes_.at(id);
+  const NodeHistory& history = node.history;
   // One that has not heard of the last round's begin has been in no other since.
-  const auto is_it = [&](const NodeInfo& absent) { return is_same_process(absent, node.info); };
-  const bool has_missed_begin = history.round < rounds_ && std::ranges::any_of(absent_nodes_, is_it);
-  node.member =
-      counts_for(history, has_missed_begin ? history.round : rounds_, options_.port, options_.dead_ports);
+  const bool has_missed_begin = history.round < rounds_ && absent_nodes_.contains(node.info);
+  node.member = counts_for(history, has_missed_begin ? history.round : rounds_, options_.port,
+                           absent_nodes_.dead_ports());
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
-  const bool is_new = history.round == 0;
-  auto entry = node.member || is_new ? std::ranges::find_if(absent_nodes_, is_it) : absent_nodes_.end();
-  // Another one of its machine may be silent, too.
-  if (entry == absent_nodes_.end() && is_new)
-    entry = std::ranges::find_if(absent_nodes_,
-                                 [&](const NodeInfo& absent) { return is_same_machine(absent, node.info); });
-  if (entry == absent_nodes_.end() && node.member && id != 0)
-    entry = std::ranges::find(absent_nodes_, NodeInfo{});
-  if (entry != absent_nodes_.end()) {
-    others_have_begun_ = others_have_begun_ || (is_it(*entry) && history.dropped_round > rounds_);
-    const bool has_ended = !node.member && !is_it(*entry);
-    if (has_ended && has_led_ && may_be_led_elsewhere()) ++ended_nodes_;
-    std::swap(*entry, absent_nodes_.back());
-    absent_nodes_.pop_back();
-  }
+  const auto is_connected = [this](const NodeInfo& info) {
+    return std::ranges::any_of(nodes_,
+                               [&](const auto& entry) { return is_same_process(entry.second.info, info); });
+  };
+  const bool shows_end = absent_nodes_.come_back({.node = node.info,
+                                                  .history = history,
+                                                  .is_member = node.member,
+                                                  .round = rounds_,
+                                                  .is_remote = id != 0,
+                                                  .is_connected = is_connected,
+                                                  .members = count(&Node::member)});
+  if (shows_end) count_again();
   if (history.round > std::max(rounds_, latest_round_)) stall_.set_stall(history.stall);
   latest_round_ = std::max({latest_round_, history.round, history.dropped_round});
   const bool counts = rounds_ == 0 && history.round > 0 && options_.plan.min_nodes == options_.plan.max_nodes;
   restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
 }
 
+// Who has asked a node for a round counts again when that one has ended.
+void Coordinator::count_again() {
+  const std::vector<int> ports = absent_nodes_.dead_ports();
+  for (const auto& [id, node] : nodes_) {
+    const bool has_asked = node.history.round > 0 && std::ranges::count(ports, node.history.asked_port) > 0;
+    if (!node.member && has_asked) come_back(id);
+  }
+}
+
 // It was cut off when its workers had succeeded, and waits for those of the others as it would have done.
-void Coordinator::remember_success(Node& node, const NodeHistory& history) {
-  if (succeeded_) node.done = history.round == rounds_;
+void Coordinator::remember_success(Node& node) {
+  if (succeeded_) node.done = node.history.round == rounds_;
   const auto is_it = [&](const NodeInfo& info) { return is_same_process(info, node.info); };
   if (std::erase_if(succeeded_nodes_, is_it) > 0 && phase_ == Phase::running) node.done = node.member;
 }
@@ -179,6 +180,7 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (!nodes_.contains(id)) return;
   if (const auto* join = std::get_if<Join>(&message)) on_join(id, *join);
   if (const auto* failure = std::get_if<WorkerFailed>(&message)) on_worker_failed(id, *failure);
+  if (const auto* entry = std::get_if<RoundEntered>(&message)) on_round_entered(id, *entry);
   if (const auto* success = std::get_if<WorkersDone>(&message)) on_workers_done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) on_leave(id, *leave);
   if (const auto* stop = std::get_if<StopJob>(&message)) on_stop_job(id, *stop);
@@ -250,6 +252,10 @@ void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
   if (!verdict.restart) return end_job(verdict);
   ++restarts_;
   end_round(verdict);
+}
+
+void Coordinator::on_round_entered(NodeId id, const RoundEntered& message) {
+  if (message.round == rounds_) nodes_.at(id).entered = true;
 }
 
 void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
@@ -341,10 +347,7 @@ void Coordinator::on_lost(NodeId id, const std::string& reason, bool has_ended) 
 }
 
 void Coordinator::on_ended(const StoreAddress& address) {
-  const bool counts = has_led_ && may_be_led_elsewhere();
-  const auto ended =
-      std::erase_if(absent_nodes_, [&](const NodeInfo& node) { return address_of(node) == address; });
-  if (counts) ended_nodes_ += static_cast<int>(ended);
+  if (absent_nodes_.end(address, count(&Node::member))) count_again();
   if (phase_ == Phase::gathering || phase_ == Phase::ending) meet_when_all_ready();
 }
 
@@ -392,35 +395,24 @@ void Coordinator::lose(NodeId id, const std::string& text, bool has_ended, int c
   // One whose workers have succeeded may be in another round, too, if there can be one without this node.
   const bool can_be_led_elsewhere = options_.plan.backend != RendezvousKind::static_ && survives_loss();
   const bool may_go_on = !has_succeeded || can_be_led_elsewhere;
-  if (absent_nodes_.empty()) ended_nodes_ = 0;
-  if (!has_ended && may_go_on) absent_nodes_.push_back(node.info);
+  const bool has_entered = node.entered || !can_be_led_elsewhere;
+  if (!has_ended && may_go_on) absent_nodes_.add_silent(node.info, has_entered);
+  if (has_ended && !has_succeeded && can_be_led_elsewhere) {
+    absent_nodes_.add_ended(node.info, has_entered);
+    count_again();
+  }
   if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (has_succeeded) return finish_when_all_done();
   group_changed(text, code);
 }
 
-// Silent nodes may be going on without us. After a network partition the larger part goes on, and of two
-// equal parts the one with the old coordinator; unless the other one has begun a round, as a node says that
-// it was dropped from.
 bool Coordinator::is_smaller_part() const {
-  if (absent_nodes_.empty()) return false;
-  if (others_have_begun_) return true;
-  const int connected = count(&Node::member);
-  const int absent = static_cast<int>(absent_nodes_.size());
-  return has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected;
+  return absent_nodes_.is_smaller_part(count(&Node::member));
 }
 
 bool Coordinator::may_be_led_elsewhere() const {
-  return is_smaller_part() && static_cast<int>(absent_nodes_.size()) >= options_.plan.min_nodes;
-}
-
-std::vector<StoreAddress> Coordinator::absent_addresses() const {
-  std::vector<StoreAddress> result;
-  for (const NodeInfo& node : absent_nodes_) {
-    if (node.node_port != 0) result.push_back(address_of(node));
-  }
-  return result;
+  return absent_nodes_.may_be_led_elsewhere(count(&Node::member));
 }
 
 void Coordinator::isolate(const std::string& text) {
@@ -431,7 +423,7 @@ void Coordinator::isolate(const std::string& text) {
   }
   group_changed(fmt::format(
       "{}; {} of {} nodes are silent, and the smaller part of a partitioned network stops its workers", text,
-      absent_nodes_.size(), static_cast<int>(absent_nodes_.size()) + count(&Node::member)));
+      absent_nodes_.size(), absent_nodes_.size() + count(&Node::member)));
 }
 
 void Coordinator::group_changed(const std::string& text, int code) {
@@ -457,11 +449,8 @@ void Coordinator::on_round(Rounds rounds) {
   }
   phase_ = Phase::running;
   finishing_ = false;
-  absent_nodes_.clear();
-  others_have_begun_ = false;
-  ended_nodes_ = 0;
+  absent_nodes_.begin_round();
   succeeded_nodes_.clear();
-  has_led_ = true;
   rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
   successors_ = find_successors(rounds);
@@ -472,6 +461,7 @@ void Coordinator::on_round(Rounds rounds) {
     const auto node = nodes_.find(own_node.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
+    node->second.entered = node->second.info.protocol < kProtocolOfEntry;
     node->second.ready = node->second.spare = false;
     node->second.done = false;
     node->second.machine_rank = round.machine_rank;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/absent_nodes.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
@@ -87,8 +88,7 @@ class Coordinator {
   bool has_enough_nodes() const {
     return count(&Node::member) + static_cast<int>(succeeded_nodes_.size()) >= options_.plan.min_nodes;
   }
-  /// Where those nodes have listened that are absent, of all of which this is known.
-  std::vector<StoreAddress> absent_addresses() const;
+  const AbsentNodes& absent_nodes() const { return absent_nodes_; }
   /// Which nodes are here and which are missing, for the user.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
@@ -110,9 +110,11 @@ class Coordinator {
   enum class Phase { gathering, running, ending, over };
   struct Node {
     NodeInfo info = {};
+    NodeHistory history = {};
     bool ready = false;  // it has no worker, and has asked for the next round
     bool in_backend = false;
     bool member = false;    // of the last round
+    bool entered = false;   // and has said so
     bool in_round = false;  // it may have workers of it still
     bool done = false;      // and they have succeeded
     bool spare = false;     // it waits for a place while a round runs
@@ -127,6 +129,7 @@ class Coordinator {
 
   void on_join(NodeId id, const Join& request);
   void on_worker_failed(NodeId id, const WorkerFailed& message);
+  void on_round_entered(NodeId id, const RoundEntered& message);
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
   void on_stop_job(NodeId id, const StopJob& request);
@@ -142,8 +145,9 @@ class Coordinator {
   void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);
-  void come_back(NodeId id, const NodeHistory& history);
-  void remember_success(Node& node, const NodeHistory& history);
+  void come_back(NodeId id);
+  void count_again();
+  void remember_success(Node& node);
   void drop_earlier_connection(const NodeInfo& info);
   void forget(NodeId id);
   void end_round(const RoundOver& verdict);
@@ -181,20 +185,13 @@ class Coordinator {
   bool succeeded_ = false;
   bool full_ = false;
   std::vector<std::string> addresses_ = {};
-  /// Nodes of the last round that fell silent and may still be alive somewhere.
-  std::vector<NodeInfo> absent_nodes_ = {};
-  /// One of them is back, and was in a later round meanwhile: those that are absent still may go on with it.
-  bool others_have_begun_ = false;
-  /// Others that have ended while they were absent; they may have gone on with those before.
-  int ended_nodes_ = 0;
+  AbsentNodes absent_nodes_;
   /// Nodes that were lost after their workers had succeeded in the round that runs.
   std::vector<NodeInfo> succeeded_nodes_ = {};
   /// Likewise, as the backend has them until that round is over.
   std::vector<OwnNode> departed_ = {};
   /// Nodes that outlived the last coordinator and have yet to come.
   int survivors_ = 0;
-  /// This coordinator has led the last round, not one that it replaces.
-  bool has_led_ = true;
   /// The latest round that any node was in that has connected, under another coordinator.
   int latest_round_ = 0;
   std::vector<NodeInfo> successors_ = {};

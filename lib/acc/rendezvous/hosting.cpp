@@ -108,7 +108,7 @@ void Succeeding::probe_absent_nodes_later() {
   probe_timer_.async_wait(guard_([this](const error_code& error) {
     if (error || node_.is_over) return;
     if (host()->coordinator().is_smaller_part())
-      absent_nodes_probe_.start(host()->coordinator().absent_addresses());
+      absent_nodes_probe_.start(host()->coordinator().absent_nodes().addresses());
     probe_absent_nodes_later();
   }));
 }

@@ -78,6 +78,8 @@ template <>
 constexpr auto kFields<WorkerFailed> =
     std::tuple(Field{"round", &WorkerFailed::round}, Field{"failure", &WorkerFailed::failure});
 template <>
+constexpr auto kFields<RoundEntered> = std::tuple(Field{"round", &RoundEntered::round});
+template <>
 constexpr auto kFields<WorkersDone> = std::tuple(Field{"round", &WorkersDone::round});
 template <>
 constexpr auto kFields<Leave> = std::tuple(Field{"why", &Leave::reason}, Field{"deposed", &Leave::superseded},
@@ -233,6 +235,8 @@ constexpr std::string_view kName<Join> = "join";
 template <>
 constexpr std::string_view kName<WorkerFailed> = "failed";
 template <>
+constexpr std::string_view kName<RoundEntered> = "round_entered";
+template <>
 constexpr std::string_view kName<WorkersDone> = "done";
 template <>
 constexpr std::string_view kName<Leave> = "leave";
@@ -287,6 +291,14 @@ constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxReason = 200;
 
 }  // namespace
+
+bool is_same_process(const NodeInfo& first, const NodeInfo& second) {
+  return first.addr == second.addr && first.pid == second.pid && first.node_port == second.node_port;
+}
+
+bool is_same_machine(const NodeInfo& first, const NodeInfo& second) {
+  return first.addr == second.addr && first.host == second.host;
+}
 
 std::string encode(const NodeMessage& message) {
   const Json json = std::visit(

@@ -35,6 +35,10 @@ struct NodeInfo {
   bool operator==(const NodeInfo&) const = default;
 };
 
+/// Whether both are the same process of one machine, and of one machine.
+bool is_same_process(const NodeInfo& first, const NodeInfo& second);
+bool is_same_machine(const NodeInfo& first, const NodeInfo& second);
+
 /// What a node took part in before it connects anew.
 struct NodeHistory {
   /// The last round that it was in; 0: none.
@@ -84,6 +88,11 @@ struct WorkerFailed {
   int round = 0;
   RoundOver failure = {};
   bool operator==(const WorkerFailed&) const = default;
+};
+/// It is in that round, and counts in no earlier one.
+struct RoundEntered {
+  int round = 0;
+  bool operator==(const RoundEntered&) const = default;
 };
 struct WorkersDone {
   int round = 0;
@@ -176,13 +185,14 @@ struct StopJob {
 };
 
 /// Versions of NodeInfo::protocol: since when a node understands EndNotice, since when NodeProgress and
-/// SlowRanks, since when RanksWanted, Peers and RankReport, and since when StopJob. The newest is what this
-/// acc speaks.
+/// SlowRanks, since when RanksWanted, Peers and RankReport, since when StopJob, and since when RoundEntered.
+/// The newest is what this acc speaks.
 constexpr int kProtocolOfEndNotice = 2;
 constexpr int kProtocolOfProgress = 3;
 constexpr int kProtocolOfReports = 4;
 constexpr int kProtocolOfStop = 5;
-constexpr int kProtocol = kProtocolOfStop;
+constexpr int kProtocolOfEntry = 6;
+constexpr int kProtocol = kProtocolOfEntry;
 
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
@@ -191,7 +201,7 @@ struct Heartbeat {
 
 using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
                                  RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress,
-                                 SlowRanks, RanksWanted, Peers, RankReport, StopJob, Heartbeat>;
+                                 SlowRanks, RanksWanted, Peers, RankReport, StopJob, RoundEntered, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

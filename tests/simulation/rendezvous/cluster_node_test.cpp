@@ -174,6 +174,60 @@ TEST_CASE("simulation: of two nodes, neither goes on alone after the second lead
   CHECK(outcome.trace.find("ends with 0") == std::string::npos);
 }
 
+// It is killed on a machine whose other node goes on with what they have begun, and started again there.
+TEST_CASE("simulation: a node that ends may have gone on with one that is found to be silent later",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule =
+        job_of(3, {{.kind = Kind::deafness, .at = 6276ms, .duration = 2424ms, .node = 2},
+                   {.kind = Kind::kill, .at = 8814ms, .duration = 1101ms, .node = 2},
+                   {.kind = Kind::etcd_muteness, .at = 9401ms, .duration = 1153ms, .node = 2}});
+    schedule.seed = seed;
+    schedule.backend = Backend::etcd;
+    schedule.machines = 2;
+    schedule.node_timeout = 2036ms;
+    schedule.last_call = 259ms;
+    schedule.starts = {405ms, 43ms, 60ms};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
+TEST_CASE("simulation: who has asked a node that has ended since counts again, whichever is known first",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::deafness, .at = 14229ms, .duration = 1755ms, .node = 0},
+                                   {.kind = Kind::blinking, .at = 16920ms, .duration = 2216ms, .node = 2},
+                                   {.kind = Kind::split, .at = 18310ms, .duration = 1875ms, .other = 6},
+                                   {.kind = Kind::kill, .at = 19780ms, .duration = 1964ms, .node = 1}});
+    schedule.seed = seed;
+    schedule.node_timeout = 2952ms;
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+// Half of the nodes begins a round, of which one of them does not hear: it counts for the other half.
+TEST_CASE(
+    "simulation: a node that does not hear of a round's begin is missed with those that were absent then",
+    "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Schedule schedule =
+        job_of(4, {{.kind = Kind::muteness, .at = 5830ms, .duration = 13361ms, .node = 2},
+                   {.kind = Kind::cut, .at = 13358ms, .duration = 52757ms, .node = 0, .other = 1},
+                   {.kind = Kind::deafness, .at = 18905ms, .duration = 39705ms, .node = 0},
+                   {.kind = Kind::isolation, .at = 19153ms, .duration = 22324ms, .node = 3}});
+    schedule.seed = seed;
+    schedule.node_timeout = 7531ms;
+    schedule.join_timeout = 100s;
+    schedule.starts = {215ms, 4292ms, 262ms, 23ms};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: at etcd, a node does not leave its job for one that took the key when it was free",
           "[simulation]") {
   Schedule schedule = job_of(3, {{.kind = Kind::isolation, .at = 5s, .duration = 20s, .node = 0}});

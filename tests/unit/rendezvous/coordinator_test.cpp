@@ -426,6 +426,91 @@ TEST_CASE("coordinator: a node that comes back when the job has succeeded is tol
   CHECK(job.last_end(3).exit_code == 75);
 }
 
+TEST_CASE("coordinator: a node that has ended may have gone on with one that leaves later", "[rendezvous]") {
+  Job job(3, 1, 1);
+  for (int id = 0; id < 3; ++id) job.come_back(id, id, {});
+  job.coordinator->on_lost(1, "its connection closed", true);
+  CHECK_FALSE(job.coordinator->is_smaller_part());
+  job.coordinator->on_message(2, Leave{.reason = "the coordinator was silent", .superseded = true});
+  CHECK(job.coordinator->is_smaller_part());
+  SECTION("the one that has left is back, and has asked the other") {
+    job.come_back(3, 2, {.round = 1, .asked_port = 5001});
+    CHECK_FALSE(job.coordinator->is_smaller_part());
+  }
+  SECTION("a new process may have been started for the one that has ended, if both are of one machine") {
+    const bool is_of_machine = GENERATE(true, false);
+    job.coordinator->on_hello(3, {.host = is_of_machine ? "node1" : "node2", .addr = "10.0.0.1", .pid = 300});
+    job.join(3);
+    CHECK(job.coordinator->is_smaller_part() == is_of_machine);
+  }
+}
+
+TEST_CASE("coordinator: of two nodes of a machine, a new process is started for the one that has ended",
+          "[rendezvous]") {
+  Job job(3, 1, 1);
+  const auto info = [](int number) {
+    return NodeInfo{.host = "node",
+                    .addr = "10.0.0.1",
+                    .pid = 100 + number,
+                    .node_port = static_cast<std::uint16_t>(5000 + number)};
+  };
+  job.come_back(0, 0, {});
+  for (int id = 1; id < 3; ++id) {
+    job.coordinator->on_hello(id, info(id));
+    job.join(id);
+  }
+  job.coordinator->on_lost(1, "its connection closed", true);
+  job.coordinator->on_lost(2, "silent for 3000 ms", false);
+  job.coordinator->on_hello(3, info(3));
+  job.join(3);
+  CHECK(job.coordinator->is_smaller_part());
+}
+
+TEST_CASE("coordinator: one that has asked a node counts when that one is known to have ended",
+          "[rendezvous]") {
+  Job job(4, 1, 1);
+  for (int id = 0; id < 4; ++id) job.come_back(id, id, {});
+  for (int id = 1; id < 4; ++id)
+    job.coordinator->on_message(id, Leave{.reason = "the coordinator was silent", .superseded = true});
+  job.come_back(4, 2, {.round = 1, .asked_port = 5001});
+  job.come_back(5, 3, {.round = 1, .asked_port = 5001});
+  CHECK(job.coordinator->is_smaller_part());
+  job.coordinator->on_ended({"10.0.0.1", 5001});
+  CHECK_FALSE(job.coordinator->is_smaller_part());
+}
+
+TEST_CASE("coordinator: a node that has not entered a round counts with those that were absent when it began",
+          "[rendezvous]") {
+  Job job(4, 1, 2);
+  const auto arrive = [&](int id) {
+    job.coordinator->on_hello(id, {.host = "node" + std::to_string(id),
+                                   .addr = "10.0.0.1",
+                                   .pid = 100 + id,
+                                   .node_port = static_cast<std::uint16_t>(5000 + id),
+                                   .protocol = kProtocol});
+    job.join(id);
+  };
+  for (int id = 0; id < 4; ++id) arrive(id);
+  for (int id = 0; id < 4; ++id) job.coordinator->on_message(id, RoundEntered{1});
+  job.backend.max_nodes = 2;
+  for (const int id : {1, 2}) job.coordinator->on_lost(id, "silent for 3000 ms", false);
+  for (const int id : {0, 3}) job.join(id);
+  REQUIRE(job.sent_to<RoundBegins>(3).size() == 2);
+  SECTION("it has entered it") {
+    for (const int id : {0, 3}) job.coordinator->on_message(id, RoundEntered{2});
+    job.coordinator->on_lost(3, "silent for 3000 ms", false);
+    CHECK_FALSE(job.coordinator->is_smaller_part());
+  }
+  SECTION("it may not have heard of it") {
+    for (const int id : {0, 3}) job.coordinator->on_message(id, RoundEntered{id == 0 ? 2 : 1});
+    const bool is_back = GENERATE(true, false);
+    // One that was absent waits for a place by then, or a new process of its machine.
+    if (is_back) arrive(GENERATE(1, 2));
+    job.coordinator->on_lost(3, "silent for 3000 ms", GENERATE(true, false));
+    CHECK(job.coordinator->is_smaller_part());
+  }
+}
+
 TEST_CASE(
     "coordinator: a coordinator that the others gave up stops its workers, and waits for them to come back",
     "[rendezvous]") {
@@ -484,7 +569,7 @@ TEST_CASE("coordinator: a successor waits for no node that has ended", "[rendezv
   job.restart_coordinator();
   job.backend.max_nodes = 1;
   job.come_back(0, 1, {.round = 4});
-  CHECK(job.coordinator->absent_addresses() ==
+  CHECK(job.coordinator->absent_nodes().addresses() ==
         std::vector<StoreAddress>{{"10.0.0.1", 5000}});  // as far as it is known
   job.coordinator->on_hello(1, {.addr = "10.0.0.1", .pid = 102, .node_port = 5002}, {.round = 4});
   job.coordinator->on_lost(1, "it has ended", true);

@@ -78,6 +78,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       NodeProgress{.round = 2, .ranks = {{5, kProgress}, {6, {}}}},
       SlowRanks{2, {{5, acc::Section::data}}},
       StopJob{143},
+      RoundEntered{3},
       RanksWanted{2},
       Peers{2, {{.node_rank = 3, .host = "b", .workers = 8, .first_rank = 24, .reports = true}}},
       RankReport{.round = 2, .node_rank = 3, .ranks = R"([{"rank": 24}])"},
