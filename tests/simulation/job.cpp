@@ -192,7 +192,6 @@ void Process::on_ready(const RoundReady& ready) {
   const std::int64_t number =
       job_.disk() == nullptr ? ready.restarts : use.file_of_round * kMaxRounds + use.round;
   job_.promises().on_workers_start(process_id_, plan_.nproc_per_node, ready, number);
-  job_.on_round();
   const Duration work = job_.schedule().work;
   later(job_.world().random().between(work / 2, work), [this] { on_workers_end(); });
 }
@@ -270,10 +269,6 @@ void Process::announce_end() {
   loop_.post([this] {
     if (rendezvous_) rendezvous_->announce_end(SIGUSR1);
   });
-}
-
-bool Process::has_succeeded_host() const {
-  return phase_ == Phase::working && rendezvous_->state() == "hosting as successor";
 }
 
 void Process::pause(bool pauses) {
@@ -392,8 +387,7 @@ void Job::check_end() {
   if (promises_.broken() != Promise::none) return;
   if (network_.listening() > 0)
     promises_.violate(Promise::small_queues, "a port is open, and no process is there");
-  const bool is_known_end = has_lost_pair_ && promises_.codes() == std::set{kNotMetCode};
-  if (must_succeed() && !promises_.is_done() && !is_known_end)
+  if (must_succeed() && !promises_.is_done())
     promises_.violate(Promise::unhindered_success, "the job has not succeeded, and nothing hinders it");
   const auto hits_one = [](const Fault& fault) {
     return fault.kind != Kind::worker_fails && fault.kind != Kind::stop_job && fault.kind != Kind::notice &&
@@ -507,10 +501,6 @@ void Job::kill(const Fault& fault) {
     if (is_power ? schedule_.machine_of(node) != machine : node != fault.node) continue;
     if (const auto process = processes_.find(node);
         process != processes_.end() && process->second->is_alive()) {
-      const bool is_elastic = schedule_.min_nodes < schedule_.max_nodes;
-      if (is_power && is_elastic && process->second->has_succeeded_host() &&
-          promises_.nodes_of_last_round() == 2)
-        has_lost_pair_ = true;
       process->second->die();
       if (!is_power) network_.end(process->second->loop());
       processes_.erase(process);

@@ -63,9 +63,6 @@ class Process {
   /// last, on any node.
   std::string overdue(Time last_work) const;
 
-  /// Whether its workers run, and it leads the job since the host was lost.
-  bool has_succeeded_host() const;
-
   int node() const { return node_; }
   bool is_alive() const { return is_alive_; }
   acc::net::io_context& loop() { return loop_; }
@@ -122,7 +119,6 @@ class Job {
   Network& network() { return network_; }
   World& world() { return world_; }
   void on_ended(int node);
-  void on_round() { has_lost_pair_ = false; }
   /// Absent: the nodes do not meet in a file.
   SharedDisk* disk() { return disk_.get(); }
 
@@ -161,9 +157,6 @@ class Job {
   std::map<int, std::unique_ptr<Process>> processes_ = {};
   int next_process_ = 100;
   int coming_ = 0;
-  /// The last round was of two nodes, one of which had succeeded the host, and its machine has lost its power
-  /// since. The guide says that both may end without meeting again.
-  bool has_lost_pair_ = false;
 };
 
 }  // namespace simulation

@@ -172,7 +172,7 @@ void ClusterNode::succeed(const std::string& reason) {
   const bool counts_restart = node_.settings.min_nodes == node_.settings.max_nodes;
   std::unique_ptr<Host> new_host;
   try {
-    new_host = host_at_own_port(node_, node_.last_round.succession(self, counts_restart));
+    new_host = host_at_own_port(node_, node_.last_round.succession(self, counts_restart, node_.absent_nodes));
   } catch (const Error& error) {
     return give_up(error.what(), exit_code(error.kind()));
   }
@@ -252,13 +252,16 @@ void ClusterNode::begin_looking(bool was_closed, const std::string& reason) {
 }
 
 // A node that has lost the coordinator tells at the endpoint which successor answers, before that one leads;
-// so a coordinator may yield to a node that still asks it.
+// so a coordinator may yield to a node that still asks it. If it has dropped that one, nobody else would lead
+// those that it has sent there: it leads them on when they are sent back.
 void ClusterNode::on_redirected(const StoreAddress& coordinator, bool is_another_job) {
   if (coordinator != node_.ports.store_address())
     return move_to(coordinator, "redirected by the coordinator", is_another_job);
   if (node_.is_over) return;
   const std::string reason = "the coordinator yields to this node, which does not lead the job yet";
   end_round(reason);
+  node_.refusing_address = node_.coordinator_address;
+  if (node_.last_round.has_coordinator(node_.introduction()) && !node_.is_etcd()) return succeed(reason);
   const std::optional<Candidates> candidates = state_->candidates();
   if (!candidates) node_.last_round.lose_coordinator(parse_address(node_.coordinator_address, ""), false);
   // It counts this node no more. Others that it has sent here come while this one waits.
@@ -273,7 +276,10 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& re
   if (is_another_job) node_.last_round.forget();
   node_.coordinator_address = to_string(coordinator);
   if (node_.coordinator_key) node_.coordinator_key->release();
-  if (Host* host = state_->host()) redirect_ = host->move_to(coordinator, is_another_job);
+  if (Host* host = state_->host()) {
+    node_.absent_nodes = host->coordinator().absent_nodes().with_earlier();
+    redirect_ = host->move_to(coordinator, is_another_job);
+  }
   end_round("the job runs already, on other nodes");
   std::optional<Candidates> candidates = state_->candidates();
   if (!candidates) {
@@ -287,11 +293,12 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& re
                fmt::format("the job is led at {}: {}", node_.coordinator_address, reason));
 }
 
-// This node has yielded to a successor that ended before a round with both of them began. Its own store would
-// send all nodes there until the join timeout. Others that may lead the job on are asked first.
+// This node has yielded to one that has ended since, and its own store would send all nodes there until the
+// join timeout. Others that may lead the job on are asked first.
 bool ClusterNode::host_again() {
   const LastRound& round = node_.last_round;
-  if (!redirect_ || round.number() > 0 || !round.candidates(node_.introduction()).empty()) return false;
+  const bool may_host = redirect_ && (round.number() == 0 || round.is_last_node());
+  if (!may_host || !round.candidates(node_.introduction()).empty()) return false;
   redirect_.reset();
   search(Searching::Start::beginning, "the coordinator at " + node_.coordinator_address + " has ended");
   return true;
@@ -341,6 +348,8 @@ void ClusterNode::on_round_begins(const RoundBegins& message) {
              message.number, round.machine_rank, round.num_machines, round.first_rank, round.world_size);
   node_.ports.begin_round(message, state_->coordinator_address());
   node_.last_round.begin(message);
+  node_.refusing_address.clear();
+  node_.absent_nodes.clear();
   node_.wants_round = false;
   node_.in_round = true;
   if (message.coordinator.protocol >= kProtocolOfEntry) state_->send(RoundEntered{message.number});

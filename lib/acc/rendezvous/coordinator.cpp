@@ -56,7 +56,7 @@ Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
       absent_nodes_({.min_nodes = options_.plan.min_nodes,
                      .nodes = options_.absent_nodes,
                      .dead_ports = options_.dead_ports,
-                     .has_led = options_.rounds == 0}),
+                     .has_led = options_.rounds == 0 || options_.has_led}),
       survivors_(options_.survivors) {
   stall_.set_stall(options_.stall);
 }

@@ -40,6 +40,8 @@ class Coordinator {
     std::vector<NodeInfo> absent_nodes = {};
     /// Of those, how many are expected at any moment: no round begins without them until stop_expecting().
     int survivors = 0;
+    /// This coordinator has led that round itself.
+    bool has_led = false;
     /// Port at which nodes connect to this coordinator, and those of nodes that are known to have ended.
     int port = 0;
     std::vector<int> dead_ports = {};

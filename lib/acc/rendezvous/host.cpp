@@ -123,6 +123,7 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
                            .stall = succession.stall,
                            .absent_nodes = succession.absent_nodes,
                            .survivors = succession.survivors,
+                           .has_led = succession.has_led,
                            .port = node_port,
                            .dead_ports = succession.dead_ports,
                            .before_round = [this] { forget_workers(); }});

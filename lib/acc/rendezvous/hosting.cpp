@@ -128,7 +128,8 @@ void Succeeding::look_at_endpoint() {
 
 void Succeeding::on_coordinator_told(const std::string& text) {
   const auto address = parse_address(text, node_.settings.endpoint_host);
-  if (!address || *address == node_.ports.store_address()) return introduce_to_next_member();
+  const bool is_refusing = address && to_string(*address) == node_.refusing_address;
+  if (!address || *address == node_.ports.store_address() || is_refusing) return introduce_to_next_member();
   const bool hosts_there = text.find(':') == std::string::npos;
   // With a host that was started anew it would begin another job.
   if (hosts_there && host()->coordinator().may_be_led_elsewhere()) return look_later();

@@ -112,14 +112,23 @@ bool comes_from(const NodeContext& node, const NodeConnection& connection,
 bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member) {
   std::erase_if(node.pending_members, [](const auto& pending) { return !pending->connection->is_open(); });
   const LastRound& round = node.last_round;
-  const bool is_expected =
-      round.has_successors() && round.has_successor(node.introduction()) && is_of_last_round(node, *member);
+  const NodeInfo self = node.introduction();
+  const bool is_expected = round.has_successors() &&
+                           (round.has_successor(self) || round.has_coordinator(self)) &&
+                           is_of_last_round(node, *member);
+  // Nobody waits for a node that waits for it, or that knows less of the job.
+  const StoreAddress address = address_of(member->hello.node);
+  const bool is_asked = to_string(address) == node.coordinator_address;
+  if (is_expected && round.number() > 0 && member->hello.history.round > round.number()) {
+    member->connection->dismiss(Moved{address.host, address.port});
+    return false;
+  }
   const bool has_room = node.pending_members.size() < static_cast<std::size_t>(round.nodes()) + kMaxSurplus;
   if (is_expected && has_room && round.number() > 0) {
     node.pending_members.push_back(member);
     return true;
   }
-  if (is_expected) {
+  if (is_expected || is_asked) {
     redirect(node, *member);
   } else {
     member->connection->close();

@@ -73,6 +73,10 @@ struct NodeContext {
   std::unique_ptr<EtcdCoordinatorKey> coordinator_key = {};
   /// Address of the current or last coordinator.
   std::string coordinator_address = {};
+  /// Address of the node to which this one has yielded, and which does not lead the job.
+  std::string refusing_address = {};
+  /// Nodes that were absent when this one yielded as the coordinator of the last round.
+  std::vector<NodeInfo> absent_nodes = {};
   /// Members of the last round that have connected to this node as the next coordinator, while that is
   /// undecided.
   std::vector<std::shared_ptr<Member>> pending_members = {};

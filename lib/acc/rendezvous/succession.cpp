@@ -2,6 +2,7 @@
 #include "acc/rendezvous/succession.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace acc::launcher {
 namespace {
@@ -154,13 +155,19 @@ bool LastRound::may_begin_anew(int min_nodes, int pending_members) const {
   return coordinator_is_dead() ? living <= part : living < part;
 }
 
-Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {
+Succession LastRound::succession(const NodeInfo& self, bool counts_restart,
+                                 const std::vector<NodeInfo>& earlier_absent) const {
+  std::vector<NodeInfo> absent = absent_nodes(successors_, coordinator_, self, nodes_, dead_nodes_);
+  for (const NodeInfo& node : earlier_absent) {
+    if (!index_among(absent, node)) absent.push_back(node);
+  }
   return {.rounds = history_.round,
           .restarts = history_.restarts + (counts_restart ? 1 : 0),
           .stall = history_.stall,
-          .absent_nodes = absent_nodes(successors_, coordinator_, self, nodes_, dead_nodes_),
+          .absent_nodes = std::move(absent),
           .survivors = std::max(
               nodes_ - 1 - static_cast<int>(dead_nodes_.size()) - (coordinator_is_dead() ? 0 : 1), 0),
+          .has_led = has_coordinator(self),
           .dead_ports = dead_ports()};
 }
 

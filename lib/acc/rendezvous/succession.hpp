@@ -40,6 +40,8 @@ struct Succession {
   std::vector<NodeInfo> absent_nodes = {};
   /// How many nodes, besides the new coordinator, have outlived the lost one as far as is known.
   int survivors = 0;
+  /// The new coordinator has led that round itself.
+  bool has_led = false;
   /// Node ports of the nodes that are known to have ended.
   std::vector<int> dead_ports = {};
 };
@@ -84,6 +86,8 @@ class LastRound {
   /// This node was in no round, and knows of no other node.
   bool is_unknown() const { return history_.round == 0 && successors_.empty(); }
   bool has_successor(const NodeInfo& node) const { return index_among(successors_, node).has_value(); }
+  /// `node` has led that round.
+  bool has_coordinator(const NodeInfo& node) const { return index_among({coordinator_}, node).has_value(); }
   bool has_successors() const { return has_successors_; }
   /// Addresses of the other nodes, if this node is the coordinator or a successor; empty: any.
   const std::vector<std::string>& addresses() const { return addresses_; }
@@ -103,9 +107,15 @@ class LastRound {
   /// connected to it.
   bool may_begin_anew(int min_nodes, int pending_members) const;
   /// What `self` begins with as the new coordinator. `counts_restart`: the loss uses up a restart.
-  Succession succession(const NodeInfo& self, bool counts_restart) const;
+  /// `earlier_absent`: nodes that were absent when it led that round itself.
+  Succession succession(const NodeInfo& self, bool counts_restart,
+                        const std::vector<NodeInfo>& earlier_absent = {}) const;
   /// Members to which the new coordinator `self` introduces itself: they may look for it elsewhere.
   std::vector<StoreAddress> other_members(const NodeInfo& self) const;
+  /// This node was in a round all others of which are known to have ended, so that nobody goes on with it.
+  bool is_last_node() const {
+    return history_.round > 0 && static_cast<int>(dead_nodes_.size()) >= nodes_ - 1;
+  }
   /// How many of the last round's nodes are known to have ended.
   std::size_t dead_nodes() const { return dead_nodes_.size(); }
 
