@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Headers of safetensors files: the tensors lie within the file, one behind the other; written again they are
-// the same.
+// the same, and a file is read as its bytes are.
 #include "acc/formats/safetensors.hpp"
 
 #include "fuzz/promise.hpp"
+#include "support/temporary_folder.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using acc::parse_safetensors_header;
   const std::string_view file = fuzz::text_of(data, size);
   const auto header = fuzz::value_or_error([&] { return parse_safetensors_header(file, "a.safetensors"); });
+  static const acc::test::TemporaryFolder folder;
+  const auto path = folder.write("a.safetensors", std::string(file));
+  const auto of_file = fuzz::value_or_error([&] { return acc::read_safetensors_header(path); });
+  fuzz::require(of_file.has_value() == header.has_value(), "a file is read as its bytes are");
   if (!header) return 0;
   std::uint64_t end = 0;
   for (const acc::TensorInfo& tensor : header->tensors) {

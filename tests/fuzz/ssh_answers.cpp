@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ssh and a host say in place of acc's greeting: one line that a person can act on.
+#include <algorithm>
+
 #include "acc/remote/ssh.hpp"
 #include "fuzz/promise.hpp"
 
@@ -18,5 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require(to_string(explained.problem).find('\n') == std::string::npos, "it is one line",
                 to_string(explained.problem));
   acc::launcher::ended_by_silence(failed.errors);
+  const std::string host = failed.errors.substr(0, failed.errors.find('\n'));
+  const std::vector<std::string> command = agent_command(shell, host);
+  fuzz::require(
+      command == std::vector<std::string>{"/opt/acc", "agent"} || std::ranges::count(command, host) > 0,
+      "a host is one word of the command", host);
   return 0;
 }
