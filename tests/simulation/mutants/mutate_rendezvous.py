@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 sys.dont_write_bytecode = True
 import mutation  # noqa: E402
 
-MAJORITY = "has_led_ ? absent + ended_nodes_ > connected : absent > 0 && absent >= connected"
+MAJORITY = "options_.has_led ? size() + ended_with_absent_ > members : size() >= members"
 COUNTS = "history.round == round && is_free"
 
 # Name: source, what is replaced, and by what. What ends with a newline is statements.
@@ -20,7 +20,7 @@ MUTANTS = {
         "rendezvous/succession.cpp", "address == lost_address_ && (was_refused || was_closed_)",
         "address == lost_address_"),
     "a node of an earlier round counts": ("rendezvous/succession.cpp", COUNTS, "history.round > 0 && is_free"),
-    "the old coordinator goes on with the smaller part": ("rendezvous/coordinator.cpp", MAJORITY, "false"),
+    "the old coordinator goes on with the smaller part": ("rendezvous/absent_nodes.cpp", MAJORITY, "false"),
     "nobody misses a silent node that has succeeded, when all begin anew": (
         "rendezvous/coordinator.cpp", "!has_succeeded || can_be_led_elsewhere", "!node.done"),
     "workers go on when the coordinator is lost": (
