@@ -16,7 +16,7 @@ namespace acc {
 namespace {
 
 // More than any cluster has, and longer than any name with a user: a malformed list must not fill the memory.
-constexpr std::size_t kMaxHosts = 1'000'000;
+constexpr std::size_t kMaxHosts = 200'000;
 constexpr std::size_t kMaxNameBytes = 400;
 
 [[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& reason) {
