@@ -61,6 +61,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   FileLog file_log = {};
   std::size_t position = 0;  // up to which `file_log` has read the file
   std::optional<SharedFile::Identity> identity = {};
+  std::size_t least_size = 0;  // of the file, which has been read so far by another store
   struct Incomplete {
     std::size_t position = 0;
     std::size_t size = 0;
@@ -122,7 +123,7 @@ bool FileStore::Impl::refresh(const SharedFile& shared_file) {
   if (error) fail("the file of the rendezvous cannot be read", error);
   if (!now.is_regular)
     throw Error({.kind = ErrorKind::rendezvous, .what = "the rendezvous needs a regular file"});
-  if (identity && (*identity != now.identity || now.size < position)) {
+  if (identity && (*identity != now.identity || now.size < std::max(position, least_size))) {
     throw Error({.kind = ErrorKind::rendezvous,
                  .what = "the file of the rendezvous was removed or replaced while the job ran"});
   }
@@ -209,6 +210,8 @@ Problem FileStore::loss() const {
 std::unique_ptr<Store> FileStore::open_again(RunningClock::time_point /*deadline*/,
                                              std::function<void(std::optional<Error>)> opened) const {
   auto store = std::make_unique<FileStore>(impl_->loop, impl_->file, impl_->options);
+  store->impl_->identity = impl_->identity;
+  store->impl_->least_size = impl_->position;
   store->check({}, [impl = store->impl_.get(), opened = std::move(opened)](StoreOutcome outcome, bool) {
     if (outcome == StoreOutcome::done) return opened(std::nullopt);
     opened(Error(

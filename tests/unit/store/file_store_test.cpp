@@ -196,6 +196,24 @@ TEST_CASE("file_store: opened again it is the same store", "[store]") {
   CHECK(f.get(*again, "/a") == "1");
 }
 
+TEST_CASE("file_store: opened again it is lost if the file was replaced meanwhile", "[store]") {
+  Fixture f;
+  CHECK(f.outcome([&](auto handler) { f.store.set("/a", "1", handler); }) == StoreOutcome::done);
+  const bool has_same_inode = GENERATE(true, false);
+  if (has_same_inode) {
+    std::filesystem::resize_file(f.path, 0);
+  } else {
+    std::filesystem::rename(f.path, f.folder.path() / "old");
+    f.folder.write("store", f.folder.read("old"));
+  }
+  std::optional<std::optional<acc::Error>> opened;
+  const auto again = f.store.open_again(RunningClock::now() + seconds(60),
+                                        [&](const std::optional<acc::Error>& error) { opened = error; });
+  acc::test::drive(f.loop, [&] { return opened.has_value(); });
+  REQUIRE(opened->has_value());
+  CHECK(std::string((*opened)->what()).find("replaced") != std::string::npos);
+}
+
 TEST_CASE("file_store: can be destroyed in a handler, and with pending operations", "[store]") {
   Fixture f;
   auto store = std::make_unique<FileStore>(f.loop, f.path);
