@@ -16,8 +16,6 @@ namespace acc::launcher {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
-// How often a node is heard until it is known to live.
-constexpr int kProofs = 2;
 // How many nodes wait until it is known whether one has ended.
 constexpr std::size_t kMaxClaimants = 16;
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
@@ -146,7 +144,7 @@ void Host::adopt(const std::shared_ptr<Member>& member) {
 void Host::wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant) {
   auto& claimants = claimants_[holder];
   claimants.push_back(claimant);
-  if (claimants.size() == 1) return wait_for_bytes(holder, kProofs);
+  if (claimants.size() == 1) return wait_for_bytes(holder);
   // Only one can have a rank: the latest.
   const bool is_static = plan_.rendezvous.backend == RendezvousKind::static_;
   if (!is_static && claimants.size() <= kMaxClaimants) return;
@@ -154,12 +152,16 @@ void Host::wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Mem
   claimants.erase(claimants.begin());
 }
 
-// What it sent before it ended comes first, with its end.
-void Host::wait_for_bytes(Coordinator::NodeId holder, int times) {
-  const auto connection = connections_.find(holder);
-  if (connection == connections_.end()) return on_holder_heard(holder);
-  connection->second->on_next_bytes(guard_(
-      [this, holder, times] { times > 1 ? wait_for_bytes(holder, times - 1) : on_holder_heard(holder); }));
+// What it sent before it ended comes first, at once as a rule: one that is heard again after a heartbeat
+// lives.
+void Host::wait_for_bytes(Coordinator::NodeId holder, std::optional<RunningClock::time_point> first_heard) {
+  const auto entry = connections_.find(holder);
+  if (entry == connections_.end()) return on_holder_heard(holder);
+  entry->second->on_next_bytes(guard_([this, holder, first_heard, pause = entry->second->heartbeat()] {
+    const auto now = RunningClock::now();
+    first_heard&& now - *first_heard >= pause ? on_holder_heard(holder)
+                                              : wait_for_bytes(holder, first_heard.value_or(now));
+  }));
 }
 
 // Another of the machine may be the one that has ended.

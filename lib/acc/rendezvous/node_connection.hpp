@@ -85,6 +85,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void dismiss(const NodeMessage& message);
 
   bool is_open() const { return open_ && !lingers_; }
+  /// How often each side sends something.
+  std::chrono::milliseconds heartbeat() const { return heartbeat_; }
   /// How long the other side has been silent.
   Clock::duration silence() const { return Clock::now() - last_bytes_; }
   bool is_pending() const override { return open_ && is_pending_; }
