@@ -49,7 +49,7 @@ bool AbsentNodes::come_back(const Arrival& arrival) {
   const bool is_it = is_same_process(*absent, arrival.node);
   others_have_begun_ = others_have_begun_ || (is_it && arrival.history.dropped_round > arrival.round);
   const bool has_ended = !arrival.is_member && !is_it;
-  has_ended ? end(absent, arrival.members) : static_cast<void>(nodes_.erase(absent));
+  has_ended ? end(absent, arrival.members()) : static_cast<void>(nodes_.erase(absent));
   return has_ended;
 }
 

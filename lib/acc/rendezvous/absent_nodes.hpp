@@ -34,7 +34,7 @@ class AbsentNodes {
     bool is_remote = true;
     /// Whether a node is connected to this coordinator, and how many of the last round's are.
     std::function<bool(const NodeInfo&)> is_connected = {};
-    int members = 0;
+    std::function<int()> members = {};
   };
   explicit AbsentNodes(Options options);
 

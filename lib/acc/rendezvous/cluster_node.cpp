@@ -278,7 +278,9 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& re
   if (node_.coordinator_key) node_.coordinator_key->release();
   if (Host* host = state_->host()) {
     node_.absent_nodes = host->coordinator().absent_nodes().with_earlier();
-    redirect_ = host->move_to(coordinator, is_another_job);
+    std::unique_ptr<StoreServer> store = host->move_to(coordinator, is_another_job);
+    // That of the endpoint is kept, and redirects already.
+    if (!redirect_) redirect_ = std::move(store);
   }
   end_round("the job runs already, on other nodes");
   std::optional<Candidates> candidates = state_->candidates();

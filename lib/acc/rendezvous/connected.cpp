@@ -66,6 +66,7 @@ void Connected::on_introduced(bool is_proven) {
 void Connected::ask_for_round() {
   if (!is_introduced_) return;  // on_introduced() asks
   note_asked();
+  node_.last_round.note_joined();
   send(Join{node_.ports.open_workers_store()});
 }
 

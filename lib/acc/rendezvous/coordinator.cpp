@@ -141,6 +141,7 @@ void Coordinator::come_back(NodeId id) {
   const bool has_missed_begin = history.round < rounds_ && absent_nodes_.contains(node.info);
   node.member = counts_for(history, has_missed_begin ? history.round : rounds_, options_.port,
                            absent_nodes_.dead_ports());
+  node.entered = node.member && (history.round == rounds_ || node.info.protocol < kProtocolOfEntry);
   if (node.member && id != 0 && survivors_ > 0) --survivors_;
   const auto is_connected = [this](const NodeInfo& info) {
     return std::ranges::any_of(nodes_,
@@ -152,7 +153,7 @@ void Coordinator::come_back(NodeId id) {
                                                   .round = rounds_,
                                                   .is_remote = id != 0,
                                                   .is_connected = is_connected,
-                                                  .members = count(&Node::member)});
+                                                  .members = [this] { return count(&Node::member); }});
   if (shows_end) count_again();
   if (history.round > std::max(rounds_, latest_round_)) stall_.set_stall(history.stall);
   latest_round_ = std::max({latest_round_, history.round, history.dropped_round});

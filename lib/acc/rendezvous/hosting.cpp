@@ -12,7 +12,17 @@ namespace acc::launcher {
 
 using boost::system::error_code;
 
+Hosting::Hosting(NodeContext& node, std::unique_ptr<Host> host)
+    : NodeState(node),
+      host_(std::move(host)),
+      probe_timer_(node.loop),
+      absent_nodes_probe_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
+                            node_.last_round.note_failed(address, true);
+                            host_->coordinator().on_ended(address);
+                          })) {}
+
 void Hosting::start() {
+  probe_absent_nodes_later();
   host_->on_hello(node_.introduction(), node_.last_round.history());
   for (const auto& member : std::exchange(node_.pending_members, {})) {
     if (member->connection->is_open()) host_->adopt(member);
@@ -56,17 +66,23 @@ void Hosting::leave(const Leave& leave, bool is_early, std::function<void()> on_
   host_->wait_until_alone(node_.plan.shutdown_timeout + node_.settings.close_timeout, std::move(on_left));
 }
 
+// A node that has ended, as the lost coordinator usually has, is no part of a partitioned network.
+void Hosting::probe_absent_nodes_later() {
+  probe_timer_.expires_after(kRetryInterval);
+  probe_timer_.async_wait(guard_([this](const error_code& error) {
+    if (error || node_.is_over) return;
+    if (host()->coordinator().is_smaller_part())
+      absent_nodes_probe_.start(host()->coordinator().absent_nodes().addresses());
+    probe_absent_nodes_later();
+  }));
+}
+
 Succeeding::Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> members,
                        OnMoved on_moved)
     : Hosting(node, std::move(host)),
       members_(std::move(members)),
       on_moved_(std::move(on_moved)),
-      timer_(node.loop),
-      probe_timer_(node.loop),
-      absent_nodes_probe_(node.loop, node.connect_timeout(), guard_([this](const StoreAddress& address) {
-                            node_.last_round.note_failed(address, true);
-                            this->host()->coordinator().on_ended(address);
-                          })) {}
+      timer_(node.loop) {}
 
 Succeeding::~Succeeding() {
   if (connecting_) connecting_->cancel();
@@ -76,7 +92,6 @@ Succeeding::~Succeeding() {
 void Succeeding::start() {
   Hosting::start();
   if (node_.is_over) return;
-  probe_absent_nodes_later();
   if (!node_.coordinator_key) return look_later();
   node_.coordinator_address = to_string(node_.last_round.lost_address());
   claim_key();
@@ -102,17 +117,6 @@ void Succeeding::look_later() {
   }));
 }
 
-// A node that has ended, as the lost coordinator usually has, is no part of a partitioned network.
-void Succeeding::probe_absent_nodes_later() {
-  probe_timer_.expires_after(kRetryInterval);
-  probe_timer_.async_wait(guard_([this](const error_code& error) {
-    if (error || node_.is_over) return;
-    if (host()->coordinator().is_smaller_part())
-      absent_nodes_probe_.start(host()->coordinator().absent_nodes().addresses());
-    probe_absent_nodes_later();
-  }));
-}
-
 void Succeeding::look_at_endpoint() {
   client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
   client_->connect(
@@ -131,9 +135,15 @@ void Succeeding::on_coordinator_told(const std::string& text) {
   const bool is_refusing = address && to_string(*address) == node_.refusing_address;
   if (!address || *address == node_.ports.store_address() || is_refusing) return introduce_to_next_member();
   const bool hosts_there = text.find(':') == std::string::npos;
+  const StoreAddress& lost = node_.last_round.lost_address();
+  const bool is_lost_coordinator = hosts_there && address->port == lost.port;
+  const Coordinator& coordinator = host()->coordinator();
   // With a host that was started anew it would begin another job.
-  if (hosts_there && host()->coordinator().may_be_led_elsewhere()) return look_later();
-  if (host()->coordinator().is_smaller_part())
+  if (hosts_there && !is_lost_coordinator && coordinator.may_be_led_elsewhere()) return look_later();
+  // The one that this node has replaced knows less of the job, if a round has begun since.
+  const bool has_led = node_.last_round.has_coordinator(node_.introduction());
+  if (is_lost_coordinator && has_led && coordinator.is_smaller_part()) return introduce_to(lost);
+  if (coordinator.is_smaller_part())
     return on_moved_(*address, "this part of the job is the smaller one", false);
   if (!hosts_there) return introduce_to_next_member();
   // A new host believes the claim only if its own store confirms it.

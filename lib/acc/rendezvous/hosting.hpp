@@ -20,7 +20,7 @@ namespace acc::launcher {
 /// another node turns out to lead the job.
 class Hosting : public NodeState {
  public:
-  Hosting(NodeContext& node, std::unique_ptr<Host> host) : NodeState(node), host_(std::move(host)) {}
+  Hosting(NodeContext& node, std::unique_ptr<Host> host);
 
   const char* name() const override { return "hosting"; }
   void start() override;
@@ -35,8 +35,11 @@ class Hosting : public NodeState {
 
  private:
   bool has_room_for(const Member& member) const;
+  void probe_absent_nodes_later();
 
   std::unique_ptr<Host> host_;
+  net::steady_timer probe_timer_;
+  DeadNodeProbe absent_nodes_probe_;
 };
 
 /// The node has replaced a coordinator that was lost, away from the endpoint. A host that died and came back
@@ -61,7 +64,6 @@ class Succeeding : public Hosting {
 
  private:
   void look_later();
-  void probe_absent_nodes_later();
   void look_at_endpoint();
   void on_coordinator_told(const std::string& text);
   void introduce_to_next_member();
@@ -72,8 +74,6 @@ class Succeeding : public Hosting {
   std::vector<StoreAddress> members_;
   OnMoved on_moved_;
   net::steady_timer timer_;
-  net::steady_timer probe_timer_;
-  DeadNodeProbe absent_nodes_probe_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
   /// Connection to a node that is told that this one leads the job.

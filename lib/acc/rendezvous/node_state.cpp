@@ -146,7 +146,9 @@ bool may_lead(const NodeContext& node) {
 
 bool may_begin_anew(const NodeContext& node) {
   const int round = node.last_round.number();
-  const auto is_member = [round](const NodeHistory& history) { return round > 0 && history.round == round; };
+  const auto is_member = [round](const NodeHistory& history) {
+    return round > 0 && (history.round == round || history.dropped_round == round);
+  };
   const auto members = std::ranges::count_if(pending_histories(node), is_member);
   return node.last_round.may_begin_anew(node.settings.min_nodes, static_cast<int>(members));
 }

@@ -50,6 +50,7 @@ void LastRound::begin(const RoundBegins& round) {
   history_ = {.round = round.number, .restarts = round.ready.restarts, .stall = round.stall};
   nodes_ = round.nodes;
   nodes_when_full_ = 0;
+  has_joined_ = false;
   successors_ = round.successors;
   coordinator_ = round.coordinator;
   addresses_ = round.addresses;

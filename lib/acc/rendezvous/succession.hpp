@@ -77,6 +77,8 @@ class LastRound {
 
   /// This node has asked the coordinator at `address` for the next round; port 0: none any more.
   void ask(const StoreAddress& address);
+  /// And has joined it there: a round may have begun since of which this node has not heard.
+  void note_joined() { has_joined_ = true; }
 
   int number() const { return history_.round; }
   int restarts() const { return history_.restarts; }
@@ -112,9 +114,9 @@ class LastRound {
                         const std::vector<NodeInfo>& earlier_absent = {}) const;
   /// Members to which the new coordinator `self` introduces itself: they may look for it elsewhere.
   std::vector<StoreAddress> other_members(const NodeInfo& self) const;
-  /// This node was in a round all others of which are known to have ended, so that nobody goes on with it.
+  /// All others of the round that this node was in are known to have ended, and no other can have begun.
   bool is_last_node() const {
-    return history_.round > 0 && static_cast<int>(dead_nodes_.size()) >= nodes_ - 1;
+    return !has_joined_ && history_.round > 0 && static_cast<int>(dead_nodes_.size()) >= nodes_ - 1;
   }
   /// How many of the last round's nodes are known to have ended.
   std::size_t dead_nodes() const { return dead_nodes_.size(); }
@@ -134,6 +136,7 @@ class LastRound {
   StoreAddress asked_address_ = {};
   bool was_closed_ = false;
   bool was_silent_ = false;
+  bool has_joined_ = false;
   std::vector<NodeInfo> dead_nodes_ = {};
 };
 

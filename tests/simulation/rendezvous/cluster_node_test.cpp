@@ -448,6 +448,26 @@ TEST_CASE("simulation: in a file, no round begins that has lost a node since it 
   }
 }
 
+// The node that has succeeded cannot say so while the file is locked, and would say it in the other one.
+TEST_CASE("simulation: in a file, success counts for nobody who meets in a file that replaced it",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Schedule schedule =
+        job_of(3, {{.kind = Kind::file_lock, .at = 2324ms, .duration = 12248ms},
+                   {.kind = Kind::file_removal, .at = 12835ms, .duration = 42087ms, .node = 2, .other = 3},
+                   {.kind = Kind::power_loss, .at = 14157ms, .duration = 1366ms, .node = 2}});
+    schedule.seed = seed;
+    schedule.backend = Backend::file;
+    schedule.machines = 2;
+    schedule.max_restarts = 1;
+    schedule.join_timeout = 117s;
+    schedule.read_timeout = 25s;
+    schedule.work = 19s;
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: a job that is restarted again and again needs no more memory", "[simulation]") {
   const Backend backend = GENERATE(Backend::c10d, Backend::static_, Backend::etcd);
   const auto run = [backend](int restarts) {
@@ -504,6 +524,128 @@ TEST_CASE("simulation: a host that was stopped hears of those that gave it up, a
     schedule.max_nodes = 3;
     schedule.node_timeout = 6579ms;
     schedule.starts = {4s, 381ms, 165ms, 458ms};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
+TEST_CASE("simulation: all nodes of a machine that has lost its power are found to have ended",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Schedule schedule = job_of(4, {{.kind = Kind::power_loss, .at = 5s, .duration = 5s, .node = 1}});
+    schedule.seed = seed;
+    schedule.machines = 2;
+    schedule.starts = {0ms, 100ms, 30s, 200ms};
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+// It waits for a round with nodes that have come since, when it loses the leader of both.
+TEST_CASE("simulation: a node that may not have heard of a round's begin does not go on alone",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Schedule schedule =
+        job_of(4, {{.kind = Kind::kill, .at = 5s, .duration = 1s, .node = 0},
+                   {.kind = Kind::cut, .at = 12180ms, .duration = 6s, .node = 0, .other = 1},
+                   {.kind = Kind::kill, .at = 13680ms, .node = 1},
+                   {.kind = Kind::cut, .at = 13680ms, .duration = 40s, .node = 0, .other = 2},
+                   {.kind = Kind::cut, .at = 13680ms, .duration = 40s, .node = 0, .other = 3}});
+    schedule.seed = seed;
+    schedule.join_timeout = 100s;
+    schedule.work = 100s;
+    schedule.starts = {0ms, 100ms, 12s, 12s};
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
+TEST_CASE("simulation: a node that has connected anew has entered its round", "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Schedule schedule = job_of(8, {{.kind = Kind::power_loss, .at = 5s, .node = 4},
+                                   {.kind = Kind::power_loss, .at = 5s, .node = 5},
+                                   {.kind = Kind::power_loss, .at = 15s, .node = 2},
+                                   {.kind = Kind::isolation, .at = 15s, .duration = 4s, .node = 3},
+                                   {.kind = Kind::power_loss, .at = 20500ms, .node = 3}});
+    schedule.seed = seed;
+    schedule.min_nodes = 4;
+    schedule.starts = {0ms, 100ms, 200ms, 300ms, 400ms, 500ms, 35s, 35s};
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+TEST_CASE("simulation: a host notices itself that silent nodes have ended", "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::power_loss, .at = 6137ms, .duration = 1759ms, .node = 0},
+                                   {.kind = Kind::kill, .at = 6162ms, .duration = 1575ms, .node = 1},
+                                   {.kind = Kind::split, .at = 9117ms, .duration = 1424ms, .other = 1}});
+    schedule.seed = seed;
+    schedule.backend = Backend::etcd;
+    schedule.max_nodes = 2;
+    schedule.has_secret = true;
+    schedule.node_timeout = 3120ms;
+    schedule.last_call = 5804ms;
+    schedule.work = 80s;
+    schedule.starts = {337ms, 112ms, 23ms};
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+TEST_CASE("simulation: a leader and the one that it has replaced at the endpoint do not wait for each other",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Schedule schedule = job_of(3, {{.kind = Kind::blinking, .at = 10848ms, .duration = 7426ms, .node = 2},
+                                   {.kind = Kind::muteness, .at = 12635ms, .duration = 6208ms, .node = 0}});
+    schedule.seed = seed;
+    schedule.min_nodes = 2;
+    schedule.has_secret = true;
+    schedule.node_timeout = 2274ms;
+    schedule.last_call = 7028ms;
+    schedule.join_timeout = 200s;
+    schedule.work = 20s;
+    schedule.starts = {476ms, 474ms, 25ms};
+    INFO(to_text(schedule));
+    const Outcome outcome = simulate(schedule);
+    CHECK(outcome.violation.empty());
+    CHECK(outcome.is_done);
+  }
+}
+
+// The host at the endpoint yields a second time. A node that comes then asks there.
+TEST_CASE("simulation: the store at the endpoint stays however often its host yields", "[simulation]") {
+  Schedule schedule = job_of(4, {{.kind = Kind::kill, .at = 5s, .duration = 1s, .node = 0},
+                                 {.kind = Kind::kill, .at = 12s, .duration = 3s, .node = 1},
+                                 {.kind = Kind::kill, .at = 12s, .duration = 4s, .node = 2},
+                                 {.kind = Kind::isolation, .at = 22s, .duration = 8s, .node = 0}});
+  schedule.starts = {0ms, 100ms, 200ms, 60s};
+  schedule.work = 100s;
+  INFO(to_text(schedule));
+  const Outcome outcome = simulate(schedule, /*with_trace=*/true);
+  INFO(outcome.trace);
+  CHECK(outcome.violation.empty());
+  CHECK(outcome.trace.find("n3 acc: debug: rendezvous: n0:29400: Connection refused") == std::string::npos);
+}
+
+// The network is slow: what the process before sent arrives after the new one.
+TEST_CASE("simulation: a static node that is started again has its rank, whatever is on its way still",
+          "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Schedule schedule = job_of(2, {{.kind = Kind::slowness, .at = 1020ms, .duration = 8743ms, .node = 1},
+                                   {.kind = Kind::worker_fails, .at = 8201ms, .node = 0},
+                                   {.kind = Kind::kill, .at = 9394ms, .duration = 434ms, .node = 1}});
+    schedule.seed = seed;
+    schedule.backend = Backend::static_;
+    schedule.min_nodes = 2;
+    schedule.max_restarts = 4;
+    schedule.node_timeout = 4962ms;
     INFO(to_text(schedule));
     CHECK(simulate(schedule).violation.empty());
   }

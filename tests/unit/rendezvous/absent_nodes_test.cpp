@@ -32,7 +32,7 @@ bool come_back(AbsentNodes& absent, const NodeInfo& info, const NodeHistory& his
                            .is_member = is_member,
                            .round = 1,
                            .is_connected = [=](const NodeInfo&) { return others_are_connected; },
-                           .members = 1});
+                           .members = [] { return 1; }});
 }
 
 }  // namespace
