@@ -16,6 +16,8 @@ namespace acc::launcher {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
+// For how long a node is heard until it is known to live.
+constexpr int kProofHeartbeats = 3;
 // How many nodes wait until it is known whether one has ended.
 constexpr std::size_t kMaxClaimants = 16;
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
@@ -152,16 +154,17 @@ void Host::wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Mem
   claimants.erase(claimants.begin());
 }
 
-// What it sent before it ended comes first, at once as a rule: one that is heard again after a heartbeat
+// What it sent before it ended comes first, soon as a rule: one that is heard again after some heartbeats
 // lives.
 void Host::wait_for_bytes(Coordinator::NodeId holder, std::optional<RunningClock::time_point> first_heard) {
   const auto entry = connections_.find(holder);
   if (entry == connections_.end()) return on_holder_heard(holder);
-  entry->second->on_next_bytes(guard_([this, holder, first_heard, pause = entry->second->heartbeat()] {
-    const auto now = RunningClock::now();
-    first_heard&& now - *first_heard >= pause ? on_holder_heard(holder)
-                                              : wait_for_bytes(holder, first_heard.value_or(now));
-  }));
+  entry->second->on_next_bytes(
+      guard_([this, holder, first_heard, pause = kProofHeartbeats * entry->second->heartbeat()] {
+        const auto now = RunningClock::now();
+        first_heard&& now - *first_heard >= pause ? on_holder_heard(holder)
+                                                  : wait_for_bytes(holder, first_heard.value_or(now));
+      }));
 }
 
 // Another of the machine may be the one that has ended.
