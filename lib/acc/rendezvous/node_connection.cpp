@@ -95,7 +95,9 @@ void NodeConnection::read() {
   socket_.async_read_some(net::buffer(buffer_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
-                            if (error) return self->fail({error.message(), means_ended(error)});
+                            self->note_awake();
+                            if (error)
+                              return self->fail({error.message(), means_ended(error) && !self->woken_});
                             self->on_received(bytes);
                           });
 }
@@ -160,7 +162,16 @@ void NodeConnection::wait() {
   });
 }
 
+// The other side may have given this one up while it was stopped. What it sent before that says nothing, and
+// a reset is no sign that it has ended; a message that was sent since is.
+void NodeConnection::note_awake() {
+  const auto now = net::steady_clock::now();
+  if (now - last_awake_ > timeout_) woken_ = now;
+  last_awake_ = now;
+}
+
 void NodeConnection::check_silence() {
+  note_awake();
   const auto now = Clock::now();
   if (end_due_ && now >= *end_due_) return end();
   // As long as TCP sends the last message again.
@@ -182,6 +193,7 @@ void NodeConnection::count_silence_from(Clock::time_point now) {
 }
 
 void NodeConnection::on_bytes() {
+  if (woken_ && net::steady_clock::now() - *woken_ >= heartbeat_) woken_.reset();
   const auto now = Clock::now();
   const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_);
   count_silence_from(now);

@@ -103,6 +103,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void on_received(std::size_t bytes);
   void write();
   void wait();
+  void note_awake();
   void check_silence();
   void report_silence(Clock::time_point now);
   void count_silence_from(Clock::time_point now);
@@ -130,6 +131,10 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   std::string sending_ = {};
   std::string queued_ = {};
   Clock::time_point last_bytes_ = {};
+  /// When this process ran, as far as is known; and since when it does, if it was stopped for longer than the
+  /// other side waits, and has heard nothing new since.
+  net::steady_clock::time_point last_awake_ = net::steady_clock::now();
+  std::optional<net::steady_clock::time_point> woken_ = {};
   bool open_ = true;
   bool writing_ = false;
   bool closing_ = false;
