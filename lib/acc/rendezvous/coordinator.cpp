@@ -73,7 +73,7 @@ RendezvousBackend::Events Coordinator::backend_events() {
 }
 
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
-  drop_earlier_connection(info);
+  if (const auto earlier = earlier_connection(info)) on_lost(*earlier, "it has connected anew", false);
   nodes_[id] = {.info = info, .history = history};
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
@@ -97,7 +97,7 @@ std::optional<Coordinator::NodeId> Coordinator::unproven_holder(const NodeInfo& 
   if (options_.plan.backend == RendezvousKind::static_) {
     const auto holder = by_rank_.find(info.node_rank);
     if (holder == by_rank_.end() || !may_have_ended(holder->second)) return std::nullopt;
-    // drop_earlier_connection() takes a silent one for lost.
+    // on_hello() takes a silent one for lost.
     return nodes_.at(holder->second).silent ? std::nullopt : std::optional(holder->second);
   }
   if (!is_crowded() || std::ranges::any_of(nodes_, is_here)) return std::nullopt;
@@ -108,7 +108,7 @@ std::optional<Coordinator::NodeId> Coordinator::unproven_holder(const NodeInfo& 
 
 // A node connects anew when it has lost its connection before this coordinator noticed, or was started again:
 // as which node only a static job says. Otherwise it may be another one on the machine of a silent one.
-void Coordinator::drop_earlier_connection(const NodeInfo& info) {
+std::optional<Coordinator::NodeId> Coordinator::earlier_connection(const NodeInfo& info) const {
   const bool is_static = options_.plan.backend == RendezvousKind::static_;
   const auto is_earlier = [&](const Node& node) {
     if (is_static && node.silent && is_same_machine(node.info, info))
@@ -117,8 +117,9 @@ void Coordinator::drop_earlier_connection(const NodeInfo& info) {
   };
   for (auto entry = by_address_.lower_bound({info.seen_at, 0});
        entry != by_address_.end() && entry->first == info.seen_at; ++entry) {
-    if (is_earlier(nodes_.at(entry->second))) return on_lost(entry->second, "it has connected anew", false);
+    if (is_earlier(nodes_.at(entry->second))) return entry->second;
   }
+  return std::nullopt;
 }
 
 void Coordinator::forget(NodeId id) {

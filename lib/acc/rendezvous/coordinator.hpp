@@ -98,6 +98,8 @@ class Coordinator {
   bool is_full() const { return full_; }
   /// Whether a node of the job is connected from `address`, or was until its workers had succeeded.
   bool is_address_of_node(const std::string& address) const;
+  /// Another connection of the node, which on_hello() takes for lost.
+  std::optional<NodeId> earlier_connection(const NodeInfo& info) const;
   /// The node that holds the rank of `info` in a static job, or the next after `proven` in a job that has no
   /// room for `info`, if it may be an earlier process of the same machine that has ended:
   /// whoever asks waits until that one is heard or lost.
@@ -150,7 +152,6 @@ class Coordinator {
   void come_back(NodeId id);
   void count_again();
   void remember_success(Node& node);
-  void drop_earlier_connection(const NodeInfo& info);
   void forget(NodeId id);
   void end_round(const RoundOver& verdict);
   void end_job(const RoundOver& verdict);

@@ -196,6 +196,11 @@ void Host::take(const Member& member) {
   node.seen_at = member.connection->peer_address();
   log::debug("rendezvous: node {} ({}, process {}) has connected from {}", id, node.host, node.pid,
              node.seen_at);
+  // The earlier one may be the one that the node uses: an attempt that it has given up can arrive after the
+  // next.
+  if (const auto earlier = coordinator_->earlier_connection(node)) {
+    if (const auto entry = connections_.extract(*earlier)) entry.mapped()->close();
+  }
   member.connection->set_handlers(
       [this, id](const NodeMessage& message) { coordinator_->on_message(id, message); },
       [this, id, connection = std::weak_ptr<NodeConnection>(member.connection)](const ConnectionLoss& loss) {

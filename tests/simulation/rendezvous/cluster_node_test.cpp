@@ -543,6 +543,22 @@ TEST_CASE("simulation: all nodes of a machine that has lost its power are found 
   }
 }
 
+// Over a slow network, an attempt to connect that was given up arrives after the next one.
+TEST_CASE("simulation: a node whose connections arrive in another order is not forgotten", "[simulation]") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Schedule schedule = job_of(4, {{.kind = Kind::slowness, .at = 15600ms, .duration = 6540ms, .node = 1},
+                                   {.kind = Kind::terminate, .at = 16707ms, .node = 0}});
+    schedule.seed = seed;
+    schedule.max_restarts = 3;
+    schedule.node_timeout = 7792ms;
+    schedule.join_timeout = 42705ms;
+    schedule.last_call = 3036ms;
+    schedule.work = 25s;
+    INFO(to_text(schedule));
+    CHECK(simulate(schedule).violation.empty());
+  }
+}
+
 TEST_CASE("simulation: a host that was stopped does not take those that gave it up for ended",
           "[simulation]") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
