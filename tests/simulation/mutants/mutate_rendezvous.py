@@ -88,7 +88,8 @@ MUTANTS = {
     "an incomplete entry blocks all nodes": (
         "store/file_store.cpp", "position == 0 || now - incomplete->since < options.writing_time", "true"),
     "nobody notices that the file is another one": (
-        "store/file_store.cpp", "identity && (*identity != now.identity || now.size < position)", "false"),
+        "store/file_store.cpp",
+        "identity && (*identity != now.identity || now.size < std::max(position, least_size))", "false"),
     # The store.
     "who waits for keys that are there waits on": ("store/waits.cpp", "wait.missing > 0", "true"),
 }
