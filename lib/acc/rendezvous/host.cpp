@@ -162,8 +162,8 @@ void Host::wait_for_bytes(Coordinator::NodeId holder, std::optional<RunningClock
   entry->second->on_next_bytes(
       guard_([this, holder, first_heard, pause = kProofHeartbeats * entry->second->heartbeat()] {
         const auto now = RunningClock::now();
-        first_heard&& now - *first_heard >= pause ? on_holder_heard(holder)
-                                                  : wait_for_bytes(holder, first_heard.value_or(now));
+        const bool lives = first_heard.has_value() && now - *first_heard >= pause;
+        lives ? on_holder_heard(holder) : wait_for_bytes(holder, first_heard.value_or(now));
       }));
 }
 
@@ -196,11 +196,6 @@ void Host::take(const Member& member) {
   node.seen_at = member.connection->peer_address();
   log::debug("rendezvous: node {} ({}, process {}) has connected from {}", id, node.host, node.pid,
              node.seen_at);
-  // The earlier one may be the one that the node uses: an attempt that it has given up can arrive after the
-  // next.
-  if (const auto earlier = coordinator_->earlier_connection(node)) {
-    if (const auto entry = connections_.extract(*earlier)) entry.mapped()->close();
-  }
   member.connection->set_handlers(
       [this, id](const NodeMessage& message) { coordinator_->on_message(id, message); },
       [this, id, connection = std::weak_ptr<NodeConnection>(member.connection)](const ConnectionLoss& loss) {
@@ -214,8 +209,16 @@ void Host::take(const Member& member) {
     on_holder_lost(id);
   });
   member.connection->set_timeout(coordinator_->node_timeout());
+  const auto earlier = coordinator_->earlier_connection(node);
   coordinator_->on_hello(id, node, member.hello.history);
+  if (earlier) close_earlier(*earlier);
   for (const NodeMessage& message : member.messages) coordinator_->on_message(id, message);
+}
+
+// It may be the one that the node uses: an attempt that it has given up can arrive after the next.
+void Host::close_earlier(Coordinator::NodeId node) {
+  if (const auto connection = connections_.extract(node)) connection.mapped()->close();
+  on_holder_lost(node);
 }
 
 // Posted, because the coordinator may be in the middle of sending to all nodes.
