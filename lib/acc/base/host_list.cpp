@@ -18,6 +18,7 @@ namespace {
 // More than any cluster has, and longer than any name with a user: a malformed list must not fill the memory.
 constexpr std::size_t kMaxHosts = 200'000;
 constexpr std::size_t kMaxNameBytes = 400;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
 
 [[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& reason) {
   throw Error({.what = fmt::format("'{}' {}", shorten(list), reason), .where = std::string(where)});
@@ -71,15 +72,19 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
     const std::string_view part = item.substr(0, open);
     if (names.front().size() + part.size() > kMaxNameBytes)
       refuse_list(list, where, "has a name that is too long");
+    if (names.size() * (names.front().size() + part.size()) > kMaxBytes)
+      refuse_list(list, where, "names too many hosts");
     for (std::string& name : names) name += part;
     if (open == std::string_view::npos) break;
     const std::size_t close = item.find(']', open);
     if (close == std::string_view::npos) refuse_list(list, where, "has a bracket that is not closed");
     const std::vector<std::string> numbers =
         expand_ranges(item.substr(open + 1, close - open - 1), list, where);
-    if (names.size() * numbers.size() > kMaxHosts) refuse_list(list, where, "names too many hosts");
+    const std::size_t count = names.size() * numbers.size();
+    if (count > kMaxHosts || count * (names.front().size() + numbers.front().size()) > kMaxBytes)
+      refuse_list(list, where, "names too many hosts");
     std::vector<std::string> longer;
-    longer.reserve(names.size() * numbers.size());
+    longer.reserve(count);
     for (const std::string& name : names) {
       for (const std::string& number : numbers) longer.push_back(name + number);
     }
@@ -93,11 +98,15 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
 
 std::vector<std::string> expand_host_list(std::string_view list, std::string_view where) {
   std::vector<std::string> hosts;
+  std::size_t bytes = 0;
   for (const std::string& item : split_items(list)) {
     const std::string_view name = trim(item);
     if (name.empty()) continue;
-    for (std::string& host : expand_item(name, list, where)) hosts.push_back(std::move(host));
-    if (hosts.size() > kMaxHosts) refuse_list(list, where, "names too many hosts");
+    for (std::string& host : expand_item(name, list, where)) {
+      bytes += host.size();
+      hosts.push_back(std::move(host));
+    }
+    if (hosts.size() > kMaxHosts || bytes > kMaxBytes) refuse_list(list, where, "names too many hosts");
   }
   return hosts;
 }
