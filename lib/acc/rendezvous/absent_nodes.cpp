@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "acc/base/own_addresses.hpp"
+#include "acc/base/text.hpp"
 #include "acc/rendezvous/succession.hpp"
 
 namespace acc::launcher {
@@ -123,7 +125,10 @@ std::vector<NodeInfo> AbsentNodes::with_earlier() const {
 std::vector<StoreAddress> AbsentNodes::addresses() const {
   std::vector<StoreAddress> result;
   for (const NodeInfo& node : nodes_) {
-    if (node.node_port != 0) result.push_back(address_of(node));
+    // Behind a NAT, what answers there can be another machine, or this one.
+    const bool is_translated = !node.addresses.empty() && !node.seen_at.empty() &&
+                               !is_loopback(node.seen_at) && !acc::contains(node.addresses, node.seen_at);
+    if (node.node_port != 0 && !is_translated) result.push_back(address_of(node));
   }
   return result;
 }

@@ -60,7 +60,7 @@ class AbsentNodes {
   int size() const { return static_cast<int>(nodes_.size()); }
   /// Those that are absent, or may be if others have not entered the last round.
   std::vector<NodeInfo> with_earlier() const;
-  /// Where they have listened, of all of which this is known.
+  /// Where they have listened, of all of which this is known and can be reached.
   std::vector<StoreAddress> addresses() const;
   /// Node ports of those that are known to have ended.
   std::vector<int> dead_ports() const;

@@ -210,14 +210,16 @@ void Host::take(const Member& member) {
   });
   member.connection->set_timeout(coordinator_->node_timeout());
   const auto earlier = coordinator_->earlier_connection(node);
+  const NodeMessage last_message = coordinator_->last_message("this node has connected anew");
   coordinator_->on_hello(id, node, member.hello.history);
-  if (earlier) close_earlier(*earlier);
+  if (earlier) dismiss_earlier(*earlier, last_message);
   for (const NodeMessage& message : member.messages) coordinator_->on_message(id, message);
 }
 
 // It may be the one that the node uses: an attempt that it has given up can arrive after the next.
-void Host::close_earlier(Coordinator::NodeId node) {
-  if (const auto connection = connections_.extract(node)) connection.mapped()->close();
+void Host::dismiss_earlier(Coordinator::NodeId node, const NodeMessage& last_message) {
+  if (const auto connection = connections_.extract(node)) connection.mapped()->dismiss(last_message);
+  serve_all();
   on_holder_lost(node);
 }
 

@@ -65,7 +65,7 @@ class Host {
   void make_coordinator(const Succession& succession, int node_port);
   void take(const Member& member);
   void wait_for_holder(Coordinator::NodeId holder, const std::shared_ptr<Member>& claimant);
-  void close_earlier(Coordinator::NodeId node);
+  void dismiss_earlier(Coordinator::NodeId node, const NodeMessage& last_message);
   void wait_for_bytes(Coordinator::NodeId holder, std::optional<RunningClock::time_point> first_heard = {});
   void on_holder_heard(Coordinator::NodeId holder);
   void on_holder_lost(Coordinator::NodeId holder);

@@ -96,9 +96,11 @@ void NodeConnection::read() {
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
                             self->note_awake();
-                            if (error)
-                              return self->fail({error.message(), means_ended(error) && !self->woken_});
-                            self->on_received(bytes);
+                            if (!error) return self->on_received(bytes);
+                            self->all_is_read_ = true;
+                            const bool is_old = self->woken_ && !self->closing_;
+                            self->fail(is_old ? ConnectionLoss{"silent while this process stood still", false}
+                                              : ConnectionLoss{error.message(), means_ended(error)});
                           });
 }
 
@@ -162,8 +164,8 @@ void NodeConnection::wait() {
   });
 }
 
-// The other side may have given this one up while it was stopped. What it sent before that says nothing, and
-// a reset is no sign that it has ended; a message that was sent since is.
+// The other side may have given this one up while it was stopped. Until something is heard that was sent
+// since, a reset is no sign that it has ended.
 void NodeConnection::note_awake() {
   const auto now = net::steady_clock::now();
   if (now - last_awake_ > timeout_) woken_ = now;
@@ -242,7 +244,7 @@ void NodeConnection::dismiss(const NodeMessage& message) {
 // To close a socket before all was read resets the connection: the other side would hear that this process
 // has ended, and perhaps not the last message.
 void NodeConnection::all_is_sent() {
-  if (!lingers_) return end();
+  if (!lingers_ || all_is_read_) return end();
   error_code ignored;
   socket_.shutdown(net::tcp::socket::shutdown_send, ignored);
 }

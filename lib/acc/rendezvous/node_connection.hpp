@@ -138,6 +138,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   bool open_ = true;
   bool writing_ = false;
   bool closing_ = false;
+  /// The other side sends no more.
+  bool all_is_read_ = false;
   /// The other side may be alive: it closes first, unless it stays silent.
   bool lingers_ = false;
   /// When it ends though the other side has not.

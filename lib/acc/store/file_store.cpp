@@ -211,7 +211,7 @@ std::unique_ptr<Store> FileStore::open_again(RunningClock::time_point /*deadline
                                              std::function<void(std::optional<Error>)> opened) const {
   auto store = std::make_unique<FileStore>(impl_->loop, impl_->file, impl_->options);
   store->impl_->identity = impl_->identity;
-  store->impl_->least_size = impl_->position;
+  store->impl_->least_size = std::max(impl_->position, impl_->least_size);
   store->check({}, [impl = store->impl_.get(), opened = std::move(opened)](StoreOutcome outcome, bool) {
     if (outcome == StoreOutcome::done) return opened(std::nullopt);
     opened(Error(
