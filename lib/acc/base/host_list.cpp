@@ -18,10 +18,14 @@ namespace {
 // More than any cluster has, and longer than any name with a user: a malformed list must not fill the memory.
 constexpr std::size_t kMaxHosts = 200'000;
 constexpr std::size_t kMaxNameBytes = 400;
-constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;  // of all names, which are copied on the way
 
 [[noreturn]] void refuse_list(std::string_view list, std::string_view where, const std::string& reason) {
   throw Error({.what = fmt::format("'{}' {}", shorten(list), reason), .where = std::string(where)});
+}
+
+void require_bounded(std::size_t hosts, std::size_t bytes, std::string_view list, std::string_view where) {
+  if (hosts > kMaxHosts || bytes > kMaxBytes) refuse_list(list, where, "names too many hosts");
 }
 
 std::optional<std::int64_t> parse_digits(std::string_view text) {
@@ -72,8 +76,7 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
     const std::string_view part = item.substr(0, open);
     if (names.front().size() + part.size() > kMaxNameBytes)
       refuse_list(list, where, "has a name that is too long");
-    if (names.size() * (names.front().size() + part.size()) > kMaxBytes)
-      refuse_list(list, where, "names too many hosts");
+    require_bounded(names.size(), names.size() * (names.front().size() + part.size()), list, where);
     for (std::string& name : names) name += part;
     if (open == std::string_view::npos) break;
     const std::size_t close = item.find(']', open);
@@ -81,8 +84,7 @@ std::vector<std::string> expand_item(std::string_view item, std::string_view lis
     const std::vector<std::string> numbers =
         expand_ranges(item.substr(open + 1, close - open - 1), list, where);
     const std::size_t count = names.size() * numbers.size();
-    if (count > kMaxHosts || count * (names.front().size() + numbers.front().size()) > kMaxBytes)
-      refuse_list(list, where, "names too many hosts");
+    require_bounded(count, count * (names.front().size() + numbers.front().size()), list, where);
     std::vector<std::string> longer;
     longer.reserve(count);
     for (const std::string& name : names) {
@@ -106,7 +108,7 @@ std::vector<std::string> expand_host_list(std::string_view list, std::string_vie
       bytes += host.size();
       hosts.push_back(std::move(host));
     }
-    if (hosts.size() > kMaxHosts || bytes > kMaxBytes) refuse_list(list, where, "names too many hosts");
+    require_bounded(hosts.size(), bytes, list, where);
   }
   return hosts;
 }
