@@ -154,7 +154,7 @@ void Process::start() {
 void Process::join() {
   ++attempt_;
   enter(Phase::meeting);
-  has_succeeded_ = false;
+  succeeded_at_.reset();
   ready_.reset();
   verdict_.reset();
   trace("joins");
@@ -172,9 +172,9 @@ void Process::on_event(const NodeEvent& event) {
 // In a file, a node waits for the others as torchrun's agent does.
 void Process::on_job_done() {
   trace("the job is done");
-  const bool has_waited =
-      job_.world().now() - succeeded_at_ >= kExitBarrierTimeout || disk_use().has_lost_file;
-  const bool is_alone = job_.disk() != nullptr && has_succeeded_ && has_waited;
+  const bool is_alone =
+      job_.disk() != nullptr && succeeded_at_ &&
+      (job_.world().now() - *succeeded_at_ >= kExitBarrierTimeout || disk_use().has_lost_file);
   is_alone ? job_.promises().on_success_alone(process_id_) : job_.promises().on_job_done(process_id_);
   job_done_ = true;
   if (phase_ != Phase::stopping && phase_ != Phase::leaving) stop_workers();
@@ -200,7 +200,6 @@ void Process::on_ready(const RoundReady& ready) {
 void Process::on_workers_end() {
   if (phase_ != Phase::working) return;
   enter(Phase::waiting);
-  has_succeeded_ = true;
   succeeded_at_ = job_.world().now();
   trace("workers have succeeded");
   job_.promises().on_success(process_id_);

@@ -96,8 +96,8 @@ class Process {
   Phase phase_ = Phase::meeting;
   /// When it began to wait for what this phase waits for, or was able to go on with it.
   Time phase_begin_ = {};
-  bool has_succeeded_ = false;
-  Time succeeded_at_ = {};
+  /// When the workers of the last round succeeded.
+  std::optional<Time> succeeded_at_ = {};
   std::optional<acc::launcher::RoundReady> ready_ = {};
   std::optional<acc::launcher::RoundOver> verdict_ = {};
   bool job_done_ = false;
