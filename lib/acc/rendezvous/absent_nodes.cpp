@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "acc/base/own_addresses.hpp"
-#include "acc/base/text.hpp"
 #include "acc/rendezvous/succession.hpp"
 
 namespace acc::launcher {
@@ -126,9 +124,8 @@ std::vector<StoreAddress> AbsentNodes::addresses() const {
   std::vector<StoreAddress> result;
   for (const NodeInfo& node : nodes_) {
     // Behind a NAT, what answers there can be another machine, or this one.
-    const bool is_translated = !node.addresses.empty() && !node.seen_at.empty() &&
-                               !is_loopback(node.seen_at) && !acc::contains(node.addresses, node.seen_at);
-    if (node.node_port != 0 && !is_translated) result.push_back(address_of(node));
+    const bool is_reachable = node.addresses.empty() || is_seen_directly(node);
+    if (node.node_port != 0 && is_reachable) result.push_back(address_of(node));
   }
   return result;
 }

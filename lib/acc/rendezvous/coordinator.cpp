@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "acc/base/own_addresses.hpp"
-#include "acc/base/text.hpp"
 #include "acc/rendezvous/succession.hpp"
 
 namespace acc::launcher {
@@ -29,11 +27,6 @@ OwnNode in_backend(const NodeInfo& info, Coordinator::NodeId id) {
           .role = info.role,
           .local_world_size = info.workers,
           .store_port = info.store_port};
-}
-
-// Whether there is no NAT between the node and us. The coordinator's own node has no `seen_at`.
-bool is_seen_directly(const NodeInfo& node) {
-  return node.seen_at.empty() || is_loopback(node.seen_at) || contains(node.addresses, node.seen_at);
 }
 
 RoundOver job_over(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {

@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/json_number.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -291,6 +292,10 @@ constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxReason = 200;
 
 }  // namespace
+
+bool is_seen_directly(const NodeInfo& node) {
+  return node.seen_at.empty() || is_loopback(node.seen_at) || contains(node.addresses, node.seen_at);
+}
 
 bool is_same_process(const NodeInfo& first, const NodeInfo& second) {
   return first.addr == second.addr && first.pid == second.pid && first.node_port == second.node_port;

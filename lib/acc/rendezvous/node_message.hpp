@@ -35,6 +35,8 @@ struct NodeInfo {
   bool operator==(const NodeInfo&) const = default;
 };
 
+/// Whether there is no NAT between the node and its coordinator, whose own node has no `seen_at`.
+bool is_seen_directly(const NodeInfo& node);
 /// Whether both are the same process of one machine, and of one machine.
 bool is_same_process(const NodeInfo& first, const NodeInfo& second);
 bool is_same_machine(const NodeInfo& first, const NodeInfo& second);

@@ -504,7 +504,7 @@ TEST_CASE("coordinator: a node that has not entered a round counts with those th
   SECTION("it may not have heard of it") {
     for (const int id : {0, 3}) job.coordinator->on_message(id, RoundEntered{id == 0 ? 2 : 1});
     const bool is_back = GENERATE(true, false);
-    // One that was absent waits for a place by then, or a new process of its machine.
+    // One of the nodes that were absent may have come back in the meantime.
     if (is_back) arrive(GENERATE(1, 2));
     job.coordinator->on_lost(3, "silent for 3000 ms", GENERATE(true, false));
     CHECK(job.coordinator->is_smaller_part());
