@@ -39,6 +39,15 @@ class Ranked(Exception):
     rank = property(lambda error: "its own")
 def fail_ranked():
     raise Ranked("one")
+class Stalling(Exception):
+    def __reduce__(self):
+        open(self.args[0], "w").close()
+        time.sleep(1000)
+def fail_stalling(pipe):
+    if RANK == 1:
+        raise Stalling(pipe)
+    open(pipe).read()
+    raise ValueError("second")
 def die_writing():
     result = sys.argv[2 + RANK]
     with open(result, "wb") as file: file.write(b"\\x80\\x05\\x95")
@@ -179,6 +188,18 @@ def failures_that_hide_themselves(venv):
         """)[1::2]
     assert lines[0][:13] == "WorkerError r" and " was ended by SIGSEGV " in lines[0], lines
     assert lines[1:] == ["Ranked one its own", "[0, 1]"], lines
+
+
+def a_failure_that_is_stopped_while_it_is_sent(venv):
+    """gives way to the one for which it was stopped, which was sent whole."""
+    os.mkfifo(venv.folder / "pipe")
+    lines = said(venv, """
+        try:
+            launch(work.fail_stalling, ("pipe",), 2)
+        except ValueError as error:
+            print(error, error.rank)
+        """)
+    assert lines[-1] == "second 0", lines
 
 
 def workers_have_limits_of_the_notebook(venv):
@@ -555,7 +576,8 @@ def the_end_of_the_fork_server_ends_all(venv):
 
 CASES = {function.__name__.replace("_", " "): function for function in (
     results_and_output, output_reaches_streams_of_python, variables_of_workers, a_failure_is_raised_again,
-    failures_without_an_exception, failures_that_hide_themselves, workers_have_limits_of_the_notebook, the_notebook_may_move, restarts,
+    failures_without_an_exception, failures_that_hide_themselves, a_failure_that_is_stopped_while_it_is_sent,
+    workers_have_limits_of_the_notebook, the_notebook_may_move, restarts,
     one_process_is_the_notebook_itself, errors_name_what_is_wrong, nodes_of_one_host_are_not_confused, files_above_1023,
     too_many_workers_leave_no_file, the_end_of_a_thread_ends_no_other_call, the_end_of_the_notebook_ends_an_import,
     workers_have_seeds_of_their_own, modules_may_change, a_module_that_starts_threads,

@@ -47,12 +47,11 @@ def own_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, trace))
 
 
-def write_error_file(error: BaseException, text: str) -> None:
+def write_error_file(error: BaseException, text: str, now: float) -> None:
     """As torch's @record does; by its time acc knows which worker failed first."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
-    now = time.time()
     extra = {"py_callstack": text, "timestamp": str(int(now)), "timestamp_us": str(int(now * 1e6))}
     message = traceback.format_exception_only(type(error), error)[-1].strip()
     with open(path, "w") as file:
@@ -72,8 +71,13 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def call(path: str) -> tuple[int, tuple[Any, ...]]:
-    """The exit code, and what the notebook reads."""
+def save(result: str, record: tuple[Any, ...]) -> None:
+    with open(result, "wb") as file:
+        pickle.dump(record, file)
+
+
+def call(path: str, result: str) -> int:
+    """The exit code. What the notebook reads is in `result` then."""
     with open(path, "rb") as file:
         search_path, cells, text = pickle.load(file)
     sys.path[:] = search_path
@@ -82,28 +86,30 @@ def call(path: str) -> tuple[int, tuple[Any, ...]]:
     try:
         function, arguments = pickle.loads(text)
         name_in_main(function)
-        return 0, ("returned", sending.result_text(function(*arguments)))
+        save(result, ("returned", sending.result_text(function(*arguments))))
+        return 0
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
+        now = time.time()
         text = own_traceback(error)
-        write_error_file(error, text)
-        return 1, ("raised", sending.exception_text(error), text)
+        # First, since by the other file this worker is the one that failed: where acc stops it before, another one is.
+        save(result, ("raised", sending.exception_text(error), text))
+        write_error_file(error, text, now)
+        return 1
 
 
 def main(path: str, *results: str) -> NoReturn:
     result = results[int(os.environ["LOCAL_RANK"])]
     open(result, "wb").close()  # what it returned before a restart
     try:
-        code, record = call(path)
+        code = call(path, result)
     except KeyboardInterrupt:
         end(130)
     except SystemExit as request:
         if request.code is not None and not isinstance(request.code, int):
             print(request.code, file=sys.stderr)
         end(0 if request.code is None else request.code & 0xFF if isinstance(request.code, int) else 1)
-    with open(result, "wb") as file:
-        pickle.dump(record, file)
     end(code)
 
 
