@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/report/selftest_page.hpp"
 
+#include <fmt/format.h>
+
 #include "support/catch.hpp"
 #include "support/count.hpp"
 #include "support/selftest_results.hpp"
