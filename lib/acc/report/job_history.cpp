@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -49,28 +50,113 @@ void choose_run(EventLines& lines, std::string run_id) {
   std::erase_if(lines.lines, [&](const EventLine& line) { return line.run_id != run_id; });
 }
 
-// A log to which several jobs with one run id were appended: a node that starts again after all have ended.
-void choose_start(EventLines& lines) {
-  std::set<std::string> nodes;
-  std::set<std::string> ended;
-  std::size_t begin = 0;
-  int starts = 1;
-  for (std::size_t i = 0; i < lines.lines.size(); ++i) {
-    const EventLine& line = lines.lines[i];
-    if (line.event == "finished" || line.event == "failed") ended.insert(line.node());
-    if (line.event != "job_started") continue;
-    // While others go on, it has come back to the same job.
-    if (nodes.contains(line.node()) && std::ranges::includes(ended, nodes)) {
-      begin = i;
-      ++starts;
-      ended.clear();
-      nodes.clear();
+// Finds the last of several jobs with one run id that were appended to the logs: a host starts again after
+// all agents have ended or were killed. While others go on, it has come back to the same job. Agents are
+// counted by host: their node ranks are not known before they have met.
+class StartFinder {
+ public:
+  explicit StartFinder(const std::vector<EventLine>& lines) : lines_(lines) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::string& event = lines[i].event;
+      // An agent says the others before it has met the other nodes, too.
+      if (event != "waiting_for_nodes" && event != "warning" && event != "preflight")
+        lines_of_host_[lines[i].host].push_back(i);
     }
-    nodes.insert(line.node());
   }
-  if (starts == 1) return;
-  lines.notes.push_back(fmt::format("The logs have {} starts of this run; this is the last one.", starts));
-  lines.lines.erase(lines.lines.begin(), lines.lines.begin() + static_cast<std::ptrdiff_t>(begin));
+
+  /// The index of the line with which the last job begins.
+  std::size_t find() {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i].event == "job_started") {
+        add_start(i);
+      } else {
+        add(lines_[i]);
+      }
+    }
+    return begin_;
+  }
+
+  int starts() const { return starts_; }
+
+ private:
+  void add(const EventLine& line) {
+    if (hosts_.insert(line.host).second) agents_[line.host] = 1;
+    if (line.event == "attempt_started") {
+      attempts_.insert(attempt_of(line));
+      running_hosts_.insert(line.host);
+    }
+    if (line.event != "finished" && line.event != "failed") return;
+    has_ended_ = true;
+    const auto agents = agents_.find(line.host);
+    if (agents != agents_.end() && --agents->second == 0) agents_.erase(agents);
+  }
+
+  void add_start(std::size_t i) {
+    const std::string& host = lines_[i].host;
+    const bool has_begun = has_ended_ || !attempts_.empty();
+    if (has_begun && (hosts_.contains(host) || repeats_attempt(i)) &&
+        std::ranges::all_of(agents_, [&](const auto& open) { return is_over(open.first, open.second, i); })) {
+      begin_ = i;
+      ++starts_;
+      hosts_.clear();
+      agents_.clear();
+      attempts_.clear();
+      running_hosts_.clear();
+      has_ended_ = false;
+    }
+    hosts_.insert(host);
+    int& agents = agents_[host];
+    // Of agents that were killed no end is known. Before they have met the others, these are several agents.
+    if (running_hosts_.contains(host) && is_over(host, agents, i)) agents = 0;
+    ++agents;
+  }
+
+  // Whether as many agents of a host start from line `i` on, before any of them goes on.
+  bool is_over(const std::string& host, int agents, std::size_t i) const {
+    const std::vector<std::size_t>& lines = lines_of_host_.at(host);
+    for (auto line = std::ranges::lower_bound(lines, i); agents > 0 && line != lines.end(); ++line) {
+      if (lines_[*line].event != "job_started") return false;
+      --agents;
+    }
+    return agents == 0;
+  }
+
+  // Whether a host that starts in line `i` has the part of another one. If not, it may be a node of the same
+  // job whose clock is ahead.
+  bool repeats_attempt(std::size_t i) const {
+    const std::vector<std::size_t>& lines = lines_of_host_.at(lines_[i].host);
+    const auto first = std::find_if(std::ranges::lower_bound(lines, i), lines.end(), [&](std::size_t line) {
+      return lines_[line].event == "attempt_started";
+    });
+    return first != lines.end() && attempts_.contains(attempt_of(lines_[*first]));
+  }
+
+  using Attempt = std::array<std::int64_t, 4>;
+  static Attempt attempt_of(const EventLine& line) {
+    return {line.attempt, line.node_rank, integer_in(line.fields, "nodes").value_or(1),
+            integer_in(line.fields, "world_size").value_or(1)};
+  }
+
+  const std::vector<EventLine>& lines_;
+  std::map<std::string, std::vector<std::size_t>> lines_of_host_ = {};
+  std::size_t begin_ = 0;
+  int starts_ = 1;
+  // Of the job that the lines up to now are of: its hosts, how many agents each has that have not ended, the
+  // attempts that it has begun, and the hosts that took part.
+  std::set<std::string> hosts_ = {};
+  std::map<std::string, int> agents_ = {};
+  std::set<Attempt> attempts_ = {};
+  std::set<std::string> running_hosts_ = {};
+  bool has_ended_ = false;
+};
+
+void choose_start(EventLines& lines) {
+  StartFinder finder(lines.lines);
+  const auto begin = static_cast<std::ptrdiff_t>(finder.find());
+  if (finder.starts() == 1) return;
+  lines.notes.push_back(
+      fmt::format("The logs have {} starts of this run; this is the last one.", finder.starts()));
+  lines.lines.erase(lines.lines.begin(), lines.lines.begin() + begin);
 }
 
 // What all nodes notice at once, by attempt: the first on each host.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/report/job_history.hpp"
 
+#include <array>
+
 #include "support/catch.hpp"
 #include "support/event_log.hpp"
 
@@ -16,6 +18,7 @@ namespace {
 const std::string kCause =
     R"("restart":1,"cause":{"rank":3,"host":"node1","attempt":0,"exit_code":null,"signal":"SIGKILL",)"
     R"("out_of_memory":true,"message":null,"last_words":"lost"})";
+const std::string kTwoStarts = "The logs have 2 starts of this run; this is the last one.";
 
 }  // namespace
 
@@ -93,7 +96,7 @@ TEST_CASE("job_history: of several runs, and of several starts of one, the last 
   const JobHistory again = history_of(run(100, "none"), run(50, "none"));
   CHECK(again.time.length() == 9);
   CHECK(again.attempts.size() == 1);
-  CHECK(again.notes == std::vector<std::string>{"The logs have 2 starts of this run; this is the last one."});
+  CHECK(again.notes == std::vector<std::string>{kTwoStarts});
 
   EventLines lines;
   add_event_lines(lines, run(5, "a").text(), "log");
@@ -109,6 +112,87 @@ TEST_CASE("job_history: a node that comes back to a job that goes on begins no o
   const JobHistory history = history_of(log, other);
   CHECK(history.time.length() == 100);
   CHECK(history.notes.empty());
+}
+
+TEST_CASE("job_history: several starts on several hosts, whose ranks are known only once they have met",
+          "[report]") {
+  const auto node = [](const std::string& host, int rank) {
+    EventLogText before(host);
+    before.add(100, "job_started");
+    EventLogText first(host, rank);
+    first.add(101, "attempt_started", 0, R"("nodes":2,"world_size":2)")
+        .add(110 + rank, "finished", 0, R"("exit_code":3)");
+    EventLogText between(host);
+    between.add(500, "job_started");
+    EventLogText last(host, rank);
+    last.add(501, "attempt_started", 0, R"("nodes":2,"world_size":2)")
+        .add(520, "finished", 0, R"("exit_code":0)");
+    return std::array{before, first, between, last};
+  };
+  const auto [a, b, c, d] = node("node0", 0);
+  const auto [e, f, g, h] = node("node1", 1);
+  const JobHistory history = history_of(a, b, c, d, e, f, g, h);
+  CHECK(history.exit_code == 0);
+  CHECK(history.time.length() == 20);
+  CHECK(history.notes == std::vector<std::string>{kTwoStarts});
+}
+
+TEST_CASE("job_history: after all agents were killed, a start is another one", "[report]") {
+  EventLogText log;
+  log.add(100, "job_started").add(101, "attempt_started").progress(160, 0, 0, 5, 0);
+  log.add(500, "job_started").add(501, "attempt_started").add(520, "finished", 0, R"("exit_code":0)");
+  CHECK(history_of(log).time.length() == 20);
+  CHECK(history_of(log).notes == std::vector<std::string>{kTwoStarts});
+  const auto node = [](int rank) {
+    EventLogText killed(fmt::format("node{}", rank), rank);
+    killed.add(100, "job_started").add(101, "attempt_started", 0, R"("nodes":2,"world_size":2)");
+    killed.progress(160, 0, rank, 5, 0).add(500 + rank, "job_started").add(502, "waiting_for_nodes");
+    return killed.add(503, "attempt_started", 0, R"("nodes":2,"world_size":2)");
+  };
+  CHECK(history_of(node(0), node(1)).time.length() == 3);
+}
+
+TEST_CASE("job_history: a start on another host is another one if it has the part of one that has ended",
+          "[report]") {
+  const auto node = [](double time, const std::string& host, int rank) {
+    return EventLogText(host, rank)
+        .add(time, "job_started")
+        .add(time + 1, "attempt_started", 0, R"("nodes":2,"world_size":2)")
+        .add(time + 20, "finished", 0, R"("exit_code":0)");
+  };
+  const JobHistory other =
+      history_of(node(100, "node0", 0), node(100, "node1", 1), node(500, "node2", 0), node(500, "node3", 1));
+  CHECK(other.hosts == std::set<std::string>{"node2", "node3"});
+  CHECK(other.notes == std::vector<std::string>{kTwoStarts});
+  // The clock of this one is ahead.
+  CHECK(history_of(node(100, "node0", 0), node(500, "node1", 1)).hosts.size() == 2);
+}
+
+TEST_CASE("job_history: an agent that was killed comes back to a job that goes on", "[report]") {
+  const auto two = R"("nodes":2,"world_size":2)";
+  EventLogText log("node0");
+  log.add(100, "job_started")
+      .add(101, "attempt_started", 0, two)
+      .add(150, "group_changed", 0, R"("text":"lost")");
+  log.add(151, "attempt_started").add(170, "group_changed", 0, R"("text":"joins")");
+  log.add(171, "attempt_started", 0, two).add(200, "finished");
+  EventLogText other("node1", 1);
+  other.add(100, "job_started").add(101, "attempt_started", 0, two).add(169, "job_started");
+  other.add(171, "attempt_started", 0, two).add(200, "finished");
+  CHECK(history_of(log, other).time.length() == 100);
+  // And a later start is another one, although it never said its end.
+  log.add(500, "job_started").add(501, "attempt_started").add(510, "finished");
+  CHECK(history_of(log, other).time.length() == 10);
+
+  // The same with two agents on one host.
+  EventLogText same("node0", 1);
+  same.add(100, "job_started").add(101, "attempt_started", 0, two).add(169, "job_started");
+  same.add(171, "attempt_started", 0, two).add(200, "finished");
+  EventLogText first("node0");
+  first.add(100, "job_started").add(101, "attempt_started", 0, two).progress(168, 0, 0, 5, 0);
+  first.add(170, "group_changed", 0, R"("text":"joins")").add(171, "attempt_started", 0, two);
+  first.add(200, "finished");
+  CHECK(history_of(first, same).time.length() == 100);
 }
 
 TEST_CASE("job_history: fewer nodes are another attempt, also under the same number", "[report]") {
