@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -159,31 +160,46 @@ void choose_start(EventLines& lines) {
   lines.lines.erase(lines.lines.begin(), lines.lines.begin() + begin);
 }
 
-// What all nodes notice at once, by attempt: the first on each host.
-using SharedMoments = std::map<std::string, std::map<std::pair<std::string, int>, double>>;
+// When the nodes of a round began an attempt: all at once, unlike ends, for which workers need their time. By
+// number, nodes and world size.
+using AttemptStarts = std::map<std::array<std::int64_t, 3>, std::vector<double>>;
 
-SharedMoments shared_moments(const std::vector<EventLine>& lines) {
-  SharedMoments moments;
+std::map<std::string, AttemptStarts> attempt_starts(const std::vector<EventLine>& lines) {
+  std::map<std::string, AttemptStarts> starts;
   for (const EventLine& line : lines) {
-    if (line.event == "attempt_started" || line.event == "restarting" || line.event == "finished")
-      moments[line.host].try_emplace({line.event, line.attempt}, line.time);
+    if (line.event == "attempt_started")
+      starts[line.host][{line.attempt, integer_in(line.fields, "nodes").value_or(1),
+                         integer_in(line.fields, "world_size").value_or(1)}]
+          .push_back(line.time);
   }
-  return moments;
+  return starts;
 }
 
-// How much later it is by the clock of `host` than by that of `reference`.
-double clock_offset(const SharedMoments& moments, const std::string& reference, const std::string& host) {
-  const auto moments_of_host = moments.find(host);
-  const auto moments_of_reference = moments.find(reference);
-  if (moments_of_host == moments.end() || moments_of_reference == moments.end()) return 0;
+// The shortest way from one of `reference`, which are in order, to `time`.
+double nearest_offset(double time, const std::vector<double>& reference) {
+  const auto next = std::ranges::lower_bound(reference, time);
+  if (next == reference.begin()) return time - *next;
+  const double since_previous = time - *std::prev(next);
+  return next == reference.end() || since_previous <= *next - time ? since_previous : time - *next;
+}
+
+// How much later it is by the clock of a host than by that of the reference.
+double clock_offset(const AttemptStarts& starts, const AttemptStarts& reference) {
   std::vector<double> offsets;
-  for (const auto& [event, time] : moments_of_host->second) {
-    const auto counterpart = moments_of_reference->second.find(event);
-    if (counterpart != moments_of_reference->second.end()) offsets.push_back(time - counterpart->second);
+  for (const auto& [attempt, times] : starts) {
+    const auto counterpart = reference.find(attempt);
+    if (counterpart == reference.end()) continue;
+    // Where nodes leave and come back, one number has several starts, and a host may have missed some.
+    const bool has_all = times.size() == counterpart->second.size();
+    for (std::size_t i = 0; i < times.size(); ++i)
+      offsets.push_back(has_all ? times[i] - counterpart->second[i]
+                                : nearest_offset(times[i], counterpart->second));
   }
   if (offsets.empty()) return 0;
   std::ranges::sort(offsets);
-  return offsets[offsets.size() / 2];
+  const double lower = offsets[(offsets.size() - 1) / 2];
+  const double upper = offsets[offsets.size() / 2];
+  return std::abs(lower) <= std::abs(upper) ? lower : upper;
 }
 
 std::string reference_host(const std::vector<EventLine>& lines) {
@@ -194,10 +210,11 @@ std::string reference_host(const std::vector<EventLine>& lines) {
 }
 
 void correct_clocks(EventLines& lines) {
-  const SharedMoments moments = shared_moments(lines.lines);
+  const std::map<std::string, AttemptStarts> starts = attempt_starts(lines.lines);
   const std::string reference = reference_host(lines.lines);
-  for (const auto& [host, times] : moments) {
-    const double offset = clock_offset(moments, reference, host);
+  if (!starts.contains(reference)) return;
+  for (const auto& [host, of_host] : starts) {
+    const double offset = clock_offset(of_host, starts.at(reference));
     if (std::abs(offset) < kMinClockOffset) continue;
     lines.notes.push_back(fmt::format("The clock of {} is {:.1f} s {} that of {}; its times are corrected.",
                                       host, std::abs(offset), offset > 0 ? "ahead of" : "behind", reference));

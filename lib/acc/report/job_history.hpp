@@ -104,7 +104,7 @@ struct JobHistory {
 };
 
 /// What the lines tell of the last run that they have, or of `run_id`. Clocks of other hosts are corrected by
-/// what all nodes notice at once. Throws Error{usage} if there is no such run.
+/// the starts of attempts, which all nodes notice at once. Throws Error{usage} if there is no such run.
 JobHistory job_history(EventLines lines, const std::string& run_id = "");
 
 }  // namespace acc::launcher

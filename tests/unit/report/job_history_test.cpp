@@ -82,6 +82,37 @@ TEST_CASE("job_history: the clock of another node is corrected, and the correcti
             "The clock of node1 is 300.0 s ahead of that of node0; its times are corrected."});
 }
 
+TEST_CASE("job_history: workers that need their time to end are no clock that is ahead", "[report]") {
+  const auto node = [](int rank, double stop) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "attempt_started", 0, R"("nodes":2,"world_size":2)").progress(110, 0, rank, 5, 1);
+    log.add(120 + stop, "restarting", 0, kCause);
+    log.add(127, "attempt_started", 1, R"("nodes":2,"world_size":2)").progress(137, 1, rank, 5, 1);
+    return log.add(140 + stop, "finished", 1, R"("exit_code":1)");
+  };
+  const JobHistory history = history_of(node(0, 0), node(1, 6));
+  CHECK(history.notes.empty());
+  CHECK(history.time.length() == 46);
+}
+
+TEST_CASE("job_history: a node that joins later has no clock that is ahead", "[report]") {
+  const auto two = R"("nodes":2,"world_size":2)";
+  EventLogText first("node0");
+  first.add(100, "attempt_started")
+      .progress(160, 0, 0, 5, 1)
+      .add(700, "group_changed", 0, R"("text":"joins")");
+  first.add(702, "attempt_started", 0, two).add(750, "group_changed", 0, R"("text":"lost")");
+  first.add(751, "attempt_started").add(800, "group_changed", 0, R"("text":"joins")");
+  first.add(802, "attempt_started", 0, two).add(900, "finished");
+  EventLogText late("node1", 1);
+  late.add(690, "job_started").add(702, "attempt_started", 0, two).add(750, "failed");
+  EventLogText later("node2", 1);
+  later.add(790, "job_started").add(802, "attempt_started", 0, two).add(900, "finished");
+  const JobHistory history = history_of(first, late, later);
+  CHECK(history.notes.empty());
+  CHECK(history.attempts.size() == 4);
+}
+
 TEST_CASE("job_history: of several runs, and of several starts of one, the last is shown", "[report]") {
   const auto run = [](double time, const std::string& id) {
     return EventLogText("node0", 0, id)
