@@ -82,7 +82,7 @@ def prometheus_has_it(folder, url, job_id):
         for line in server.stderr:
             if "Server is ready" in line:
                 break
-        query = urllib.parse.quote('acc_rank_steps_total{job="%s"}' % job_id)
+        query = urllib.parse.quote('acc_rank_step{job="%s"}' % job_id)
         result = []
         while not result and server.poll() is None:
             result = json.loads(fetch(f"http://{address}/api/v1/query?query={query}")[1])["data"]["result"]
@@ -155,7 +155,7 @@ def main():
             kind, text = fetch(url)
             assert kind == "text/plain; version=0.0.4; charset=utf-8", kind
             promtool_finds_nothing(text)
-            assert of_ranks(text, job_id, "acc_rank_steps_total") == {0: 3, 1: 3}, text
+            assert of_ranks(text, job_id, "acc_rank_step") == {0: 3, 1: 3}, text
             assert of_ranks(text, job_id, "acc_rank_loss") == {0: 0.5, 1: 0.5}, text
             assert of_ranks(text, job_id, "acc_rank_tokens_total") == {0: 300, 1: 300}, text
             assert of_ranks(text, job_id, "acc_rank_up") == {0: 1, 1: 1}, text

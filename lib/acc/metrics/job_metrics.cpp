@@ -55,7 +55,7 @@ class RankMetrics {
   }
 
   std::vector<Metric> take() {
-    return {up_,     cpu_,       memory_,     threads_, gpu_memory_,  gpu_use_,  steps_,      samples_,
+    return {up_,     cpu_,       memory_,     threads_, gpu_memory_,  gpu_use_,  step_,       samples_,
             tokens_, step_time_, since_step_, loss_,    collectives_, sections_, in_section_, slow_};
   }
 
@@ -89,7 +89,8 @@ class RankMetrics {
   }
 
   void add_progress(const ProgressView& progress) {
-    put(steps_, progress.steps);
+    // Counted as the training does: it may go on at 20,000, which no counter does.
+    if (progress.since_step) put(step_, progress.steps);
     put(samples_, progress.samples);
     put(tokens_, progress.tokens);
     if (progress.step_time) put(step_time_, progress.step_time->count());
@@ -115,8 +116,8 @@ class RankMetrics {
   Metric gpu_use_ = {.name = "acc_rank_gpu_use_ratio",
                      .unit = "ratio",
                      .help = "Use of the GPUs that they are on, by all processes there; the mean."};
-  Metric steps_ = {
-      .name = "acc_rank_steps", .type = Type::counter, .help = "Optimizer steps that have ended."};
+  Metric step_ = {.name = "acc_rank_step",
+                  .help = "The optimizer step that has ended last, as the training counts them."};
   Metric samples_ = {.name = "acc_rank_samples", .type = Type::counter, .help = "Samples it has read."};
   Metric tokens_ = {.name = "acc_rank_tokens", .type = Type::counter, .help = "Tokens it has read."};
   Metric step_time_ = {

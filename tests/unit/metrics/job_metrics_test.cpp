@@ -27,6 +27,7 @@ JobUsage usage_of(const std::string& id) {
                       .pid = 14,
                       .progress = ProgressView{.steps = 812,
                                                .step_time = 0.25s,
+                                               .since_step = 2s,
                                                .loss = 0.5,
                                                .section = "data",
                                                .in_section = 9s,
@@ -74,10 +75,11 @@ TEST_CASE("job_metrics: what is known of a job and its ranks", "[metrics]") {
       {"acc_rank_threads train-1 4 host", 6},
       {"acc_rank_gpu_memory_bytes train-1 4 host", 30},
       {"acc_rank_gpu_use_ratio train-1 4 host", 0.75},
-      {"acc_rank_steps train-1 4 host", 812},
+      {"acc_rank_step train-1 4 host", 812},
       {"acc_rank_samples train-1 4 host", 0},
       {"acc_rank_tokens train-1 4 host", 0},
       {"acc_rank_step_seconds train-1 4 host", 0.25},
+      {"acc_rank_since_step_seconds train-1 4 host", 2},
       {"acc_rank_loss train-1 4 host", 0.5},
       {"acc_rank_collectives train-1 4 host", 0},
       {"acc_rank_section_seconds train-1 4 host data", 30},
@@ -87,6 +89,19 @@ TEST_CASE("job_metrics: what is known of a job and its ranks", "[metrics]") {
       {"acc_rank_up train-1 5 host", 0},
   };
   CHECK(values == expected);
+}
+
+TEST_CASE("job_metrics: a step may be any number, and is there once one has ended", "[metrics]") {
+  JobUsage usage = usage_of("train-1");
+  const auto metrics = job_metrics({usage}, 0, "host");
+  const auto step = std::ranges::find(metrics, "acc_rank_step", &Metric::name);
+  REQUIRE(step != metrics.end());
+  CHECK(step->type == Metric::Type::gauge);
+  // A training that goes on at 812 has not ended a step of its own.
+  usage.job.ranks[0].progress->since_step.reset();
+  const auto values = values_of(job_metrics({usage}, 0, "host"));
+  CHECK_FALSE(values.contains("acc_rank_step train-1 4 host"));
+  CHECK(values.contains("acc_rank_samples train-1 4 host"));
 }
 
 TEST_CASE("job_metrics: no command, path or user is shown", "[metrics]") {

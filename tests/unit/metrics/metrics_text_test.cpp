@@ -16,9 +16,9 @@ const std::vector<Metric> kMetrics = {
      .unit = "bytes",
      .help = "Its memory.",
      .samples = {{.labels = {{"job", "train-1"}, {"rank", "0"}}, .value = 1048576.0}, {.value = 0.5}}},
-    {.name = "acc_rank_steps",
+    {.name = "acc_rank_tokens",
      .type = Metric::Type::counter,
-     .help = "Its steps.",
+     .help = "Its tokens.",
      .samples = {{.labels = {{"job", "train-1"}}, .value = 812}}},
     {.name = "acc_rank_loss", .help = "Nobody has one."}};
 
@@ -36,9 +36,9 @@ TEST_CASE("metrics_text: OpenMetrics has units, counters without suffix, and an 
 # HELP acc_rank_memory_bytes Its memory.
 acc_rank_memory_bytes{job="train-1",rank="0"} 1048576
 acc_rank_memory_bytes 0.5
-# TYPE acc_rank_steps counter
-# HELP acc_rank_steps Its steps.
-acc_rank_steps_total{job="train-1"} 812
+# TYPE acc_rank_tokens counter
+# HELP acc_rank_tokens Its tokens.
+acc_rank_tokens_total{job="train-1"} 812
 # EOF
 )");
   CHECK(metrics_text({}, MetricsFormat::open_metrics) == "# EOF\n");
@@ -49,9 +49,9 @@ TEST_CASE("metrics_text: Prometheus's own format describes a counter by its whol
 # HELP acc_rank_memory_bytes Its memory.
 acc_rank_memory_bytes{job="train-1",rank="0"} 1048576
 acc_rank_memory_bytes 0.5
-# TYPE acc_rank_steps_total counter
-# HELP acc_rank_steps_total Its steps.
-acc_rank_steps_total{job="train-1"} 812
+# TYPE acc_rank_tokens_total counter
+# HELP acc_rank_tokens_total Its tokens.
+acc_rank_tokens_total{job="train-1"} 812
 )");
 }
 
