@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 
@@ -102,11 +103,21 @@ std::string line_svg(const TimeSpan& time, double top, const std::vector<Line>& 
       R"(<svg class="line" role="img" width="100%" height="90" viewBox="0 0 100 100" preserveAspectRatio="none"><title>{}</title>)",
       html_text(title));
   for (const Line& line : lines) {
-    fmt::format_to(std::back_inserter(svg), R"(<polyline class="{}" points=")", line.style);
-    for (const auto& [moment, value] : line.points)
-      fmt::format_to(std::back_inserter(svg), "{:.2f},{:.1f} ", percent_of(moment, time),
+    std::string points;
+    const auto end_part = [&] {
+      if (!points.empty())
+        fmt::format_to(std::back_inserter(svg), R"(<polyline class="{}" points="{}"/>)", line.style, points);
+      points.clear();
+    };
+    for (const auto& [moment, value] : line.points) {
+      if (!std::isfinite(value)) {
+        end_part();
+        continue;
+      }
+      fmt::format_to(std::back_inserter(points), "{:.2f},{:.1f} ", percent_of(moment, time),
                      top > 0 ? kHeight * (1 - std::clamp(value / top, 0.0, 1.0)) : kHeight);
-    svg += "\"/>";
+    }
+    end_part();
   }
   return svg + "</svg>\n";
 }

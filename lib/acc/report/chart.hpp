@@ -30,7 +30,7 @@ std::string axis_svg(const TimeSpan& time);
 std::string heat_svg(std::size_t columns, const std::vector<std::string>& titles,
                      const std::vector<std::string>& classes);
 
-/// A line over time.
+/// A line over time, broken where a value is not finite.
 struct Line {
   std::string style = {};
   std::vector<std::pair<double, double>> points = {};

@@ -25,7 +25,6 @@ constexpr double kMinSetBack = 1;
 constexpr double kMaxTime = 1e11;
 // Their sums are numbers, too.
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000'000;
-constexpr double kMaxLoss = 1e30;
 
 const json& field_of(const json& object, const char* field) {
   static const json kNull;
@@ -36,6 +35,18 @@ const json& field_of(const json& object, const char* field) {
 const json& at(const json& array, std::size_t index) {
   static const json kNull;
   return index < array.size() ? array[index] : kNull;
+}
+
+// One that is too large for a float is infinite: trainings compute in floats or less.
+std::optional<float> loss_of(const json& value) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (value == "nan") return std::numeric_limits<float>::quiet_NaN();
+  if (value == "inf") return kInfinity;
+  if (value == "-inf") return -kInfinity;
+  const auto loss = number_of(value);
+  if (!loss) return std::nullopt;
+  if (std::abs(*loss) > std::numeric_limits<float>::max()) return *loss > 0 ? kInfinity : -kInfinity;
+  return static_cast<float>(*loss);
 }
 
 std::array<float, kSections.size()> spent_in(const json& fields, std::size_t i) {
@@ -59,8 +70,7 @@ RankSample sample_of(const json& fields, double time, std::size_t i) {
   sample.steps = steps;
   sample.counts_over_restarts = value("counts_over_restarts") == true;
   if (const auto since = number_of(value("since_step_seconds"))) sample.step_ended = time - *since;
-  if (const auto loss = number_of(value("loss")); loss && *loss > -kMaxLoss && *loss < kMaxLoss)
-    sample.loss = static_cast<float>(*loss);
+  sample.loss = loss_of(value("loss"));
   sample.spent = spent_in(fields, i);
   return sample;
 }

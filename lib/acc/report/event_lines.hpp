@@ -25,6 +25,7 @@ struct RankSample {
   double step_ended = 0;
   /// The time in each section since the worker began, in the order of kSections.
   std::array<float, kSections.size()> spent = {};
+  /// May be NaN or infinite.
   std::optional<float> loss = {};
   std::optional<double> cpu_seconds = {};
   std::optional<double> memory_bytes = {};

@@ -327,11 +327,34 @@ class HistoryBuilder {
     AttemptRecord* attempt = attempt_of(line);
     if (attempt == nullptr) return;
     for (auto& [rank, sample] : line.samples) {
+      follow_loss(line, *attempt, rank, sample);
       std::vector<RankSample>& samples = attempt->ranks[rank];
       // The clock of a host may have been set.
       if (samples.empty() || samples.back().time <= sample.time) samples.push_back(std::move(sample));
     }
     line.samples = {};
+  }
+
+  // Of the ranks of an attempt the first is named: soon it is the loss of all.
+  void follow_loss(const EventLine& line, const AttemptRecord& attempt, int rank, const RankSample& sample) {
+    if (!sample.loss) return;
+    const bool is_finite = std::isfinite(*sample.loss);
+    const auto index = static_cast<std::size_t>(&attempt - history_.attempts.data());
+    const auto known = losses_.find(index);
+    if (known == losses_.end()) {
+      if (is_finite) return;
+      const std::int64_t step = sample.steps.value_or(0);
+      losses_[index] = {.rank = rank, .step = step, .moment = history_.moments.size()};
+      history_.moments.push_back(
+          {.kind = Moment::Kind::warning,
+           .time = line.time,
+           .host = line.host,
+           .text = fmt::format("the loss of rank {} is not finite from step {} on", rank, step)});
+    } else if (is_finite && rank == known->second.rank) {
+      const LossThatIsNotFinite& loss = known->second;
+      history_.moments[loss.moment].text =
+          fmt::format("the loss of rank {} was not finite at step {}", rank, loss.step);
+    }
   }
 
   void add_gpus(const EventLine& line) {
@@ -514,8 +537,17 @@ class HistoryBuilder {
     spans = std::move(merged);
   }
 
+  /// Which rank had one first, when, and the moment that says so.
+  struct LossThatIsNotFinite {
+    int rank = 0;
+    std::int64_t step = 0;
+    std::size_t moment = 0;
+  };
+
   EventLines lines_;
   JobHistory history_ = {};
+  /// By the index of the attempt.
+  std::map<std::size_t, LossThatIsNotFinite> losses_ = {};
   /// Those that take part in the last attempt.
   std::set<std::string> nodes_ = {};
   std::set<std::tuple<Moment::Kind, int, std::string>> moment_keys_ = {};

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "acc/base/text.hpp"
@@ -341,7 +343,8 @@ std::string series_figure(const JobHistory& history, const char* name, const Ser
   for (const SeriesPoint& point : series) {
     mean.points.emplace_back(point.time, point.mean);
     highest.points.emplace_back(point.time, point.highest);
-    top = std::max(top, with_highest ? point.highest : point.mean);
+    const double value = with_highest ? point.highest : point.mean;
+    if (std::isfinite(value)) top = std::max(top, value);
   }
   const std::string caption =
       fmt::format("{}, at most {}; at the end {}", name, text(top), text(series.back().mean));

@@ -21,7 +21,7 @@ using Series = std::vector<SeriesPoint>;
 Series cpu_series(const JobHistory& history, std::size_t points = 240);
 /// Resident bytes, of the same.
 Series memory_series(const JobHistory& history, std::size_t points = 240);
-/// The loss that each rank has.
+/// The loss that each rank has; NaN or infinite where that of a rank is.
 Series loss_series(const JobHistory& history, std::size_t points = 240);
 /// Of each GPU, by all processes: its use in percent, its memory in bytes, and the watts that it draws.
 Series gpu_use_series(const JobHistory& history, std::size_t points = 240);

@@ -276,6 +276,23 @@ TEST_CASE("job_history: the time of a slow rank has the unit that fits it", "[re
   CHECK(history.moments[1].text == "no rank has done anything for 1800 s");
 }
 
+TEST_CASE("job_history: from which step on the loss is not finite, once for each attempt", "[report]") {
+  const auto losses = [](int step, const char* first, const char* second) {
+    return fmt::format(R"("ranks":[0,1],"steps":[{0},{0}],"loss":[{1},{2}])", step, first, second);
+  };
+  EventLogText log;
+  log.add(100, "attempt_started").add(110, "progress", 0, losses(10, "2", "3"));
+  log.add(120, "progress", 0, losses(20, "2", R"("inf")")).add(130, "progress", 0, losses(30, "1", "1"));
+  log.add(140, "attempt_started", 1).add(150, "progress", 1, losses(40, "null", "1"));
+  log.add(160, "progress", 1, losses(50, R"("nan")", R"("nan")"));
+  log.add(170, "progress", 1, losses(60, R"("nan")", R"("nan")"));
+  const JobHistory history = history_of(log);
+  REQUIRE(history.moments.size() == 2);
+  CHECK(history.moments[0].text == "the loss of rank 1 was not finite at step 20");
+  CHECK(history.moments[1].text == "the loss of rank 0 is not finite from step 50 on");
+  CHECK(history.moments[1].time == 160);
+}
+
 TEST_CASE("job_history: workers that start again because a node joins are another attempt", "[report]") {
   EventLogText log;
   log.add(100, "attempt_started")

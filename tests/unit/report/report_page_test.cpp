@@ -91,6 +91,17 @@ TEST_CASE("report_page: tells how the job ended, and shows only what is known", 
   CHECK(count(page, "<h2>Sections</h2>") == 1);
 }
 
+TEST_CASE("report_page: a loss that is not finite is the loss at the end", "[report]") {
+  EventLogText log;
+  log.add(10, "attempt_started");
+  for (int i = 0; i < 6; ++i)
+    log.add(20 + i, "progress", 0,
+            fmt::format(R"("ranks":[0],"steps":[{}],"loss":[{}])", i, i < 3 ? "1.5" : "\"nan\""));
+  const std::string page = report_page(history_of(log));
+  CHECK(count(page, "loss, mean of the ranks, at most 1.5; at the end nan") == 2);
+  CHECK(count(page, "<td>the loss of rank 0 is not finite from step 3 on</td>") == 1);
+}
+
 TEST_CASE("report_page: shows GPUs and their energy where they are known", "[report]") {
   EventLogText log;
   log.add(10, "attempt_started", 0, R"("nodes":1,"world_size":1)")
