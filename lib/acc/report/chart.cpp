@@ -96,7 +96,7 @@ std::string heat_svg(std::size_t columns, const std::vector<std::string>& titles
   return svg + "</svg>\n";
 }
 
-std::string line_svg(const TimeSpan& time, double top, const std::vector<Line>& lines,
+std::string line_svg(const TimeSpan& time, double bottom, double top, const std::vector<Line>& lines,
                      const std::string& title) {
   constexpr double kHeight = 100;
   std::string svg = fmt::format(
@@ -114,8 +114,9 @@ std::string line_svg(const TimeSpan& time, double top, const std::vector<Line>& 
         end_part();
         continue;
       }
-      fmt::format_to(std::back_inserter(points), "{:.2f},{:.1f} ", percent_of(moment, time),
-                     top > 0 ? kHeight * (1 - std::clamp(value / top, 0.0, 1.0)) : kHeight);
+      fmt::format_to(
+          std::back_inserter(points), "{:.2f},{:.1f} ", percent_of(moment, time),
+          top > bottom ? kHeight * (1 - std::clamp((value - bottom) / (top - bottom), 0.0, 1.0)) : kHeight);
     }
     end_part();
   }

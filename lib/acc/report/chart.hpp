@@ -36,8 +36,8 @@ struct Line {
   std::vector<std::pair<double, double>> points = {};
 };
 
-/// The lines from 0 to `top`.
-std::string line_svg(const TimeSpan& time, double top, const std::vector<Line>& lines,
+/// The lines between `bottom` and `top`.
+std::string line_svg(const TimeSpan& time, double bottom, double top, const std::vector<Line>& lines,
                      const std::string& title);
 
 }  // namespace acc::launcher

@@ -339,19 +339,26 @@ std::string series_figure(const JobHistory& history, const char* name, const Ser
   if (series.size() < 2) return "";
   Line mean;
   Line highest = {.style = "highest"};
-  double top = 0;
+  std::optional<double> bottom;
+  std::optional<double> top;
   for (const SeriesPoint& point : series) {
     mean.points.emplace_back(point.time, point.mean);
     highest.points.emplace_back(point.time, point.highest);
-    const double value = with_highest ? point.highest : point.mean;
-    if (std::isfinite(value)) top = std::max(top, value);
+    const double upper = with_highest ? point.highest : point.mean;
+    if (std::isfinite(point.mean)) bottom = std::min(bottom.value_or(point.mean), point.mean);
+    if (std::isfinite(upper)) top = std::max(top.value_or(upper), upper);
   }
   const std::string caption =
-      fmt::format("{}, at most {}; at the end {}", name, text(top), text(series.back().mean));
+      fmt::format("{}, {}at the end {}", name, top ? fmt::format("at most {}; ", text(*top)) : "",
+                  text(series.back().mean));
   std::vector<Line> lines = {mean};
   if (with_highest) lines.insert(lines.begin(), highest);
+  // Only what has values below zero does not begin there.
+  const double lowest = std::min(bottom.value_or(0), 0.0);
+  const double margin = (top.value_or(0) - lowest) * 0.05;
   return fmt::format("<figure>{}{}<figcaption>{}</figcaption></figure>\n",
-                     line_svg(history.time, top * 1.05, lines, caption), axis_svg(history.time), caption);
+                     line_svg(history.time, lowest, top.value_or(0) + margin, lines, caption),
+                     axis_svg(history.time), caption);
 }
 
 std::string plain_text(double value) {

@@ -33,14 +33,20 @@ TEST_CASE("chart: equal cells in a row are one line", "[report]") {
 }
 
 TEST_CASE("chart: a line is drawn from the bottom", "[report]") {
-  CHECK_THAT(line_svg({0, 10}, 4, {{.style = "x", .points = {{0, 0}, {5, 1}, {10, 4}}}}, "loss"),
+  CHECK_THAT(line_svg({0, 10}, 0, 4, {{.style = "x", .points = {{0, 0}, {5, 1}, {10, 4}}}}, "loss"),
              Contains(R"(points="0.00,100.0 50.00,75.0 100.00,0.0 ")"));
+}
+
+TEST_CASE("chart: a line may be below zero, or flat", "[report]") {
+  const Line line = {.style = "x", .points = {{0, -1}, {10, -3}}};
+  CHECK_THAT(line_svg({0, 10}, -3, -1, {line}, "loss"), Contains(R"(points="0.00,0.0 100.00,100.0 ")"));
+  CHECK_THAT(line_svg({0, 10}, -1, -1, {line}, "loss"), Contains(R"(points="0.00,100.0 100.00,100.0 ")"));
 }
 
 TEST_CASE("chart: a line is broken where a value is not finite", "[report]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Line line = {.style = "x", .points = {{0, 0}, {2, 4}, {4, nan}, {5, nan}, {6, 2}, {10, 4}}};
-  CHECK_THAT(line_svg({0, 10}, 4, {line}, "loss"),
+  CHECK_THAT(line_svg({0, 10}, 0, 4, {line}, "loss"),
              Contains(R"(<polyline class="x" points="0.00,100.0 20.00,0.0 "/>)"
                       R"(<polyline class="x" points="60.00,50.0 100.00,0.0 "/></svg>)"));
 }

@@ -102,6 +102,16 @@ TEST_CASE("report_page: a loss that is not finite is the loss at the end", "[rep
   CHECK(count(page, "<td>the loss of rank 0 is not finite from step 3 on</td>") == 1);
 }
 
+TEST_CASE("report_page: losses below zero are drawn between the lowest and the highest", "[report]") {
+  EventLogText log;
+  log.add(0.5, "attempt_started");
+  for (const int i : {1, 2, 3})
+    log.add(i, "progress", 0, fmt::format(R"("ranks":[0],"steps":[{0}],"loss":[-{0}])", i));
+  const std::string page = report_page(history_of(log));
+  CHECK(count(page, "loss, mean of the ranks, at most -1; at the end -3") == 2);
+  CHECK(count(page, "20.00,4.8 60.00,52.4 100.00,100.0 ") == 1);
+}
+
 TEST_CASE("report_page: shows GPUs and their energy where they are known", "[report]") {
   EventLogText log;
   log.add(10, "attempt_started", 0, R"("nodes":1,"world_size":1)")
