@@ -22,6 +22,9 @@ using nlohmann::json;
 
 // Nodes notice the same event within this time, if their clocks are right.
 constexpr double kMinClockOffset = 1;
+// Within this time all have told what they noticed.
+constexpr double kMaxSameTime = 30;
+
 std::string status_text(const json& failure) {
   const std::string signal = text_in(failure, "signal");
   std::string text =
@@ -488,9 +491,15 @@ class HistoryBuilder {
                      time("reference_seconds")));
   }
 
-  // All nodes tell what concerns all.
+  // All nodes tell what concerns all; one of them tells what happens again.
   void note(Moment::Kind kind, const EventLine& line, const std::string& text) {
-    if (!moment_keys_.insert({kind, line.attempt, text}).second) return;
+    const auto [noted, is_new] =
+        noted_.try_emplace({kind, line.attempt, text}, NotedLine{.node = line.node(), .time = line.time});
+    if (!is_new) {
+      NotedLine& last = noted->second;
+      if (last.node != line.node() && line.time - last.time <= kMaxSameTime) return;
+      last = {.node = line.node(), .time = line.time};
+    }
     history_.moments.push_back({.kind = kind, .time = line.time, .host = line.host, .text = text});
   }
 
@@ -537,6 +546,11 @@ class HistoryBuilder {
     spans = std::move(merged);
   }
 
+  struct NotedLine {
+    std::string node = {};
+    double time = 0;
+  };
+
   /// Which rank had one first, when, and the moment that says so.
   struct LossThatIsNotFinite {
     int rank = 0;
@@ -550,7 +564,8 @@ class HistoryBuilder {
   std::map<std::size_t, LossThatIsNotFinite> losses_ = {};
   /// Those that take part in the last attempt.
   std::set<std::string> nodes_ = {};
-  std::set<std::tuple<Moment::Kind, int, std::string>> moment_keys_ = {};
+  /// The lines of moments that were noted last, by kind, attempt and text.
+  std::map<std::tuple<Moment::Kind, int, std::string>, NotedLine> noted_ = {};
   std::vector<TimeSpan> hangs_ = {};
   std::map<std::string, std::vector<GpuSample>> gpus_ = {};
   std::set<std::string> hosts_with_known_gpus_ = {};

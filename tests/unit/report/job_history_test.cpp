@@ -264,6 +264,20 @@ TEST_CASE("job_history: a hang lasts until a step ends, or the attempt", "[repor
   CHECK_FALSE(history.exit_code);
 }
 
+TEST_CASE("job_history: what happens again is told again, but once for all nodes", "[report]") {
+  const std::string hang = R"("idle_s":600.2,"then":"report")";
+  const auto node = [&](int rank) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "attempt_started", 0, R"("nodes":2,"world_size":2)");
+    log.add(1000 + rank, "hang_found", 0, hang).add(2000 + 2 * rank, "hang_found", 0, hang);
+    log.add(2500, "warning", 0, R"("text":"slow disk")").add(2510, "warning", 0, R"("text":"slow disk")");
+    return log.add(3000, "suspended").add(3001, "resumed").add(3002, "suspended").add(3003, "resumed");
+  };
+  std::vector<double> times;
+  for (const Moment& moment : history_of(node(0), node(1)).moments) times.push_back(moment.time);
+  CHECK(times == std::vector<double>{1000, 2000, 2500, 2510, 3000, 3001, 3002, 3003});
+}
+
 TEST_CASE("job_history: the time of a slow rank has the unit that fits it", "[report]") {
   EventLogText log;
   log.add(100, "attempt_started")
