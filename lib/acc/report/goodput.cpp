@@ -14,6 +14,18 @@ double time_in(const Spent& spent, Section section) {
   return spent[static_cast<std::size_t>(section)];
 }
 
+/// The steps of a process that does not count them over restarts. Where there are fewer than before, another
+/// training has begun.
+struct ProcessSteps {
+  std::int64_t last = 0;
+  std::int64_t sum = 0;
+
+  void add(std::int64_t steps) {
+    sum += steps >= last ? steps - last : steps;
+    last = steps;
+  }
+};
+
 /// The highest step of each rank before an attempt.
 using Reached = std::map<int, std::int64_t>;
 
@@ -55,14 +67,15 @@ class RankTime {
     const TimeSpan span = {std::clamp(previous.step_ended, attempt_.time.begin, attempt_.time.end),
                            std::clamp(sample.step_ended, attempt_.time.begin, attempt_.time.end)};
     const std::int64_t begin = *previous.steps;
-    const std::int64_t steps = std::max<std::int64_t>(*sample.steps - begin, 0);
-    const std::int64_t repeated =
-        sample.counts_over_restarts ? std::clamp<std::int64_t>(reached_ - begin, 0, steps) : 0;
+    const std::int64_t steps = *sample.steps - begin;
     const double work = add_lost(span, nullptr);
-    const double counted_part =
-        steps == 0 ? 0 : static_cast<double>(steps - repeated) / static_cast<double>(steps);
-    shares_.counted += work * counted_part;
-    shares_.repeated += work * (1 - counted_part);
+    // After another training of this process has begun there may be fewer; none of its steps are repeated.
+    double repeated_part = 0;
+    if (sample.counts_over_restarts && steps > 0)
+      repeated_part = static_cast<double>(std::clamp<std::int64_t>(reached_ - begin, 0, steps)) /
+                      static_cast<double>(steps);
+    shares_.counted += work * (1 - repeated_part);
+    shares_.repeated += work * repeated_part;
   }
 
   // Gives the sections that are no work, and standstills, their part of the time, and `remainder` what is
@@ -141,10 +154,12 @@ class Accounts {
     for (const auto& [rank, samples] : attempt.ranks) {
       if (!says_steps(samples)) continue;
       RankTime time(attempt, reached_of(rank), history_.standstills);
+      ProcessSteps process;
       for (const RankSample& sample : samples) {
         time.add(sample);
-        note_steps(rank, sample, is_first, reached, steps);
+        note_steps(rank, sample, is_first, reached, process);
       }
+      steps = std::max(steps, process.sum);
       add_shares(sum, time.finish(is_first, is_last), 1);
       ++ranks;
     }
@@ -158,12 +173,13 @@ class Accounts {
     share += attempt.time.length();
   }
 
-  void note_steps(int rank, const RankSample& sample, bool is_first, Reached& reached, std::int64_t& steps) {
+  void note_steps(int rank, const RankSample& sample, bool is_first, Reached& reached,
+                  ProcessSteps& process) {
     if (!sample.steps) return;
     if (sample.counts_over_restarts) {
       reached[rank] = std::max(reached[rank], *sample.steps);
     } else if (*sample.steps > 0) {
-      steps = std::max(steps, *sample.steps);
+      process.add(*sample.steps);
       goodput_.repeated_is_known = goodput_.repeated_is_known && is_first;
     }
   }

@@ -38,7 +38,7 @@ struct Goodput {
   TimeShares shares = {};
   /// Whether it is known which steps were repeated: they are counted over restarts, or there was no restart.
   bool repeated_is_known = true;
-  /// Steps that counted: the highest number, or without numbers over restarts those of all attempts.
+  /// The highest number, and the steps of all attempts and trainings that do not count over restarts.
   std::int64_t steps = 0;
 
   /// In steps that counted / all time; 0 for a job that said nothing.

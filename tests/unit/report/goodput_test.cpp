@@ -82,6 +82,18 @@ TEST_CASE("goodput: the mean of the ranks is taken, and a hang is a wait", "[rep
   CHECK(shares.total() == seconds(110));
 }
 
+TEST_CASE("goodput: several trainings in one process repeat nothing", "[report]") {
+  EventLogText log;
+  log.add(0.5, "attempt_started").progress(10.5, 0, 0, 1, 0).progress(20.5, 0, 0, 90, 0);
+  log.progress(30.5, 0, 0, 5, 0, "", false).progress(40.5, 0, 0, 80, 0, "", false);
+  log.progress(50.5, 0, 0, 80, 0, "", false).progress(60.5, 0, 0, 70, 0, "", false);
+  const Goodput goodput = goodput_of(history_of(log.add(60.5, "worker_finished")));
+  CHECK(goodput.shares.counted == seconds(50));
+  CHECK(goodput.shares.repeated == 0);
+  CHECK(goodput.steps == 90 + 80 + 70);
+  CHECK(goodput.repeated_is_known);
+}
+
 TEST_CASE("goodput: of a job that says nothing nothing is known", "[report]") {
   EventLogText log;
   log.add(10, "attempt_started").add(30, "worker_finished").add(31, "finished", 0, R"("exit_code":0)");
