@@ -69,6 +69,13 @@ std::string energy_card(const GpuTotals& totals) {
                      "of " + pluralize(static_cast<std::uint64_t>(totals.gpus), "GPU"));
 }
 
+std::string steps_card(const Goodput& goodput, bool is_known) {
+  if (goodput.is_last_step)
+    return figure_card("Last step", count_text(goodput.steps), "as the training counts");
+  return figure_card("Steps", is_known ? count_text(goodput.steps) : "–",
+                     goodput.repeated_is_known ? "each counted once" : "of all attempts, repeated ones too");
+}
+
 std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
   const bool is_known = goodput.shares.counted + goodput.shares.data > 0 || goodput.steps > 0;
   return "<dl class=\"figures\">\n" +
@@ -77,9 +84,7 @@ std::string figure_cards(const JobHistory& history, const Goodput& goodput) {
          figure_card("Wall time", duration_text(history.time.length()), "from the first event to the last") +
          figure_card("Restarts", count_text(history.restarts),
                      pluralize(history.attempts.size(), "attempt") + " in all") +
-         figure_card("Steps", is_known ? count_text(goodput.steps) : "–",
-                     goodput.repeated_is_known ? "each counted once" : "of all attempts, repeated ones too") +
-         energy_card(gpu_totals(history)) + "</dl>\n";
+         steps_card(goodput, is_known) + energy_card(gpu_totals(history)) + "</dl>\n";
 }
 
 std::string shares_section(const JobHistory& history, const Goodput& goodput) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/report/report_page.hpp"
 
+#include "acc/report/html_text.hpp"
 #include "support/catch.hpp"
 #include "support/event_log.hpp"
 
@@ -100,6 +101,19 @@ TEST_CASE("report_page: a loss that is not finite is the loss at the end", "[rep
   const std::string page = report_page(history_of(log));
   CHECK(count(page, "loss, mean of the ranks, at most 1.5; at the end nan") == 2);
   CHECK(count(page, "<td>the loss of rank 0 is not finite from step 3 on</td>") == 1);
+}
+
+TEST_CASE("report_page: names the step of a training that went on, and counts those of others", "[report]") {
+  const auto page = [](bool over_restarts) {
+    EventLogText log;
+    log.add(1, "attempt_started").progress(10, 0, 0, 10001, 0, "", over_restarts);
+    return report_page(history_of(log.progress(20, 0, 0, 10500, 0, "", over_restarts)));
+  };
+  CHECK(count(page(true), "<dt>Last step</dt><dd>" + count_text(10500) +
+                              " <small>as the training counts</small></dd>") == 1);
+  CHECK(count(page(true), "<dt>Steps</dt>") == 0);
+  CHECK(count(page(false),
+              "<dt>Steps</dt><dd>" + count_text(10500) + " <small>each counted once</small></dd>") == 1);
 }
 
 TEST_CASE("report_page: losses below zero are drawn between the lowest and the highest", "[report]") {
