@@ -13,8 +13,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
@@ -89,9 +91,12 @@ tcp::endpoint address_of(const std::string& text) try {
                .hint = "as in 127.0.0.1:9499, or 0.0.0.0:9499 for other machines"});
 }
 
-// Until SIGINT, SIGTERM or SIGHUP.
+// Until SIGINT, SIGTERM or SIGHUP, but for what the caller ignores, as nohup does.
 void run_until_asked(boost::asio::io_context& loop) {
-  boost::asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
+  std::set<int> endings = {SIGINT, SIGTERM, SIGHUP};
+  for (const int signal : ignored_of(endings)) endings.erase(signal);
+  boost::asio::signal_set signals(loop);
+  for (const int signal : endings) signals.add(signal);
   signals.async_wait([&](error_code, int) { loop.stop(); });
   loop.run();
 }

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,9 +53,9 @@ def start_job(folder, script, *arguments):
     return job
 
 
-def start_metrics(*arguments):
+def start_metrics(*arguments, **options):
     """The exporter and the address that it names."""
-    exporter = subprocess.Popen([ACC, "metrics", *arguments], stderr=subprocess.PIPE, text=True)
+    exporter = subprocess.Popen([ACC, "metrics", *arguments], stderr=subprocess.PIPE, text=True, **options)
     line = exporter.stderr.readline()
     return exporter, re.fullmatch(r"acc: the metrics are at (http://\S+)\n", line)[1]
 
@@ -115,6 +116,15 @@ def a_text_file_is_whole_and_goes_with_its_writer(folder, job_id):
     assert not file.exists()
 
 
+def what_its_caller_ignores_stays_ignored():
+    exporter, url = start_metrics("--listen", "127.0.0.1:0", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    try:
+        exporter.send_signal(signal.SIGHUP)
+        assert "acc_jobs{" in fetch(url)[1]
+    finally:
+        end(exporter)
+
+
 def what_is_wrong_is_one_line(address):
     def refusal(*arguments):
         done = subprocess.run([ACC, "metrics", *arguments], capture_output=True, text=True, check=False)
@@ -165,6 +175,7 @@ def main():
             prometheus_has_it(folder, url, job_id)
             the_dashboard_shows_what_there_is(text)
             a_text_file_is_whole_and_goes_with_its_writer(folder, job_id)
+            what_its_caller_ignores_stays_ignored()
             what_is_wrong_is_one_line(urllib.parse.urlsplit(url).netloc)
         finally:
             end(exporter)

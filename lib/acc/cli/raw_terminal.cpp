@@ -125,8 +125,11 @@ struct RawTerminal::Impl {
     struct sigaction ending = {};
     ending.sa_handler = end_by_signal;
     ending.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-    for (std::size_t i = 0; i < kEndingSignals.size(); ++i)
-      ::sigaction(kEndingSignals[i], &ending, &endings_before[i]);
+    for (std::size_t i = 0; i < kEndingSignals.size(); ++i) {
+      ::sigaction(kEndingSignals[i], nullptr, &endings_before[i]);
+      // What the caller ignores, as nohup does, stays ignored.
+      if (endings_before[i].sa_handler != SIG_IGN) ::sigaction(kEndingSignals[i], &ending, nullptr);
+    }
     // Signals are blocked except while waiting for a key, so that none arrives between a check and the
     // wait.
     const sigset_t watched = watched_set();

@@ -41,6 +41,17 @@ TEST_CASE("raw_terminal: a lost terminal ends the input", "[cli]") {
   CHECK(acc::test::error_of([&] { raw.next_key(); }) == "the input ended");
 }
 
+TEST_CASE("raw_terminal: a signal that the caller ignores stays ignored", "[cli]") {
+  const PseudoTerminal terminal;
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const RawTerminal raw(terminal.fd(), terminal.fd());
+    std::raise(SIGHUP);
+    CHECK_FALSE(terminal.is_cooked());
+  }
+  CHECK(std::signal(SIGHUP, before) == SIG_IGN);
+}
+
 TEST_CASE("raw_terminal: other files than terminals are refused", "[cli]") {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe(ends.data()) == 0);
