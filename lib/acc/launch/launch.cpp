@@ -173,9 +173,14 @@ void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Repo
   }
   for (const std::filesystem::path& path : {plan.event_log, plan.event_copy}) {
     if (path.empty()) continue;
-    const auto file = std::make_shared<EventLog>(path, [](const std::string& reason) {
+    const auto on_full = [](const std::string& reason) {
       log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc keeps trying");
-    });
+    };
+    const auto on_replaced = [path] {
+      log::write(log::Level::warn, "the event log " + path.string() +
+                                       " was removed or renamed; acc goes on in a new file of this name");
+    };
+    const auto file = std::make_shared<EventLog>(path, on_full, on_replaced);
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [file](std::string_view line) { file->write(line); }));
   }

@@ -2,6 +2,7 @@
 #include "acc/launch/log_file.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +65,14 @@ namespace {
 constexpr std::size_t kMaxKept = std::size_t{64} << 10U;
 // How long close() waits for a reader that does not read.
 constexpr int kMaxCloseMs = 1000;
+// How often an event log is looked for by its name.
+constexpr std::chrono::minutes kLookInterval{1};
+
+std::optional<std::pair<dev_t, ino_t>> id_of(int file) {
+  struct stat status = {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
 
 }  // namespace
 
@@ -120,17 +129,42 @@ void FilteredLog::write(std::string_view line, std::string_view prefixed) {
   if (const std::string reason = file_.write(prefixed); !reason.empty()) on_full_(reason);
 }
 
-EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)
-    : file_(open_to_append(file), file), on_full_(std::move(on_full)) {
-  if (file_) return;
-  throw Error({.kind = ErrorKind::system,
-               .what = "the event log cannot be written: " + append_problem(errno, file),
-               .where = file.string(),
-               .hint = "give --event-log another file"});
+EventLog::EventLog(std::filesystem::path file, std::function<void(const std::string&)> on_full,
+                   std::function<void()> on_replaced, TimePoint now)
+    : path_(std::move(file)),
+      looked_(now),
+      on_full_(std::move(on_full)),
+      on_replaced_(std::move(on_replaced)) {
+  Descriptor opened = open_to_append(path_);
+  if (!opened) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = "the event log cannot be written: " + append_problem(errno, path_),
+                 .where = path_.string(),
+                 .hint = "give --event-log another file"});
+  }
+  id_ = id_of(opened.get());
+  file_ = LogFile(std::move(opened), path_);
 }
 
-void EventLog::write(std::string_view line) {
-  const std::string reason = file_.write(line);
+void EventLog::write(std::string_view line, TimePoint now) {
+  if (id_ && now - looked_ >= kLookInterval) look_for_name(now);
+  report(file_.write(line));
+}
+
+void EventLog::look_for_name(TimePoint now) {
+  looked_ = now;
+  struct stat status = {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  // That a file server does not answer says nothing about the file.
+  if (exists ? FileId{status.st_dev, status.st_ino} == *id_ : errno != ENOENT && errno != ENOTDIR) return;
+  Descriptor opened = open_to_append(path_);
+  if (!opened) return report(append_problem(errno, path_));
+  id_ = id_of(opened.get());
+  file_.replace(std::move(opened));
+  if (const auto on_replaced = std::exchange(on_replaced_, nullptr)) on_replaced();
+}
+
+void EventLog::report(const std::string& reason) {
   if (!reason.empty() && !std::exchange(reported_, true)) on_full_(reason);
 }
 

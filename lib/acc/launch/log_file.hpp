@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "acc/base/files.hpp"
@@ -60,6 +65,9 @@ class LogFile {
 
   explicit operator bool() const { return static_cast<bool>(file_); }
 
+  /// Goes on in another file, also with the text that waits.
+  void replace(Descriptor file) { file_ = std::move(file); }
+
   /// Returns why not all is written (`No space left on device`), or an empty text.
   std::string write(std::string_view text);
 
@@ -98,21 +106,36 @@ class FilteredLog {
 };
 
 /// The file of `--event-log`. Lines are appended, each with one write(2), so several nodes and runs can share
-/// the file.
+/// the file. Once a minute it is looked for by its name, and made again if it was removed or renamed.
 class EventLog {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
   /// Throws Error{system} when the file cannot be opened. `on_full` is called once with the reason when it
-  /// cannot be written.
-  EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full);
+  /// cannot be written, `on_replaced` once when the name has become another file's, which is written from
+  /// then on.
+  EventLog(std::filesystem::path file, std::function<void(const std::string&)> on_full,
+           std::function<void()> on_replaced = {}, TimePoint now = std::chrono::steady_clock::now());
   ~EventLog() { file_.close(); }
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  void write(std::string_view line);
+  void write(std::string_view line, TimePoint now = std::chrono::steady_clock::now());
 
  private:
-  LogFile file_;
+  /// A file by its device and inode.
+  using FileId = std::pair<dev_t, ino_t>;
+
+  void look_for_name(TimePoint now);
+  void report(const std::string& reason);
+
+  std::filesystem::path path_;
+  LogFile file_ = {};
+  /// nullopt: it is a pipe or a device, which stays what it is.
+  std::optional<FileId> id_ = {};
+  TimePoint looked_;
   std::function<void(const std::string&)> on_full_;
+  std::function<void()> on_replaced_;
   bool reported_ = false;
 };
 
