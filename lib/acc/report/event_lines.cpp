@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -256,6 +257,8 @@ EventLines read_event_logs(const std::vector<std::filesystem::path>& files) {
     if (!in) throw_errno(file, "cannot be read", errno);
     LineReader reader(lines, file.filename().string());
     for (std::string text; std::getline(in, text);) reader.add(text);
+    // A log that ends where a disk or a file server fails is not whole.
+    if (in.bad()) throw_errno(file, "cannot be read to its end", errno);
     reader.finish();
   }
   return lines;

@@ -78,7 +78,7 @@ std::optional<EventLine> parse_event_line(std::string_view text);
 /// the clock as it was. Throws nothing.
 void add_event_lines(EventLines& events, std::string_view text, const std::string& name);
 
-/// The same for files. Throws Error{system} for one that cannot be read.
+/// The same for files. Throws Error{system} for one that cannot be read, or not to its end.
 EventLines read_event_logs(const std::vector<std::filesystem::path>& files);
 
 /// As by a clock that is `seconds` behind.

@@ -130,6 +130,8 @@ TEST_CASE("event_lines: a file that cannot be read is named", "[report]") {
   CHECK(lines.notes.size() == 1);
   CHECK_THROWS_WITH(read_event_logs({folder.path() / "none"}), Catch::Contains("No such file"));
   CHECK_THROWS_WITH(read_event_logs({folder.path()}), Catch::Contains("Is a directory"));
+  CHECK_THROWS_WITH(read_event_logs({"/proc/self/mem"}),
+                    Catch::Contains("cannot be read to its end: Input/output error"));
 }
 
 TEST_CASE("event_lines: an event that is nested a million times is none", "[report]") {
