@@ -374,7 +374,8 @@ std::string series_section(const JobHistory& history) {
   const std::string charts =
       series_figure(history, "loss, mean of the ranks", loss_series(history), false, plain_text) +
       series_figure(history, "CPU cores of a rank", cpu_series(history), true, plain_text) +
-      series_figure(history, "resident memory of a rank", memory_series(history), true, bytes_text);
+      series_figure(history, "resident memory of a rank and its child processes, each with what they share",
+                    memory_series(history), true, bytes_text);
   if (charts.empty()) return "";
   return section_of("Loss, CPU and memory", "<ul class=\"legend\">" +
                                                 legend_entry("counted", "mean of the ranks") +

@@ -19,7 +19,7 @@ using Series = std::vector<SeriesPoint>;
 
 /// Cores in use, of a rank and its descendants.
 Series cpu_series(const JobHistory& history, std::size_t points = 240);
-/// Resident bytes, of the same.
+/// Resident bytes, of the same; what they share counts in each.
 Series memory_series(const JobHistory& history, std::size_t points = 240);
 /// The loss that each rank has; NaN or infinite where that of a rank is.
 Series loss_series(const JobHistory& history, std::size_t points = 240);

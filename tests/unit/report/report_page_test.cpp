@@ -141,6 +141,12 @@ TEST_CASE("report_page: shows GPUs and their energy where they are known", "[rep
   CHECK(count(report_page(long_job(2, 10)), "GPU") == 0);
 }
 
+TEST_CASE("report_page: says that memory that processes share counts in each", "[report]") {
+  CHECK(count(report_page(long_job(2, 10)),
+              "resident memory of a rank and its child processes, each with what they share, at most 954 "
+              "MiB") == 2);
+}
+
 TEST_CASE("report_page: an empty history is a page, too", "[report]") {
   CHECK(report_page({}).ends_with("</html>\n"));
 }
