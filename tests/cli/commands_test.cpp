@@ -261,7 +261,7 @@ TEST_CASE("acc: output that cannot be written is an error, whatever the command"
   for (const std::string command :
        {"--version", "--help", "launch --help", "env", "config show --config_file c.yaml", "man acc",
         "completion bash", "launch --cpu --dry_run true", "launch --cpu --print-script slurm true",
-        "new training project"}) {
+        "new training project", "test --nodes", "test --nodes --json"}) {
     const Run run =
         acc::test::run({"/bin/sh", "-c", program + " " + command + " > /dev/full"},
                        acc::test::clean_environment(folder.path().string()), "", folder.path().string());

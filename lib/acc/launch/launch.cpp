@@ -9,6 +9,7 @@
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -132,9 +133,11 @@ void signal_late_process(const TimerTable::Expired& expired, Reporter& reporter)
 // goes.
 class PersonReporter : public Reporter {
  public:
-  PersonReporter(const LaunchPlan& plan, bool in_program, std::string host)
+  /// Sets `lost_result` when the result could not be written.
+  PersonReporter(const LaunchPlan& plan, bool in_program, std::string host, bool& lost_result)
       : plan_(plan),
         in_program_(in_program),
+        lost_result_(lost_result),
         text_(log::write_rendered, std::move(host), interpreter_text(plan)) {}
 
   void report(const Event& event) override {
@@ -149,7 +152,9 @@ class PersonReporter : public Reporter {
  private:
   void write_result(const NodeCheckResult& result) const {
     const std::string text = plan_.preflight_json ? result.json + '\n' : result.text;
-    if (!write_all(STDOUT_FILENO, text)) log::write(log::Level::warn, "the result could not be written");
+    if (write_all(STDOUT_FILENO, text)) return;
+    log::write(log::Level::error, std::string("standard output: ") + std::strerror(errno));
+    lost_result_ = true;
   }
 
   // Whether to say which worker failed. A host program says it itself, and the client of --hosts shows what
@@ -160,13 +165,15 @@ class PersonReporter : public Reporter {
 
   const LaunchPlan& plan_;
   bool in_program_;
+  bool& lost_result_;
   TextReporter text_;
 };
 
 // The reporters for the person and for programs.
-void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters) {
+void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters,
+                   bool& lost_result) {
   const std::string host = host_name();
-  reporters.add(std::make_unique<PersonReporter>(plan, in_program, host));
+  reporters.add(std::make_unique<PersonReporter>(plan, in_program, host, lost_result));
   if (plan.events_on_console) {
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [&](std::string_view line) { output.announce(line); }));
@@ -335,6 +342,8 @@ struct Job {
   boost::asio::io_context& loop;
   Output& output;
   Reporters& reporters;
+  /// The result of a preflight alone could not be written.
+  bool& lost_result;
 };
 
 // Constructs it where it stays: what a loop or a callback knows does not move.
@@ -587,11 +596,12 @@ int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
 // Runs the job and removes what it leaves. Throws what prevented its start or ended it.
 LaunchReport finish(const Job& job) {
   const LaunchPlan& plan = job.plan;
-  add_reporters(plan, job.program != nullptr, job.output, job.reporters);
+  add_reporters(plan, job.program != nullptr, job.output, job.reporters, job.lost_result);
   if (logs_events(plan)) job.reporters.report(started_job(plan));
   LaunchReport report = run_agent(job);
   if (report.first_failure)
     or_warn(job.reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
+  if (job.lost_result && report.exit_code == 0) report.exit_code = exit_code(ErrorKind::system);
   job.leftovers.remove(!report.first_failure || !job.leftovers.logs.stays_after_failure());
   return report;
 }
@@ -603,8 +613,9 @@ auto with_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervis
   Output output(loop, plan.output, plan.nproc_per_node, {});
   const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
   Reporters reporters;
+  bool lost_result = false;
   output.on_warning([&](const std::string& text) { reporters.report(Warning{text}); });
-  return run(Job{plan, leftovers, supervisor, terminal, program, loop, output, reporters});
+  return run(Job{plan, leftovers, supervisor, terminal, program, loop, output, reporters, lost_result});
 }
 
 // Asio's own text names its sources.
