@@ -93,9 +93,11 @@ def call(path: str, result: str) -> int:
     except BaseException as error:
         now = time.time()
         text = own_traceback(error)
-        # First, since by the other file this worker is the one that failed: where acc stops it before, another one is.
-        save(result, ("raised", sending.exception_text(error), text))
-        write_error_file(error, text, now)
+        # First, since by the error file this worker is the one that failed: where acc stops it before, another one is.
+        try:
+            save(result, ("raised", sending.exception_text(error), text))
+        finally:
+            write_error_file(error, text, now)
         return 1
 
 
