@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,14 @@ AppendedFile::AppendedFile(std::filesystem::path file) : file_(std::move(file)) 
   }
   descriptor_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!descriptor_) fail("cannot be opened");
+}
+
+bool AppendedFile::is_replaced() const {
+  struct stat opened = {};
+  struct stat named = {};
+  if (::fstat(descriptor_.get(), &opened) != 0) return errno == ESTALE;  // removed, on NFS
+  if (::stat(file_.c_str(), &named) != 0) return errno == ENOENT;
+  return opened.st_dev != named.st_dev || opened.st_ino != named.st_ino;
 }
 
 void AppendedFile::append(std::string_view record) {

@@ -16,6 +16,9 @@ class AppendedFile {
   /// Opens or creates the file, with missing folders. Throws Error{system}.
   explicit AppendedFile(std::filesystem::path file);
 
+  /// Whether its name is that of another file now, or of none.
+  bool is_replaced() const;
+
   /// Throws Error{system}, as on a full disk; no part of the record is then left in the file.
   void append(std::string_view record);
 

@@ -156,30 +156,59 @@ std::map<std::string, std::string> csv_cells(const TrackedValues& values) {
 }  // namespace
 
 void CsvTracker::start(const std::string& project, const TrackedConfig& config) {
-  path_ = logging_dir_ / (project + ".csv");
+  path_ = absolute_path(logging_dir_ / (project + ".csv"));
+  detail::AppendedFile{path_};  // makes the folder, whose lock is asked for
+  {
+    const Descriptor lock = lock_folder_of(path_);
+    open_table();
+  }
+  if (!config.empty()) replace_file(logging_dir_ / (project + ".hparams.yml"), detail::to_yaml(config));
+}
+
+// The folder is locked, also below.
+void CsvTracker::open_table() {
+  detail::AppendedFile file(path_);
+  std::ifstream stream(path_);
   std::string header;
-  std::getline(std::ifstream(path_), header);
-  columns_ = header.empty() ? std::vector<std::string>{"step", "time"} : split_csv_line(header);
-  if (columns_.size() < 2 || columns_[0] != "step" || columns_[1] != "time")
+  std::getline(stream, header);
+  const bool has_header = !stream.eof();
+  if (header.ends_with('\r')) header.pop_back();
+  std::vector<std::string> columns = {"step", "time"};
+  if (has_header || !header.empty()) columns = split_csv_line(header);
+  if (columns.size() < 2 || columns[0] != "step" || columns[1] != "time")
     throw Error({.kind = ErrorKind::config,
                  .what = "is not a file of this tracker: its first columns are not step and time",
                  .where = path_.string(),
                  .hint = "move the file away, or choose another name for the project"});
-  file_.emplace(path_);
-  file_->cut_unfinished_line();
-  if (header.empty()) file_->append(csv_line(columns_));
-  if (!config.empty()) replace_file(logging_dir_ / (project + ".hparams.yml"), detail::to_yaml(config));
+  file.cut_unfinished_line();
+  if (!has_header) file.append(csv_line(columns));
+  file_ = std::move(file);
+  columns_ = std::move(columns);
+}
+
+// A file of somebody else's ends no training: the rows go where they went.
+void CsvTracker::follow_replacement() {
+  try {
+    open_table();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config) throw;
+  }
 }
 
 void CsvTracker::add_columns(const std::vector<std::string>& names) {
   const std::string text = read_file(path_, std::numeric_limits<std::size_t>::max());
-  columns_.insert(columns_.end(), names.begin(), names.end());
-  replace_file(path_, csv_line(columns_) + text.substr(text.find('\n') + 1));
-  file_.emplace(path_);
+  std::vector<std::string> columns = columns_;
+  columns.insert(columns.end(), names.begin(), names.end());
+  replace_file(path_, csv_line(columns) + text.substr(text.find('\n') + 1));
+  columns_ = std::move(columns);
+  file_ = detail::AppendedFile(path_);
 }
 
 void CsvTracker::log(const TrackedValues& values, std::optional<std::int64_t> step) {
   std::map<std::string, std::string> cells = csv_cells(values);
+  const Descriptor lock = lock_folder_of(path_);
+  // Another training of the project may have added a column, for which it replaced the file.
+  if (file_->is_replaced()) follow_replacement();
   std::vector<std::string> added;
   for (const auto& [name, text] : cells)
     if (std::ranges::find(columns_, name) == columns_.end()) added.push_back(name);

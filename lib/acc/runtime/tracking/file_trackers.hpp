@@ -35,7 +35,9 @@ class JsonLinesTracker : public Tracker {
 /// and a column for each name, `<group>/<name>` for the names of a group; a cell is empty if a call did not
 /// have the name. The columns of names `step` and `time` are `values/step` and `values/time`. A new name gets
 /// a new last column, for which the file is rewritten. A later training of the project appends to the same
-/// file. The config goes to `<project>.hparams.yml`.
+/// file, and one that runs at the same time on this machine adds its rows and columns to it. The config goes
+/// to
+/// `<project>.hparams.yml`.
 class CsvTracker : public Tracker {
  public:
   explicit CsvTracker(std::filesystem::path logging_dir) : logging_dir_(std::move(logging_dir)) {}
@@ -47,6 +49,8 @@ class CsvTracker : public Tracker {
   void finish() override { file_.reset(); }
 
  private:
+  void open_table();
+  void follow_replacement();
   void add_columns(const std::vector<std::string>& names);
 
   std::filesystem::path logging_dir_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/tracking/file_trackers.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,6 +14,7 @@
 #include "event_records.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace file_trackers_test {
@@ -107,6 +111,53 @@ TEST_CASE("CSV: a later training appends after the last complete line, with the 
   tracker.start("mnist", {});
   tracker.log({{"a,b", 3}, {"loss", true}}, 2);
   CHECK(rows_without_time(folder.read("mnist.csv")) == "step,\"a,b\",loss\n1,2\n2,3,true\n");
+}
+
+TEST_CASE("CSV: a header without a newline is completed, and one of Windows is read", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  folder.write("cut.csv", "step,time,loss");
+  folder.write("windows.csv", "step,time,loss\r\n1,9,2\r\n");
+  for (const char* project : {"cut", "windows"}) {
+    acc::CsvTracker tracker(folder.path());
+    tracker.start(project, {});
+    tracker.log({{"loss", 3}}, 2);
+  }
+  CHECK(rows_without_time(folder.read("cut.csv")) == "step,loss\n2,3\n");
+  CHECK(rows_without_time(folder.read("windows.csv")) == "step,loss\r\n1,2\r\n2,3\n");
+}
+
+TEST_CASE("CSV: a column that could not be added is added by the next log", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  CHECK(acc::test::in_child([&] {
+          acc::CsvTracker tracker(folder.path());
+          tracker.start("mnist", {});
+          tracker.log({{"loss", 1}}, 1);
+          std::signal(SIGXFSZ, SIG_IGN);
+          const rlimit full{.rlim_cur = 20, .rlim_max = RLIM_INFINITY};
+          ::setrlimit(RLIMIT_FSIZE, &full);
+          const std::string error = acc::test::error_of([&] { tracker.log({{"loss", 2}, {"f1", 1}}, 2); });
+          const rlimit free{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+          ::setrlimit(RLIMIT_FSIZE, &free);
+          tracker.log({{"loss", 3}, {"f1", 2}}, 3);
+          return error.ends_with("cannot be written: File too large") ? 0 : 1;
+        }) == 0);
+  CHECK(rows_without_time(folder.read("mnist.csv")) == "step,loss,f1\n1,1\n3,3,2\n");
+}
+
+TEST_CASE("CSV: the rows of two trainings at a time are those of their columns", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  acc::CsvTracker first(folder.path());
+  acc::CsvTracker second(folder.path());
+  first.start("mnist", {});
+  second.start("mnist", {});
+  first.log({{"loss", 1}}, 1);
+  second.log({{"accuracy", 2}}, 1);
+  first.log({{"loss", 3}}, 2);
+  second.log({{"accuracy", 4}}, 2);
+  CHECK(rows_without_time(folder.read("mnist.csv")) == "step,loss,accuracy\n1,1\n1,,2\n2,3,\n2,,4\n");
+  std::filesystem::remove(folder.path() / "mnist.csv");
+  first.log({{"loss", 5}}, 3);
+  CHECK(rows_without_time(folder.read("mnist.csv")) == "step,loss\n3,5\n");
 }
 
 TEST_CASE("CSV: another file is not changed", "[runtime]") {
