@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/images/image.hpp"
 
+#include <fmt/format.h>
+
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
@@ -23,6 +25,14 @@ bool has_jpeg() {
 
 bool has_png() {
   return ACC_WITH_PNG;
+}
+
+void require_readable_size(std::int64_t width, std::int64_t height) {
+  // Twice Image.MAX_IMAGE_PIXELS. Width and height have at most 31 bits.
+  constexpr std::int64_t kMaxPixels = 178'956'970;
+  if (width * height > kMaxPixels)
+    refuse_image(
+        fmt::format("has {} x {} pixels, more than the {} that are read", width, height, kMaxPixels));
 }
 
 }  // namespace detail

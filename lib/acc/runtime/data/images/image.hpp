@@ -18,8 +18,9 @@ struct DecodeOptions {
 };
 
 /// Decodes a JPEG or PNG image: RGB, [3, height, width], uint8, in channels-last memory. The same pixels as
-/// Pillow's convert("RGB"); EXIF rotation is ignored. Throws Error{system} for bytes that are not an image or
-/// a broken one, and where acc was built without the format.
+/// Pillow's convert("RGB"); EXIF rotation is ignored. Throws Error{system} for bytes that are not an image, a
+/// broken one, one of more than 178,956,970 pixels, which Pillow refuses too, and where acc was built without
+/// the format.
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options = {});
 
 /// The same for a file, whose name is in every Error.
@@ -30,6 +31,9 @@ namespace detail {
 /// Whether acc was built with the library for the format.
 bool has_jpeg();
 bool has_png();
+
+/// Throws Error{system} without `where` for more pixels than decode_image reads.
+void require_readable_size(std::int64_t width, std::int64_t height);
 
 /// RGB, [height, width, 3], uint8. `draft_size` is that of DecodeOptions. Throws Error{system} without
 /// `where` for a broken image.

@@ -30,6 +30,17 @@ struct Header {
                .what = fmt::format("is a broken JPEG image: {}", tjGetErrorStr2(decoder))});
 }
 
+// Pillow reads an image in spite of these. TJERR_WARNING is also the code of an error after a warning, and
+// the text is then that of the error.
+bool is_warning(tjhandle decoder) {
+  const std::string_view text = tjGetErrorStr2(decoder);
+  return tjGetErrorCode(decoder) == TJERR_WARNING &&
+         (text.starts_with("Corrupt JPEG data: ") || text.starts_with("Warning: ") ||
+          text.starts_with("Unknown Adobe color transform code ") ||
+          text.starts_with("Inconsistent progression sequence ") ||
+          text.starts_with("Invalid SOS parameters for sequential JPEG"));
+}
+
 const unsigned char* data_of(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
@@ -38,10 +49,37 @@ Header read_header(tjhandle decoder, std::string_view bytes) {
   Header header;
   int subsampling = 0;
   if (tjDecompressHeader3(decoder, data_of(bytes), bytes.size(), &header.width, &header.height, &subsampling,
-                          &header.colors) != 0) {
+                          &header.colors) != 0 &&
+      !is_warning(decoder)) {
     throw_jpeg_error(decoder);
   }
+  require_readable_size(header.width, header.height);
   return header;
+}
+
+// Whether the end-of-image marker follows, where libjpeg looks for it: between segments, and in the data of
+// scans, in which 0xff is followed by 0x00 or a restart marker.
+bool is_whole(std::string_view bytes) {
+  constexpr char kEndOfImage = '\xd9';
+  constexpr char kProgressive = '\xc2';
+  constexpr char kStartOfScan = '\xda';
+  bool is_progressive = false;
+  const auto has_no_length = [](char marker) {
+    return marker == '\x01' || (marker >= '\xd0' && marker <= '\xd8');
+  };
+  for (std::size_t at = bytes.find('\xff', 2); at != bytes.npos; at = bytes.find('\xff', at)) {
+    if (++at == bytes.size()) return false;
+    const char marker = bytes[at];
+    if (marker == kEndOfImage) return true;
+    if (marker == '\xff' || marker == '\0' || has_no_length(marker)) continue;
+    if (marker == kProgressive) is_progressive = true;
+    // Damaged data may have what looks like a segment. After one scan nothing but the end follows.
+    if (marker == kStartOfScan && !is_progressive) return bytes.find("\xff\xd9", at) != bytes.npos;
+    if (at + 2 >= bytes.size()) return false;
+    const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(bytes[index]); };
+    at += 1U + std::max(2, byte(at + 1) << 8 | byte(at + 2));
+  }
+  return false;
 }
 
 void shrink(Header& header, std::int64_t draft_size) {
@@ -73,7 +111,8 @@ at::Tensor rgb_of_cmyk(const at::Tensor& cmyk) {
 }  // namespace
 
 at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
-  thread_local const Decoder decoder(tjInitDecompress());
+  // A decoder keeps the tables of an image for the next one, which may lack its own.
+  const Decoder decoder(tjInitDecompress());
   Header header = read_header(decoder.get(), bytes);
   shrink(header, draft_size);
   const bool cmyk = header.colors == TJCS_CMYK || header.colors == TJCS_YCCK;
@@ -81,12 +120,11 @@ at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   const int failed =
       tjDecompress2(decoder.get(), data_of(bytes), bytes.size(), image.mutable_data_ptr<std::uint8_t>(),
                     header.width, 0, header.height, cmyk ? TJPF_CMYK : TJPF_RGB, 0);
-  // Most warnings are harmless, such as extraneous bytes. Only this one reports that the rest of the image is
-  // missing.
   if (failed != 0) {
-    const bool warning = tjGetErrorCode(decoder.get()) == TJERR_WARNING;
-    if (!warning || std::string_view(tjGetErrorStr2(decoder.get())).starts_with("Premature end of JPEG file"))
-      throw_jpeg_error(decoder.get());
+    if (!is_warning(decoder.get())) throw_jpeg_error(decoder.get());
+    // Only the first warning is reported: it may hide that the rest of the image is missing.
+    if (!is_whole(bytes))
+      throw Error({.kind = ErrorKind::system, .what = "is a broken JPEG image: its end is missing"});
   }
   return cmyk ? rgb_of_cmyk(image) : image;
 }

@@ -67,6 +67,7 @@ void request_rgb(Reading& reading) {
 void allocate_image(Reading& reading) {
   const auto height = static_cast<std::int64_t>(png_get_image_height(reading.png, reading.info));
   const auto width = static_cast<std::int64_t>(png_get_image_width(reading.png, reading.info));
+  require_readable_size(width, height);
   const std::int64_t bytes = is_wide_gray(reading) ? 2 : 3;
   reading.image = at::empty({height, width, bytes}, at::TensorOptions(at::kByte));
   for (std::int64_t row = 0; row < height; ++row)
