@@ -2,9 +2,15 @@
 #include "acc/runtime/data/batch_source.hpp"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <pthread.h>
 
+#include <new>
+#include <system_error>
 #include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/limit_hint.hpp"
 
 // The function of the OpenMP runtime that LibTorch uses. Weak, because linking OpenMP here could load a
 // second runtime.
@@ -33,10 +39,26 @@ OneCore::~OneCore() {
 OrderedWorkers::OrderedWorkers(std::size_t threads, std::size_t ahead, std::size_t first, Make make)
     : make_(std::move(make)), ahead_(ahead), done_(ahead), next_(first), taken_(first) {
   threads_.reserve(threads);
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+  } catch (const std::bad_alloc&) {
+    end();
+    throw;
+  } catch (const std::system_error& error) {
+    end();
+    throw Error({.kind = ErrorKind::system,
+                 .what = fmt::format("only {} of {} threads could be started: {}", threads_.size(), threads,
+                                     error.code().message()),
+                 .where = "num_workers",
+                 .hint = limit_hint(error.code().value())});
+  }
 }
 
 OrderedWorkers::~OrderedWorkers() {
+  end();
+}
+
+void OrderedWorkers::end() {
   {
     const std::scoped_lock lock(mutex_);
     stop_ = true;

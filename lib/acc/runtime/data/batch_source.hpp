@@ -36,7 +36,8 @@ class OrderedWorkers {
   /// item. `worker` is the index of the thread.
   using Make = std::function<bool(std::size_t index, std::size_t worker)>;
 
-  /// Starts to produce items from number `first` on, at most `ahead` of them in advance.
+  /// Starts to produce items from number `first` on, at most `ahead` of them in advance. Throws Error{system}
+  /// when the system has too few threads.
   OrderedWorkers(std::size_t threads, std::size_t ahead, std::size_t first, Make make);
 
   /// Ends all threads, each after the item that it is producing.
@@ -56,6 +57,7 @@ class OrderedWorkers {
 
  private:
   void run(std::size_t worker);
+  void end();
   bool at_end() const { return taken_ >= end_; }
 
   Make make_;
