@@ -31,7 +31,8 @@ struct DataLoaderOptions {
   /// Chooses whole batches; excludes all options above but `seed`.
   std::shared_ptr<const BatchSampler> batch_sampler = {};
   /// The number of threads that read batches ahead; 0: the calling thread reads them. Does not change the
-  /// order.
+  /// order. Threads share a data set whose functions are const; otherwise each reads a copy, which ends with
+  /// the pass: random numbers are to come from SampleRandom.
   std::size_t num_workers = 0;
   /// The number of batches that each worker reads ahead of the loop.
   std::size_t prefetch_factor = 2;

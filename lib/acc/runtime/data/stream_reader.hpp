@@ -7,10 +7,12 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "acc/base/error.hpp"
 #include "acc/runtime/data/batch_source.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/data/sample.hpp"
@@ -36,6 +38,10 @@ concept GivesBlocks = requires(Dataset& dataset) {
 /// A data set without indices. `reset()` starts from the beginning; then `next()` returns an optional sample,
 /// nothing at the end, or `get_batch(n)` returns an optional vector of up to n samples, as torch::data's
 /// stateful data sets do. If there is a `set_epoch(epoch)`, it is called before `reset()`.
+///
+/// Each pass reads a copy of the data set as it was given to the loader, if it can be copied: what a pass has
+/// changed in it, as the state of a random generator, is gone in the next one. An order that is to change
+/// with the pass, and to continue after a restart, is that of the epoch or of pass_seed().
 template <class Dataset>
 concept IterableDataset = detail::GivesSamples<Dataset> || detail::GivesBlocks<Dataset>;
 
@@ -118,8 +124,14 @@ class StreamReader {
         block.push_back(std::move(*sample));
         ++samples_;
       } else {
-        auto samples = dataset_->get_batch(rule_.block_size - block.size());
+        const std::size_t wanted = rule_.block_size - block.size();
+        auto samples = dataset_->get_batch(wanted);
         if (!samples || samples->empty()) return false;
+        if (samples->size() > wanted) {
+          throw Error({.what = "returned " + std::to_string(samples->size()) + " samples, but at most " +
+                               std::to_string(wanted) + " were asked for",
+                       .where = "get_batch"});
+        }
         samples_ += samples->size();
         for (auto& sample : *samples) block.push_back(std::move(sample));
       }

@@ -106,6 +106,29 @@ TEST_CASE("stream_reader: an exception is thrown after the batches before it and
   CHECK_THROWS_WITH(reader(2, 0), "sample 5: torn");
 }
 
+TEST_CASE("stream_reader: more samples than were asked for are an error", "[runtime]") {
+  struct Generous {
+    void reset() {}
+    std::optional<std::vector<std::string>> get_batch(std::size_t /*max_samples*/) {
+      return std::vector<std::string>(3, "sample");
+    }
+  };
+  acc::detail::StreamReader<Generous> reader(std::make_shared<Generous>(), {},
+                                             {.block_size = 2, .slice_end = 2});
+  CHECK_THROWS_WITH(reader(0, 0), "sample 0, get_batch: returned 3 samples, but at most 2 were asked for");
+}
+
+TEST_CASE("stream_reader: a pass begins with the data set that the loader was given", "[runtime]") {
+  struct Growing : Texts {
+    void set_epoch(std::uint64_t epoch) { size += static_cast<int>(epoch); }
+  };
+  const auto growing = std::make_shared<Growing>();
+  for (const std::uint64_t epoch : {1U, 2U}) {
+    acc::detail::StreamReader<Growing> reader(growing, {.epoch = epoch}, {.block_size = 9, .slice_end = 9});
+    CHECK(reader(0, 0)->batch.size() == epoch);
+  }
+}
+
 TEST_CASE("stream_reader: the remainder of a filled last batch is reported", "[runtime]") {
   acc::detail::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{5}), {},
                                           acc::detail::block_rule({.batch_size = 2}, {.count = 2}));
