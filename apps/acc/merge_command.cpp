@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -71,14 +72,39 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+bool is_weights(const std::string& name) {
+  return name.ends_with(".safetensors") || name.ends_with(".distcp") || name.starts_with("pytorch_model") ||
+         (name.starts_with("model") && name.ends_with(".bin"));
+}
+
+// What the merge does not keep must not be removed.
+void refuse_removal(const fs::path& folder, const fs::path& output) {
+  if (is_inside(output, folder))
+    fail(output.string(), "is in the folder that --remove_checkpoint_dir removes", "choose another folder");
+  if (fs::is_symlink(folder.has_filename() ? folder : folder.parent_path()))
+    fail(folder.string(), "is a symbolic link, which --remove_checkpoint_dir does not follow",
+         "give the folder itself: " + fs::canonical(folder).string());
+  std::set<fs::path> merged;
+  if (is_dcp_checkpoint(folder)) {
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".distcp") merged.insert(entry.path());
+  } else {
+    for (const CheckpointFile& file : read_checkpoint(folder)) merged.insert(file.path);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (is_weights(entry.path().filename().string()) && !merged.contains(entry.path()))
+      fail(entry.path().string(), "is not merged, but --remove_checkpoint_dir would remove it",
+           "move it away, or leave out --remove_checkpoint_dir");
+  }
+}
+
 int merge(const MergeOptions& options) {
   if (options.unsafe_serialization)
     fail("--unsafe_serialization", "acc does not write Python pickles",
          "leave it out: safetensors files are loaded everywhere");
   const fs::path folder = options.checkpoint;
   if (!fs::is_directory(folder)) fail(folder.string(), "is not a folder", "give the folder of the shards");
-  if (options.remove_checkpoint_dir && is_inside(options.output, folder))
-    fail(options.output, "is in the folder that --remove_checkpoint_dir removes", "choose another folder");
+  if (options.remove_checkpoint_dir) refuse_removal(folder, options.output);
   const std::uint64_t max_bytes = options.max_shard_size.empty()
                                       ? UINT64_MAX
                                       : parse_byte_size(options.max_shard_size, "--max_shard_size");

@@ -84,6 +84,28 @@ TEST_CASE("merge-weights: the result may have any path, except in a folder that 
   CHECK(std::filesystem::exists(folder.path() / "in/1.safetensors"));
 }
 
+TEST_CASE("merge-weights: what is not merged is not removed", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("in/model.safetensors", safetensors_text({{"a", "1"}}));
+  std::filesystem::create_directory_symlink("in", folder.path() / "linked");
+  for (const char* name : {"linked", "linked/"}) {
+    const Run run = acc_in(folder, {"merge-weights", name, "out", "--remove_checkpoint_dir"});
+    CHECK(run.code == 2);
+    CHECK(contains(run.err, "is a symbolic link, which --remove_checkpoint_dir does not follow"));
+  }
+  for (const std::string name :
+       {"in/model_1.safetensors", "in/pytorch_model_1.bin", "in/more/b.safetensors"}) {
+    const std::filesystem::path other = folder.write(name, safetensors_text({{"b", "1"}}));
+    const Run run = acc_in(folder, {"merge-weights", "in", "out", "--remove_checkpoint_dir"});
+    CHECK(run.code == 2);
+    CHECK(contains(run.err, name + ": is not merged, but --remove_checkpoint_dir would remove it"));
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
+    CHECK(std::filesystem::remove(other));
+  }
+  CHECK(acc_in(folder, {"merge-weights", "in", "out", "--remove_checkpoint_dir"}).code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "in"));
+}
+
 TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {
   const TemporaryFolder folder;
   const std::filesystem::path data = std::filesystem::path(ACC_TEST_DATA) / "dcp";
