@@ -227,7 +227,9 @@ void TensorBoardTracker::log_images(const TrackedTensors& images, std::optional<
 
 void TensorBoardTracker::log_histograms(const TrackedTensors& values, std::optional<std::int64_t> step) {
   const detail::EventTime time{.seconds = detail::seconds_since_1970(), .step = step};
-  for (const auto& [name, tensor] : values) file("").append(detail::histogram_event(time, name, tensor));
+  for (const auto& [name, tensor] : values) {
+    if (const auto event = detail::histogram_event(time, name, tensor)) file("").append(*event);
+  }
 }
 
 void TensorBoardTracker::start(const std::string& project, const TrackedConfig& config) {

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/masked_select.h>
 #include <ATen/ops/zeros.h>
 #include <zlib.h>
 
@@ -121,10 +122,10 @@ std::string images_event(const EventTime& time, std::string_view tag, const at::
                                                                      .bytes(4, encode_png(grid))));
 }
 
-std::string histogram_event(const EventTime& time, std::string_view tag, const at::Tensor& values) {
-  const at::Tensor flat = values.detach().cpu().to(at::kDouble).flatten().contiguous().resolve_neg();
-  if (flat.numel() == 0 || !at::isfinite(flat).all().item<bool>())
-    throw Error({.what = "has no values, or one that is not finite", .where = std::string(tag)});
+std::optional<std::string> histogram_event(const EventTime& time, std::string_view tag,
+                                           const at::Tensor& values) {
+  at::Tensor flat = values.detach().cpu().to(at::kDouble).flatten().contiguous().resolve_neg();
+  flat = flat.masked_select(at::isfinite(flat));
   const std::vector<double>& bins = default_bins();
   std::vector<double> counts(bins.size() - 1, 0);
   const double* begin = flat.data_ptr<double>();
@@ -140,6 +141,7 @@ std::string histogram_event(const EventTime& time, std::string_view tag, const a
   const auto is_filled = [](double count) { return count > 0; };
   const auto first = std::find_if(counts.begin(), counts.end(), is_filled) - counts.begin();
   const auto last = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), is_filled);
+  if (last == 0) return std::nullopt;
   std::vector<double> filled_counts = {0};
   filled_counts.insert(filled_counts.end(), counts.begin() + first, counts.begin() + last);
   const std::vector<double> limits(bins.begin() + first, bins.begin() + last + 1);

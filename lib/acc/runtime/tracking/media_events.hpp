@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,10 @@ std::string encode_png(const at::Tensor& image);
 /// as one picture with eight images in a row. Throws Error{usage} for other shapes.
 std::string images_event(const EventTime& time, std::string_view tag, const at::Tensor& images);
 
-/// The event of SummaryWriter.add_histogram with its default bins, each a tenth wider than the one before.
-/// Throws Error{usage} when there is no value, or one that is not finite.
-std::string histogram_event(const EventTime& time, std::string_view tag, const at::Tensor& values);
+/// The event of SummaryWriter.add_histogram with its default bins, each a tenth wider than the one before, of
+/// the finite values: gradients that overflow must not end a training. Nothing when no value is in a bin; the
+/// outermost end at 1e20.
+std::optional<std::string> histogram_event(const EventTime& time, std::string_view tag,
+                                           const at::Tensor& values);
 
 }  // namespace acc::detail

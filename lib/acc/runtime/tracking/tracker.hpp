@@ -58,7 +58,7 @@ class Tracker {
   /// Stores images by name: [N, C, H, W] or [C, H, W], bytes or numbers from 0 to 1. By default does nothing.
   virtual void log_images(const TrackedTensors& /*images*/, std::optional<std::int64_t> /*step*/) {}
 
-  /// Stores a histogram of each tensor's values. By default does nothing.
+  /// Stores a histogram of each tensor's values, without those that are not finite. By default does nothing.
   virtual void log_histograms(const TrackedTensors& /*values*/, std::optional<std::int64_t> /*step*/) {}
 
   /// Called when the training ends; another one may start.

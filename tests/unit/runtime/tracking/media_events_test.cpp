@@ -8,11 +8,13 @@
 #include <ATen/ops/zeros.h>
 
 #include <limits>
+#include <vector>
 
 #include "acc/runtime/data/images/image.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/skip.hpp"
+#include "support/torch_tensor.hpp"
 
 namespace media_events_test {
 
@@ -22,15 +24,26 @@ TEST_CASE("media events: an image is encoded without loss", "[runtime]") {
   CHECK(acc::decode_image(acc::detail::encode_png(image)).equal(image.permute({2, 0, 1})));
 }
 
-TEST_CASE("media events: what is not an image, or has no histogram, is an error", "[runtime]") {
+TEST_CASE("media events: what is not an image is an error", "[runtime]") {
   for (const at::Tensor& no_image : {at::zeros({4, 4}), at::zeros({5, 4, 4})})
     CHECK(acc::test::error_of([&] { acc::detail::images_event({}, "tag", no_image); }) ==
           "tag: is not a batch of images: its shape must be [N, C, H, W] with 1, 3 or 4 channels");
+}
+
+TEST_CASE("media events: a histogram leaves out what is not finite, and needs a value in its bins",
+          "[runtime]") {
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const at::Tensor& no_values : {at::zeros({0}), at::full({2}, infinite)})
-    CHECK(acc::test::error_of([&] { acc::detail::histogram_event({}, "tag", no_values); }) ==
-          "tag: has no values, or one that is not finite");
-  CHECK(acc::detail::histogram_event({}, "tag", at::zeros({2})).find("tag") != std::string::npos);
+  const double no_number = std::numeric_limits<double>::quiet_NaN();
+  const auto histogram = [](const std::vector<double>& values) {
+    return acc::detail::histogram_event(
+        {}, "tag", acc::test::numbers(values, {static_cast<std::int64_t>(values.size())}, at::kDouble));
+  };
+  REQUIRE(histogram({1, -2}));
+  CHECK(histogram({1, no_number, infinite, -2, -infinite}) == histogram({1, -2}));
+  CHECK(histogram({0})->find("tag") != std::string::npos);
+  CHECK_FALSE(histogram({}));
+  CHECK_FALSE(histogram({no_number, infinite}));
+  CHECK_FALSE(histogram({1e21, -1e30}));
 }
 
 TEST_CASE("media events: a histogram of lazily negated numbers is that of their values", "[runtime]") {
