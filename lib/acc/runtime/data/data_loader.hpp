@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -81,15 +82,22 @@ class DataLoader {
         options_(options),
         plan_(std::make_shared<LoaderPlan>(size_of(*dataset_), options)) {}
 
-  /// Starts the next pass. Together, if the loader was prepared and rank 0 reads for all.
+  /// Starts the next pass. Together, if the loader was prepared and rank 0 reads for all. If it throws, as
+  /// where the first batch cannot be read, the next call starts the same pass.
   Iterator begin() {
     LoaderPass pass = plan_->begin_pass(skip_);
-    if (context_.before_pass && !pass.resumed) context_.before_pass();
-    auto source = source_of(pass);
-    pass.batches.clear();
-    detail::ActiveLoaders::Entry entry = context_.active->enter(pass.remainder);
-    return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
-                    detail::DeviceCopy(context_.device));
+    const std::uint64_t number = pass.number;
+    try {
+      if (context_.before_pass && !pass.resumed) context_.before_pass();
+      auto source = source_of(pass);
+      pass.batches.clear();
+      detail::ActiveLoaders::Entry entry = context_.active->enter(pass.remainder);
+      return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
+                      detail::DeviceCopy(context_.device));
+    } catch (...) {
+      plan_->cancel_pass(number);
+      throw;
+    }
   }
   std::default_sentinel_t end() const { return {}; }  ///< The end of each pass.
 

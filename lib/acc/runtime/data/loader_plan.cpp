@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/error.hpp"
+#include "acc/base/json_number.hpp"
 #include "acc/runtime/process/joined_job.hpp"
 #include "acc/runtime/tensors/random.hpp"
 
@@ -124,16 +126,25 @@ std::size_t LoaderPlan::size() const {
 
 LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
   if (shard_.count == 1 && !(sampler_ && sampler_->distributed())) note_reading_all();
-  const LoaderPosition from = std::exchange(next_, LoaderPosition{.epoch = next_.epoch + 1});
-  LoaderPass pass{.number = ++passes_,
-                  .epoch = from.epoch,
-                  .seed = seed_ + from.epoch,
-                  .skip = std::max(skip, from.batches),
-                  .resumed = from.in_pass(),
-                  .finished = from.finished};
-  if (dataset_size_) pass.batches = batches_of(from.epoch, &pass.remainder);
-  current_ = LoaderPosition{.epoch = from.epoch, .batches = pass.skip, .finished = from.finished};
+  LoaderPass pass{.number = passes_ + 1,
+                  .epoch = next_.epoch,
+                  .seed = seed_ + next_.epoch,
+                  .skip = std::max(skip, next_.batches),
+                  .resumed = next_.in_pass(),
+                  .finished = next_.finished};
+  if (dataset_size_) pass.batches = batches_of(pass.epoch, &pass.remainder);
+  before_ = {.next = next_, .current = current_};
+  ++passes_;
+  next_ = {.epoch = pass.epoch + 1};
+  current_ = LoaderPosition{.epoch = pass.epoch, .batches = pass.skip, .finished = pass.finished};
   return pass;
+}
+
+void LoaderPlan::cancel_pass(std::uint64_t number) {
+  if (number != passes_) return;
+  --passes_;
+  next_ = before_.next;
+  current_ = before_.current;
 }
 
 void LoaderPlan::set_num_yielded(const LoaderPass& pass, std::size_t batches, bool last) {
@@ -164,12 +175,31 @@ std::string LoaderPlan::state() const {
   return state.dump();
 }
 
+namespace {
+
+[[noreturn]] void refuse_state(std::string_view reason) {
+  throw Error({.kind = ErrorKind::config,
+               .what = fmt::format("is not the state of a data loader: {}", reason),
+               .where = "data loader state"});
+}
+
+std::uint64_t count_of(const json& fields, const char* name) {
+  const json& value = fields.at(name);
+  const auto count = whole_number<std::uint64_t>(value);
+  if (!count) refuse_state(fmt::format("its {} is {}, not a number of 0, 1, 2, ...", name, value.dump()));
+  return *count;
+}
+
+}  // namespace
+
 void LoaderPlan::load_state(std::string_view state) {
   try {
     const json fields = json::parse(state);
-    const auto size = fields.value("dataset_size", std::size_t{0});
-    const auto samples = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
-    LoaderPosition position{.epoch = fields.at("epoch").get<std::uint64_t>(),
+    const std::uint64_t size = fields.contains("dataset_size") ? count_of(fields, "dataset_size") : 0;
+    std::uint64_t samples = 0;
+    if (__builtin_mul_overflow(count_of(fields, "batches"), count_of(fields, "step_size"), &samples))
+      refuse_state("its batches have more samples than can be counted");
+    LoaderPosition position{.epoch = count_of(fields, "epoch"),
                             .batches = samples / step_size(),
                             .finished = fields.value("finished", false)};
     const bool is_other =
@@ -181,13 +211,11 @@ void LoaderPlan::load_state(std::string_view state) {
                                        dataset_size()),
                    .where = "data loader state"});
     }
-    seed_ = fields.at("seed").get<std::uint64_t>();
+    seed_ = count_of(fields, "seed");
     next_ = position;
     current_.reset();
   } catch (const json::exception& error) {
-    throw Error({.kind = ErrorKind::config,
-                 .what = fmt::format("is not the state of a data loader: {}", error.what()),
-                 .where = "data loader state"});
+    refuse_state(error.what());
   }
 }
 

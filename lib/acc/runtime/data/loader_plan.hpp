@@ -104,6 +104,8 @@ class LoaderPlan {
 
   /// Begins the next pass, without its first `skip` batches.
   LoaderPass begin_pass(std::size_t skip = 0);
+  /// Pass `number` could not be read from: if it is the latest, the plan is as before it.
+  void cancel_pass(std::uint64_t number);
   /// The loop has been given `batches` batches of the pass, including skipped ones; `last`: no more follow.
   void set_num_yielded(const LoaderPass& pass, std::size_t batches, bool last = false);
   /// The loop takes no more batches of its pass: it stands where it would after the last one.
@@ -148,6 +150,12 @@ class LoaderPlan {
   LoaderPosition next_ = {};
   // The position of the loop in the latest pass; none before the first.
   std::optional<LoaderPosition> current_ = {};
+  // Of the time before the latest pass.
+  struct Before {
+    LoaderPosition next = {};
+    std::optional<LoaderPosition> current = {};
+  };
+  Before before_ = {};
 };
 
 }  // namespace acc

@@ -162,6 +162,26 @@ TEST_CASE("data_loader: a worker's exception is thrown in the loop with its text
   CHECK(batches == 1);
 }
 
+TEST_CASE("data_loader: where the first batch of a resumed pass cannot be read, the next try reads it",
+          "[runtime]") {
+  struct Flaky {
+    std::size_t size() const { return 4; }
+    std::vector<std::size_t> get_batch(c10::ArrayRef<std::size_t> indices) {
+      if (broken-- > 0) throw std::runtime_error("torn");
+      return indices.vec();
+    }
+    // Also when the batch is read again to find the sample at fault.
+    int broken = 2;
+  };
+  acc::DataLoader loader(Flaky(), {.batch_size = 2});
+  loader.load_state(R"({"batches":1,"dataset_size":4,"epoch":5,"finished":false,"seed":0,"step_size":2})");
+  const std::string state = loader.state();
+  CHECK_THROWS(loader.begin());
+  CHECK(loader.state() == state);
+  CHECK(loader.epoch() == 5);
+  CHECK(*loader.begin() == std::vector<std::size_t>{2, 3});
+}
+
 TEST_CASE("data_loader: threads share a const data set and copy another", "[runtime]") {
   acc::DataLoader shared(Meeting(), {.num_workers = 2});
   std::size_t batches = 0;

@@ -2,12 +2,14 @@
 #include "acc/runtime/data/loader_plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace loader_plan_test {
 
@@ -210,6 +212,54 @@ TEST_CASE("loader_plan: the state of another data set is an error and changes no
   CHECK_THROWS_WITH(plan.load_state(other.state()),
                     "data loader state: belongs to a data set of 21 samples, but this one has 20");
   CHECK(plan.state() == before);
+}
+
+TEST_CASE("loader_plan: a state with other numbers than counts is an error and changes nothing",
+          "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  const std::string before = plan.state();
+  for (const char* name : {"epoch", "seed", "batches", "step_size", "dataset_size"}) {
+    for (const char* value : {"-1", "1.5", "-3.5", "true", "null", "\"1\""}) {
+      INFO(name << " " << value);
+      auto state = nlohmann::json::parse(before);
+      state[name] = nlohmann::json::parse(value);
+      CHECK(acc::test::error_of([&] { plan.load_state(state.dump()); }) ==
+            std::string("data loader state: is not the state of a data loader: its ") + name + " is " +
+                value + ", not a number of 0, 1, 2, ...");
+    }
+  }
+  auto state = nlohmann::json::parse(before);
+  state["finished"] = 1;
+  CHECK_THROWS_AS(plan.load_state(state.dump()), acc::Error);
+  state = nlohmann::json::parse(before);
+  state["batches"] = state["step_size"] = std::uint64_t{1} << 33U;
+  CHECK_THROWS_AS(plan.load_state(state.dump()), acc::Error);
+  CHECK(plan.state() == before);
+}
+
+TEST_CASE("loader_plan: a pass that could not be read from is begun again, where it was resumed",
+          "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  const acc::LoaderPass outer = plan.begin_pass();
+  plan.set_num_yielded(outer, 3);
+  acc::LoaderPlan restored = plan_of(20, {.batch_size = 2});
+  restored.load_state(plan.state());
+  for (int tries = 0; tries < 2; ++tries) {
+    const acc::LoaderPass pass = restored.begin_pass();
+    CHECK(pass.epoch == 0);
+    CHECK(pass.skip == 3);
+    CHECK(pass.resumed);
+    restored.cancel_pass(pass.number);
+    CHECK(restored.state() == plan.state());
+  }
+  // A pass in a pass: the outer one goes on.
+  plan.cancel_pass(plan.begin_pass().number);
+  plan.set_num_yielded(outer, 4);
+  CHECK(nlohmann::json::parse(plan.state())["batches"] == 4);
+  CHECK(plan.epoch() == 1);
+  plan.begin_pass();
+  plan.cancel_pass(outer.number);
+  CHECK(plan.epoch() == 2);
 }
 
 TEST_CASE("loader_plan: between two passes another data set may follow", "[runtime]") {
