@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -19,12 +22,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add(MergedFile& file, MergeItem item) {
-  const std::uint64_t size = item.tensor.end - item.tensor.begin;
-  item.tensor.begin = file.header.tensors.empty() ? 0 : file.header.tensors.back().end;
-  item.tensor.end = item.tensor.begin + size;
-  file.header.tensors.push_back(std::move(item.tensor));
-  file.sources.push_back(item.source);
+std::uint64_t size_of(const MergeItem& item) {
+  return item.tensor.end - item.tensor.begin;
+}
+
+MergedFile file_of(std::span<MergeItem> items) {
+  // The order of Python's writer: the largest elements first, so that each tensor is aligned.
+  std::ranges::stable_sort(items, std::greater(),
+                           [](const MergeItem& item) { return bits_of(item.tensor.dtype); });
+  MergedFile file;
+  std::uint64_t end = 0;
+  for (MergeItem& item : items) {
+    const std::uint64_t begin = std::exchange(end, end + size_of(item));
+    item.tensor.begin = begin;
+    item.tensor.end = end;
+    file.header.tensors.push_back(std::move(item.tensor));
+    file.sources.push_back(item.source);
+  }
+  file.header.metadata = {{"format", "pt"}};
+  return file;
 }
 
 std::uint64_t data_bytes(const MergedFile& file) {
@@ -68,17 +84,22 @@ void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& r
 
 std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t max_bytes) {
   std::ranges::sort(items, {}, [](const MergeItem& item) -> const std::string& { return item.tensor.name; });
-  std::vector<MergedFile> merged(1);
-  for (MergeItem& item : items) {
-    const std::uint64_t size = item.tensor.end - item.tensor.begin;
-    if (!merged.back().sources.empty() && data_bytes(merged.back()) + size > max_bytes) merged.emplace_back();
-    add(merged.back(), std::move(item));
+  std::vector<MergedFile> merged;
+  std::size_t first = 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > first && bytes + size_of(items[i]) > max_bytes) {
+      merged.push_back(file_of(std::span(items).subspan(first, i - first)));
+      first = i;
+      bytes = 0;
+    }
+    bytes += size_of(items[i]);
   }
+  merged.push_back(file_of(std::span(items).subspan(first)));
   for (std::size_t i = 0; i < merged.size(); ++i) {
     merged[i].name = merged.size() == 1
                          ? std::string(kWeightsFile)
                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, merged.size());
-    merged[i].header.metadata = {{"format", "pt"}};
   }
   return merged;
 }

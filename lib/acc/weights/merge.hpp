@@ -34,7 +34,8 @@ struct MergeItem {
 };
 
 /// Distributes tensors over files of at most `max_bytes` (a larger tensor has a file of its own): one
-/// `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors are sorted by name.
+/// `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors are sorted by name, and in a file
+/// first by the size of their elements, so that each is aligned.
 std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t max_bytes);
 
 /// The same for all tensors of a checkpoint.

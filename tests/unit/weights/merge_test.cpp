@@ -2,6 +2,7 @@
 #include "acc/weights/merge.hpp"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -58,6 +59,31 @@ TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
   const auto index = nlohmann::json::parse(folder.read("out/model.safetensors.index.json"));
   CHECK(index.at("metadata").at("total_size") == 16);
   CHECK(index.at("weight_map").at("d") == "model-00003-of-00003.safetensors");
+}
+
+TEST_CASE("merge: each tensor of a file is aligned to its elements", "[weights]") {
+  const auto item = [](const char* name, const char* dtype, std::uint64_t bytes) {
+    return acc::launcher::MergeItem{.tensor = {.name = name, .dtype = dtype, .end = bytes}, .source = {}};
+  };
+  const auto names = [](const acc::launcher::MergedFile& file) {
+    std::string all;
+    std::uint64_t end = 0;
+    for (const acc::TensorInfo& tensor : file.header.tensors) {
+      all += tensor.name;
+      CHECK(tensor.begin == std::exchange(end, tensor.end));
+    }
+    return all;
+  };
+  std::vector<acc::launcher::MergeItem> items = {item("e", "F32", 4), item("d", "I64", 8),
+                                                 item("c", "F32", 8), item("b", "BF16", 2),
+                                                 item("a", "U8", 1)};
+  const auto one = acc::launcher::lay_out(items, 1000);
+  REQUIRE(one.size() == 1);
+  CHECK(names(one[0]) == "dceba");
+  const auto three = acc::launcher::lay_out(items, 11);
+  REQUIRE(three.size() == 3);
+  CHECK(names(three[0]) + "/" + names(three[1]) + "/" + names(three[2]) == "cba/d/e");
+  CHECK(acc::launcher::lay_out({}, 11).size() == 1);
 }
 
 TEST_CASE("merge: a failed write leaves no incomplete file", "[weights]") {
