@@ -118,6 +118,7 @@ ImageDataset::ImageDataset(ImageFiles files, ImageDatasetOptions options)
     : files_(std::make_shared<const ImageFiles>(std::move(files))),
       options_(std::move(options)),
       skipped_(std::make_shared<Skipped>()) {
+  if (options_.normalize) detail::require_finite(*options_.normalize);
   if (files_->files.empty()) throw Error({.what = "there are no images", .where = "ImageDataset"});
   if (files_->labels.size() != files_->files.size()) {
     throw Error({.what = fmt::format("{} files need as many labels, not {}", files_->files.size(),

@@ -58,7 +58,7 @@ class ImageDataset {
  public:
   using Batch = std::array<at::Tensor, 2>;  ///< Images and labels.
 
-  /// Throws Error{usage} when there are no files or not as many labels.
+  /// Throws Error{usage} when there are no files or not as many labels, and for a std of 0.
   explicit ImageDataset(ImageFiles files, ImageDatasetOptions options = {});
 
   std::size_t size() const { return files_->files.size(); }  ///< The number of files.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "acc/base/error.hpp"
 
@@ -40,6 +41,18 @@ void require_room(const at::Tensor& image, std::int64_t size, const char* where)
                                    height_of(image), size, size),
                .where = where,
                .hint = "resize it first"});
+}
+
+void require_size(std::int64_t size, const char* where) {
+  if (size < 1) throw Error({.what = fmt::format("a size of {} is not at least 1", size), .where = where});
+}
+
+void require_range(const std::array<double, 2>& range, double lowest, const char* name) {
+  if (range[0] >= lowest && range[1] > 0 && range[1] >= range[0] && std::isfinite(range[1])) return;
+  throw Error(
+      {.what = fmt::format("its {} is from {} to {}, not between two numbers above 0, the lower first", name,
+                           range[0], range[1]),
+       .where = "random_resized_crop"});
 }
 
 struct Box {
@@ -111,7 +124,22 @@ at::Tensor stack_planes(c10::ArrayRef<at::Tensor> images, at::ScalarType type, T
 
 }  // namespace
 
+namespace detail {
+
+void require_finite(const Normalize& normalize) {
+  for (std::size_t color = 0; color < 3; ++color) {
+    const float mean = normalize.mean[color];
+    const float std = normalize.std[color];
+    if (std::isfinite(mean) && std::isfinite(std) && std != 0) continue;
+    throw Error({.what = fmt::format("a mean of {} and a std of {} give no numbers", mean, std),
+                 .where = "Normalize"});
+  }
+}
+
+}  // namespace detail
+
 ImageTransform resize(std::int64_t size) {
+  require_size(size, "resize");
   return [=](const at::Tensor& image, SampleRandom& /*random*/) {
     const std::int64_t height = height_of(image);
     const std::int64_t width = width_of(image);
@@ -121,10 +149,12 @@ ImageTransform resize(std::int64_t size) {
 }
 
 ImageTransform resize(std::int64_t height, std::int64_t width) {
+  require_size(std::min(height, width), "resize");
   return [=](const at::Tensor& image, SampleRandom& /*random*/) { return resized(image, height, width); };
 }
 
 ImageTransform center_crop(std::int64_t size) {
+  require_size(size, "center_crop");
   return [=](const at::Tensor& image, SampleRandom& /*random*/) {
     require_room(image, size, "center_crop");
     const auto middle = [&](std::int64_t length) {
@@ -135,6 +165,9 @@ ImageTransform center_crop(std::int64_t size) {
 }
 
 ImageTransform random_crop(std::int64_t size, std::int64_t padding) {
+  require_size(size, "random_crop");
+  if (padding < 0)
+    throw Error({.what = fmt::format("a padding of {} is negative", padding), .where = "random_crop"});
   return [=](const at::Tensor& image, SampleRandom& random) {
     const at::Tensor padded =
         padding == 0 ? image : at::constant_pad_nd(image, {padding, padding, padding, padding});
@@ -145,6 +178,9 @@ ImageTransform random_crop(std::int64_t size, std::int64_t padding) {
 }
 
 ImageTransform random_resized_crop(std::int64_t size, const RandomResizedCropOptions& options) {
+  require_size(size, "random_resized_crop");
+  require_range(options.scale, 0, "scale");
+  require_range(options.ratio, std::numeric_limits<double>::min(), "ratio");
   return [=](const at::Tensor& image, SampleRandom& random) {
     const Box box = random_box(height_of(image), width_of(image), options, random);
     return resized(crop(image, box.top, box.left, box.height, box.width), size, size);
@@ -163,6 +199,7 @@ at::Tensor stack_images(c10::ArrayRef<at::Tensor> images) {
 }
 
 at::Tensor stack_images(c10::ArrayRef<at::Tensor> images, const Normalize& normalize) {
+  detail::require_finite(normalize);
   std::array<std::array<float, 256>, 3> table{};
   for (std::size_t color = 0; color < 3; ++color) {
     for (std::size_t value = 0; value < 256; ++value) {

@@ -15,6 +15,8 @@ namespace acc {
 /// Transforms an image. The numbers of `random` depend only on the sample and the pass.
 using ImageTransform = std::function<at::Tensor(const at::Tensor& image, SampleRandom& random)>;
 
+// Each throws Error{usage} for a size below 1, a negative padding, and bounds that are not in order.
+
 /// Resizes with antialiased bilinear interpolation: the shorter side to `size`, or to both sizes.
 ImageTransform resize(std::int64_t size);
 ImageTransform resize(std::int64_t height, std::int64_t width);
@@ -45,11 +47,19 @@ struct Normalize {
   std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
 };
 
+namespace detail {
+
+/// Throws Error{usage} for a std of 0, and for what is not finite.
+void require_finite(const Normalize& normalize);
+
+}  // namespace detail
+
 /// Stacks images of the same size to uint8 [n, 3, height, width]. Throws Error{usage} for different sizes,
 /// and for images that do not have three channels.
 at::Tensor stack_images(c10::ArrayRef<at::Tensor> images);
 
-/// The same as float32, normalised: equal to torchvision's ToTensor and Normalize.
+/// The same as float32, normalised: equal to torchvision's ToTensor and Normalize. Throws Error{usage} also
+/// for a std of 0.
 at::Tensor stack_images(c10::ArrayRef<at::Tensor> images, const Normalize& normalize);
 
 }  // namespace acc

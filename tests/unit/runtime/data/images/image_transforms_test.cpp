@@ -6,11 +6,13 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/data/images/image.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/skip.hpp"
 
 namespace image_transforms_test {
@@ -106,6 +108,24 @@ TEST_CASE("image_transforms: a random flip flips about half of the images", "[ru
     if (result.equal(image.flip({2}))) ++flipped;
   }
   CHECK(std::abs(flipped - 200) < 50);
+}
+
+TEST_CASE("image_transforms: arguments without an image as result are errors at once", "[runtime]") {
+  using acc::test::error_of;
+  for (const std::int64_t size : {0, -1}) {
+    const std::string error = ": a size of " + std::to_string(size) + " is not at least 1";
+    CHECK(error_of([&] { acc::resize(size); }) == "resize" + error);
+    CHECK(error_of([&] { acc::resize(3, size); }) == "resize" + error);
+    CHECK(error_of([&] { acc::center_crop(size); }) == "center_crop" + error);
+    CHECK(error_of([&] { acc::random_crop(size); }) == "random_crop" + error);
+    CHECK(error_of([&] { acc::random_resized_crop(size); }) == "random_resized_crop" + error);
+  }
+  CHECK(error_of([] { acc::random_crop(2, -1); }) == "random_crop: a padding of -1 is negative");
+  CHECK(error_of([] { acc::random_resized_crop(4, {.ratio = {4, 0.5}}); }) ==
+        "random_resized_crop: its ratio is from 4 to 0.5, not between two numbers above 0, the lower first");
+  CHECK_THROWS_AS(acc::random_resized_crop(4, {.scale = {-1, 1}}), acc::Error);
+  CHECK(error_of([] { acc::stack_images({numbered(2, 3)}, {.std = {1, 0, 1}}); }) ==
+        "Normalize: a mean of 0.456 and a std of 0 give no numbers");
 }
 
 TEST_CASE("image_transforms: stacked images have contiguous channels, and must have one size", "[runtime]") {
