@@ -134,6 +134,7 @@ the ignored label: no error
 label 5 in evaluation: Mlp: tensor 2 has an index or a label that is not from 0 to 4
 create_graph: a compiled step has no gradients of gradients, as backward with create_graph needs (compile the penalty ...)
 backward twice: twice the gradient
+replaced storage: is used
 type: bf16_full_eval: Mlp computes in the type for which it was compiled (leave it out: ...)
 layer: Mlp, layer net.0: is in evaluation mode, and the model is not (compile the model with ...)
 token -1: Block: tensor 1 has an index or a label that is not from 0 to 19

@@ -2,6 +2,7 @@
 // Does with the packages of compare.py what a compiled step refuses or is rarely asked for, and prints what
 // comes of it, a line each.
 //   misuse MLP GPT
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -61,6 +62,38 @@ void go_backward_twice(acc::CompiledModel& mlp) {
               weight.grad().equal(once + once) ? "twice the gradient" : "another gradient");
 }
 
+// While one weight is refused, the others get new storage.
+void replace_storage(acc::CompiledModel& mlp) {
+  const at::NoGradGuard no_grad;
+  const auto weights = mlp->group("weights");
+  const auto loss = [&] {
+    return mlp->forward(at::ones({2, 12}), at::full({2}, 1, at::kLong)).first.item<double>();
+  };
+  const auto refuses = [&] {
+    try {
+      loss();
+      return false;
+    } catch (const acc::Error&) {
+      return true;
+    }
+  };
+  bool good = true;
+  mlp->eval();
+  for (const at::Tensor& refused : weights) {
+    loss();
+    const at::Tensor kept = refused.detach();
+    for (const at::Tensor& weight : weights) weight.set_data(weight.detach() * 1.25);
+    refused.set_data(kept.to(at::kDouble));
+    good = refuses() && good;
+    refused.set_data(kept);
+    const double after = loss();
+    for (const at::Tensor& weight : weights) weight.set_data(weight.detach().clone());
+    good = after == loss() && good;
+  }
+  mlp->train();
+  std::printf("replaced storage: %s\n", good ? "is used" : "is not used");
+}
+
 void misuse_type(acc::CompiledModel& mlp) {
   const acc::TensorDataset data(at::ones({2, 12}), at::full({2}, 1, at::kLong));
   acc::TrainingArguments arguments;
@@ -84,6 +117,7 @@ int main(int, char** argv) try {
   misuse_labels(mlp);
   misuse_gradients(mlp);
   go_backward_twice(mlp);
+  replace_storage(mlp);
   misuse_type(mlp);
   misuse_layers(mlp);
   print_error_of("token -1", [&] { gpt->forward(at::full({2, 7}, -1, at::kLong)); });

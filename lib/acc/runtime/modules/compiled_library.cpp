@@ -147,17 +147,17 @@ void CompiledLibrary::follow(Constant& constant, const std::string& symbol) {
 
 std::vector<at::Tensor> CompiledLibrary::run(const std::vector<at::Tensor>& inputs) {
   const at::NoGradGuard no_grad;
-  bool replaced = handles_.size() != constants_.size();
   for (auto& [symbol, constant] : constants_) {
     const bool is_known = constant.data == constant.tensor.const_data_ptr() && handles_.contains(symbol);
     if (is_known && constant.tensor.sizes() == constant.sizes) continue;
+    is_current_ = false;
     follow(constant, symbol);
-    replaced = true;
   }
   try {
-    if (replaced) {
+    if (!is_current_) {
       runner_->update_constant_buffer(handles_, /*use_inactive=*/false, /*validate_full_updates=*/true,
                                       /*user_managed=*/true);
+      is_current_ = true;
     }
     return runner_->run(inputs);
   } catch (const std::exception& error) {

@@ -52,6 +52,8 @@ class CompiledLibrary {
   std::unordered_map<std::string, Constant> constants_ = {};
   // By their names in the code, which keeps pointers to them.
   std::unordered_map<std::string, at::Tensor> handles_ = {};
+  // Whether the code has all of them; not after an error between two.
+  bool is_current_ = false;
 };
 
 }  // namespace acc::detail
