@@ -68,15 +68,25 @@ struct GradientVersion {
   }
 };
 
-std::vector<GradientVersion> versions_of(torch::optim::Optimizer& optimizer) {
+// Does not keep the parameter alive.
+using WeakParameter = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+std::vector<WeakParameter> weak_parameters(const torch::optim::Optimizer& optimizer) {
+  std::vector<WeakParameter> parameters;
+  for (const auto& group : optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) parameters.emplace_back(parameter.getIntrusivePtr());
+  return parameters;
+}
+
+// Without those of parameters that no longer exist.
+std::vector<GradientVersion> versions_of(const std::vector<WeakParameter>& parameters) {
   std::vector<GradientVersion> versions;
-  for (auto& group : optimizer.param_groups()) {
-    for (const at::Tensor& parameter : group.params()) {
-      const at::Tensor& gradient = parameter.grad();
-      versions.push_back(
-          {.gradient = gradient,
-           .version = gradient.defined() ? static_cast<std::uint32_t>(gradient._version()) : 0});
-    }
+  for (const WeakParameter& weak : parameters) {
+    const auto living = weak.lock();
+    if (!living) continue;
+    const at::Tensor gradient = at::Tensor(living).grad();
+    versions.push_back({.gradient = gradient,
+                        .version = gradient.defined() ? static_cast<std::uint32_t>(gradient._version()) : 0});
   }
   return versions;
 }
@@ -86,6 +96,8 @@ std::vector<GradientVersion> versions_of(torch::optim::Optimizer& optimizer) {
 struct GradScaler::Impl {
   // What has been done with an optimizer's gradients since the last update.
   struct Check {
+    // Whose gradients were unscaled. The optimizer itself may no longer exist, and another be at its address.
+    std::vector<WeakParameter> parameters = {};
     std::vector<at::Tensor> found_inf = {};
     bool stepped = false;
     // When the last loss was scaled, while it had not stepped.
@@ -100,7 +112,7 @@ struct GradScaler::Impl {
   // 1 / scale at the time when the last loss was scaled.
   at::Tensor inverse = {};
   bool inverse_is_old = true;
-  std::map<torch::optim::Optimizer*, Check> checks = {};
+  std::map<const torch::optim::Optimizer*, Check> checks = {};
 
   void allocate_on(at::Device device) {
     if (scale.defined()) return;
@@ -134,7 +146,7 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
     impl_->inverse = impl_->scale.to(at::kDouble).reciprocal().to(at::kFloat);
   }
   for (auto& [optimizer, check] : impl_->checks) {
-    if (!check.stepped) check.before_backward = versions_of(*optimizer);
+    if (!check.stepped) check.before_backward = versions_of(check.parameters);
   }
   return loss * impl_->scale.to(loss.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
 }
@@ -142,13 +154,17 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
 void GradScaler::after_backward() {
   std::erase_if(impl_->checks, [](const auto& entry) {
     const auto& [optimizer, check] = entry;
-    return !check.stepped && check.before_backward != versions_of(*optimizer);
+    return !check.stepped && check.before_backward != versions_of(check.parameters);
   });
   for (auto& [optimizer, check] : impl_->checks) check.before_backward.clear();
 }
 
 bool GradScaler::is_unscaled(const torch::optim::Optimizer& optimizer) const {
-  return impl_->checks.contains(const_cast<torch::optim::Optimizer*>(&optimizer));
+  const auto found = impl_->checks.find(&optimizer);
+  if (found == impl_->checks.end()) return false;
+  // Groups may have been added since.
+  const std::vector<WeakParameter>& unscaled = found->second.parameters;
+  return std::ranges::mismatch(unscaled, weak_parameters(optimizer)).in1 == unscaled.end();
 }
 
 void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
@@ -160,7 +176,7 @@ void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
   const at::NoGradGuard no_grad;
   std::vector<Gradients> gradients = gradients_of(optimizer);
   if (gradients.empty()) return;
-  Impl::Check& check = impl_->checks[&optimizer];
+  Impl::Check& check = impl_->checks[&optimizer] = {.parameters = weak_parameters(optimizer)};
   for (Gradients& same : gradients) {
     at::Tensor found = at::full({}, 0, at::TensorOptions(same.device).dtype(at::kFloat));
     at::_amp_foreach_non_finite_check_and_unscale_(same.tensors, found, impl_->inverse.to(same.device));
@@ -178,12 +194,11 @@ bool GradScaler::step(torch::optim::Optimizer& optimizer) {
     refuse("the optimizer's parameters have no gradients", "call accelerator.backward(loss) before its step");
   Impl::Check& check = impl_->checks[&optimizer];
   if (check.stepped) refuse("the optimizer has already stepped since the last update");
-  check.stepped = true;
-  for (const at::Tensor& found : check.found_inf) {
-    if (found.item<float>() != 0) return false;
-  }
-  detail::step_quickly(optimizer);
-  return true;
+  const bool steps =
+      std::ranges::none_of(check.found_inf, [](const at::Tensor& found) { return found.item<float>() != 0; });
+  if (steps) detail::step_quickly(optimizer);
+  check.stepped = true;  // not if the step threw
+  return steps;
 }
 
 void GradScaler::update() {

@@ -6,7 +6,11 @@
 #include <torch/optim/sgd.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -142,6 +146,47 @@ TEST_CASE("grad_scaler: gradients of a new backward are unscaled, though those b
   setup.scaler.update();
   CHECK(setup.weight.item<double>() == Approx(-1e-3));
   CHECK(other.item<double>() == -3);
+}
+
+TEST_CASE("grad_scaler: an optimizer that ended before its step is not looked at, nor taken for the next one",
+          "[runtime]") {
+  Setup setup({.init_scale = 4});
+  // Both at one address.
+  std::optional<torch::optim::SGD> optimizer;
+  optimizer.emplace(std::vector{setup.weight}, 1.0);
+  setup.backward(1);
+  setup.scaler.unscale(*optimizer);
+  optimizer.reset();
+
+  const bool has_same_parameter = GENERATE(false, true);
+  at::Tensor weight = has_same_parameter ? setup.weight : at::zeros({1}).set_requires_grad(true);
+  if (!has_same_parameter && GENERATE(false, true)) setup.weight.reset();
+  weight.mutable_grad().reset();
+  setup.scaler.scale((weight * 3).sum()).backward();
+  setup.scaler.after_backward();
+  optimizer.emplace(std::vector{weight}, 1.0);
+  CHECK_FALSE(setup.scaler.is_unscaled(*optimizer));
+  CHECK(setup.scaler.step(*optimizer));
+  setup.scaler.update();
+  CHECK(weight.item<double>() == -3);
+}
+
+TEST_CASE("grad_scaler: a step that threw may be made again", "[runtime]") {
+  struct Throwing : torch::optim::SGD {
+    using SGD::SGD;
+    at::Tensor step(LossClosure closure = nullptr) override {
+      if (std::exchange(throws, false)) throw std::runtime_error("no memory");
+      return SGD::step(std::move(closure));
+    }
+    bool throws = true;
+  };
+  Setup setup({.init_scale = 4});
+  Throwing optimizer({setup.weight}, 1.0);
+  setup.backward(3);
+  CHECK_THROWS_AS(setup.scaler.step(optimizer), std::runtime_error);
+  CHECK(setup.scaler.step(optimizer));
+  setup.scaler.update();
+  CHECK(setup.weight.item<double>() == -3);
 }
 
 TEST_CASE("grad_scaler: calls in the wrong order are refused", "[runtime]") {

@@ -440,6 +440,30 @@ TEST_CASE("trainer: a training that threw has ended", "[runtime]") {
   CHECK(spy->type == at::kBFloat16);
 }
 
+TEST_CASE("trainer: a training in fp16 may be repeated after one that threw between backward and step",
+          "[runtime]") {
+  struct Throwing : acc::TrainerCallback {
+    void on_pre_optimizer_step(const Arguments&, State&, Control&) override {
+      if (std::exchange(throws, false)) throw std::runtime_error("no memory");
+    }
+    bool throws = true;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.fp16 = true;
+  arguments.max_steps = 3;
+  const auto trained = [&](bool throws) {
+    const auto callback = std::make_shared<Throwing>();
+    callback->throws = throws;
+    const Line line = acc::test::zeros();
+    acc::Trainer trainer(line, arguments, points(8), acc::TrainerOptions{.callbacks = {callback}});
+    if (throws) CHECK_THROWS_AS(trainer.train(), std::runtime_error);
+    CHECK(trainer.train().global_step == 3);
+    return line->fc->weight.detach();
+  };
+  CHECK(trained(true).equal(trained(false)));
+}
+
 TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
