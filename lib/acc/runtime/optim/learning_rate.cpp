@@ -46,7 +46,8 @@ double interpolate(const std::vector<Phase>& phases, double step, Anneal anneal)
   double start = 0;
   for (const Phase& phase : phases) {
     if (step <= phase.end || &phase == &phases.back()) {
-      const double part = (step - start) / (phase.end - start);
+      // A phase without steps is over.
+      const double part = phase.end == start ? 1 : (step - start) / (phase.end - start);
       return anneal == Anneal::cos ? half_cosine(phase.from, phase.to, part)
                                    : (phase.to - phase.from) * part + phase.from;
     }
@@ -149,6 +150,8 @@ Schedule one_cycle_lr(const OneCycleOptions& options) {
   require(options.pct_start >= 0 && options.pct_start <= 1, "must be between 0 and 1",
           "one_cycle_lr: pct_start");
   require(!options.max_lr.empty(), "is missing", "one_cycle_lr: max_lr");
+  require(options.div_factor > 0, "must be greater than 0", "one_cycle_lr: div_factor");
+  require(options.final_div_factor > 0, "must be greater than 0", "one_cycle_lr: final_div_factor");
   Schedule schedule;
   schedule.total_steps = options.total_steps;
   schedule.rate = [options](const RatePoint& point) {
@@ -190,9 +193,10 @@ Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_trai
 
 Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps, double lr_end,
                                 double power) {
+  require(power >= 0, "must not be negative", "polynomial_with_warmup: power");
   const double length = to_double(num_training_steps - num_warmup_steps);
   Schedule schedule = after_warmup(num_warmup_steps, [=](const RatePoint& point) {
-    if (point.step > num_training_steps) return lr_end;
+    if (point.step > num_training_steps || length <= 0) return lr_end;
     const double left = 1 - to_double(point.step - num_warmup_steps) / length;
     return (point.base - lr_end) * std::pow(left, power) + lr_end;
   });

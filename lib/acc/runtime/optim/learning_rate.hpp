@@ -59,7 +59,7 @@ struct OneCycleOptions {
   /// One value for all parameter groups, or one for each.
   std::vector<double> max_lr = {};
   std::int64_t total_steps = 0;  ///< The length of the cycle; must be given.
-  /// The fraction of the cycle in which the rate rises.
+  /// The fraction of the cycle in which the rate rises. A rise of one step begins at its end.
   double pct_start = 0.3;
   Anneal anneal_strategy = Anneal::cos;  ///< The shape of rise and fall.
   /// Cycles the momentum inversely to the rate; the optimizer must have a momentum.
@@ -81,7 +81,7 @@ Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_trai
 /// Falls as a cosine.
 Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                             double num_cycles = 0.5);
-/// Falls by a power of the remaining steps.
+/// Falls by a power, of at least 0, of the remaining steps.
 Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                                 double lr_end = 1e-7, double power = 1.0);
 

@@ -52,6 +52,10 @@ double take_min_factor(NamedOptions& options, double learning_rate) {
   const std::optional<double> factor = options.take("min_lr_rate");
   if (rate.has_value() == factor.has_value())
     throw Error({.what = "needs either min_lr or min_lr_rate", .where = kArgument});
+  if (rate && learning_rate == 0)
+    throw Error({.what = "min_lr is a part of learning_rate, which is 0",
+                 .where = kArgument,
+                 .hint = "give min_lr_rate, or a learning_rate"});
   return factor ? *factor : *rate / learning_rate;
 }
 

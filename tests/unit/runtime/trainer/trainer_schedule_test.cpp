@@ -70,6 +70,30 @@ TEST_CASE("trainer_schedule: its numbers change a schedule, and others are refus
   CHECK(error_of([&] { schedule_of(arguments, 100); }) == "lr_scheduler_kwargs: does not take 'num_cycles'");
 }
 
+TEST_CASE("trainer_schedule: every schedule is finite to the end and beyond, however long its warm-up",
+          "[runtime]") {
+  acc::TrainingArguments arguments = of_type(
+      GENERATE(SchedulerType::linear, SchedulerType::cosine, SchedulerType::cosine_with_restarts,
+               SchedulerType::polynomial, SchedulerType::constant, SchedulerType::constant_with_warmup,
+               SchedulerType::inverse_sqrt, SchedulerType::cosine_with_min_lr,
+               SchedulerType::cosine_warmup_with_min_lr, SchedulerType::warmup_stable_decay));
+  if (arguments.lr_scheduler_type == SchedulerType::cosine_with_min_lr ||
+      arguments.lr_scheduler_type == SchedulerType::cosine_warmup_with_min_lr)
+    arguments.lr_scheduler_kwargs = {{"min_lr", 1e-6}};
+  if (arguments.lr_scheduler_type == SchedulerType::warmup_stable_decay)
+    arguments.lr_scheduler_kwargs = {{"num_decay_steps", 2}};
+  for (const int warmup : {0, 1, 3, 4, 5}) {
+    arguments.warmup_steps = warmup;
+    const acc::Schedule schedule = schedule_of(arguments, 4);
+    for (std::int64_t step = 0; step <= 5; ++step) {
+      INFO("type " << int(arguments.lr_scheduler_type) << ", warm-up " << warmup << ", step " << step);
+      const double rate = schedule.rate({.step = step, .base = 1, .current = 1});
+      CHECK(std::isfinite(rate));
+      CHECK(rate >= 0);
+    }
+  }
+}
+
 TEST_CASE("trainer_schedule: a cosine ends at its minimum rate", "[runtime]") {
   acc::TrainingArguments arguments = of_type(SchedulerType::cosine_with_min_lr);
   arguments.learning_rate = 0.5;
@@ -109,6 +133,12 @@ TEST_CASE("trainer_schedule: what a schedule needs, and a word that it does not 
   acc::TrainingArguments arguments = of_type(SchedulerType::cosine_with_min_lr);
   const auto refusal = [&] { return error_of([&] { schedule_of(arguments, 100); }); };
   CHECK(refusal() == "lr_scheduler_kwargs: needs either min_lr or min_lr_rate");
+  arguments.lr_scheduler_kwargs = {{"min_lr", 0.1}};
+  arguments.learning_rate = 0;
+  CHECK(refusal() ==
+        "lr_scheduler_kwargs: min_lr is a part of learning_rate, which is 0 (give min_lr_rate, or a "
+        "learning_rate)");
+  arguments.lr_scheduler_kwargs.clear();
   arguments.lr_scheduler_type = SchedulerType::warmup_stable_decay;
   CHECK(refusal() == "lr_scheduler_kwargs: needs 'num_decay_steps'");
   arguments.lr_scheduler_kwargs = {{"num_decay_steps", 40}, {"decay_type", "steep"}};
