@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_state.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -29,11 +35,49 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+constexpr std::pair<std::string_view, double> kNotFinite[] = {
+    {"-Infinity", -std::numeric_limits<double>::infinity()},
+    {"Infinity", std::numeric_limits<double>::infinity()},
+    {"NaN", std::numeric_limits<double>::quiet_NaN()}};
+
+// The words for numbers that Python's json writes and JSON does not have become strings.
+std::string with_words_quoted(std::string_view python) {
+  std::string json;
+  bool in_string = false;
+  while (!python.empty()) {
+    std::size_t length = 1;
+    if (in_string) {
+      if (python.front() == '\\') length = std::min<std::size_t>(2, python.size());
+    } else {
+      const auto* word =
+          std::ranges::find_if(kNotFinite, [&](const auto& one) { return python.starts_with(one.first); });
+      if (word != std::end(kNotFinite)) {
+        json.append(1, '"').append(word->first).append(1, '"');
+        python.remove_prefix(word->first.size());
+        continue;
+      }
+    }
+    if (python.front() == '"') in_string = !in_string;
+    json.append(python.substr(0, length));
+    python.remove_prefix(length);
+  }
+  return json;
+}
+
+// See with_words_quoted; absent for what is no number.
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return std::nullopt;
+  const auto* word = std::ranges::find(kNotFinite, value.get_ref<const std::string&>(),
+                                       &std::pair<std::string_view, double>::first);
+  return word == std::end(kNotFinite) ? std::nullopt : std::optional(word->second);
+}
+
 // A null in JSON stands for a number that was not finite.
 Metrics metrics_of(const Json& entry) {
   Metrics metrics;
   for (const auto& [name, value] : entry.items()) {
-    if (value.is_number()) metrics[name] = value.get<double>();
+    if (const auto number = number_of(value)) metrics[name] = *number;
     if (value.is_null()) metrics[name] = std::nan("");
   }
   return metrics;
@@ -72,7 +116,7 @@ std::string to_json(const TrainerState& state) {
 
 TrainerState read_trainer_state(const std::filesystem::path& file) {
   try {
-    const Json object = Json::parse(read_file(file));
+    const Json object = Json::parse(with_words_quoted(read_file(file)));
     TrainerState state;
     state.epoch = object.at("epoch").get<double>();
     state.global_step = object.at("global_step").get<std::int64_t>();
@@ -84,9 +128,9 @@ TrainerState read_trainer_state(const std::filesystem::path& file) {
     state.num_input_tokens_seen = object.value("num_input_tokens_seen", state.num_input_tokens_seen);
     const Json history = object.value("log_history", Json::array());
     for (const Json& entry : history) state.log_history.push_back(metrics_of(entry));
-    const auto number = [&](const char* name) { return object.contains(name) && object[name].is_number(); };
-    if (number("best_metric")) state.best_metric = object["best_metric"].get<double>();
-    if (number("best_global_step")) state.best_global_step = object["best_global_step"].get<std::int64_t>();
+    state.best_metric = number_of(object.value("best_metric", Json()));
+    if (const Json step = object.value("best_global_step", Json()); step.is_number())
+      state.best_global_step = step.get<std::int64_t>();
     if (object.value("best_model_checkpoint", Json()).is_string())
       state.best_model_checkpoint = object["best_model_checkpoint"].get<std::string>();
     const Json callbacks = object.value("stateful_callbacks", Json::object());

@@ -43,7 +43,8 @@ struct TrainerState {
 /// Writes JSON with transformers' names, sorted as transformers sorts them.
 std::string to_json(const TrainerState& state);
 
-/// Reads a file with the result of to_json, or that transformers wrote. Throws Error{config} naming `file`.
+/// Reads a file with the result of to_json, or that transformers wrote, also with Python's NaN and Infinity.
+/// Of those, callbacks get the words as strings. Throws Error{config} naming `file`.
 TrainerState read_trainer_state(const std::filesystem::path& file);
 
 }  // namespace acc

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_state.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -27,6 +30,31 @@ TEST_CASE("trainer_state: transformers' state of a training is read, and ours ha
   CHECK(error_of([&] {
           acc::read_trainer_state(broken);
         }).starts_with(broken.string() + ": is not the state of a Trainer"));
+}
+
+TEST_CASE("trainer_state: Python's words for numbers that are not finite are read", "[runtime]") {
+  const TemporaryFolder folder;
+  const auto file = folder.write("trainer_state.json", R"({
+  "best_metric": Infinity, "best_model_checkpoint": "run NaN \" Infinity/checkpoint-3", "epoch": 1.5, "global_step": 3,
+  "log_history": [{"grad_norm": NaN, "eval_a": Infinity, "eval_b": -Infinity, "eval_c": -1, "step": 3}],
+  "stateful_callbacks": {"Say": {"attributes": {"best": -Infinity, "word": "NaN"}}}
+})");
+  const acc::TrainerState state = acc::read_trainer_state(file);
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(state.best_metric == infinity);
+  CHECK(state.best_model_checkpoint == "run NaN \" Infinity/checkpoint-3");
+  const acc::Metrics& entry = state.log_history.at(0);
+  CHECK(std::isnan(entry.at("grad_norm")));
+  CHECK(entry.at("eval_a") == infinity);
+  CHECK(entry.at("eval_b") == -infinity);
+  CHECK(entry.at("eval_c") == -1);
+  CHECK(state.stateful_callbacks.at("Say") == R"({"attributes":{"best":"-Infinity","word":"NaN"}})");
+  for (const char* broken : {R"({"epoch": Infinit})", R"({"epoch": "NaN)", R"({"epoch": "a\)"}) {
+    const auto other = folder.write("broken.json", broken);
+    CHECK(error_of([&] {
+            acc::read_trainer_state(other);
+          }).starts_with(other.string() + ": is not the state of a Trainer"));
+  }
 }
 
 }  // namespace trainer_state_test
