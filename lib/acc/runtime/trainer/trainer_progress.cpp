@@ -61,7 +61,7 @@ std::string with_thousands(std::int64_t number) {
 }
 
 std::string clock_time(double seconds) {
-  const auto whole = static_cast<long>(std::max(0.0, seconds));
+  const auto whole = static_cast<long>(std::clamp(seconds, 0.0, 1e15));
   const long hours = whole / 3600;
   const long minutes = whole / 60 % 60;
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
@@ -125,7 +125,9 @@ void ProgressCallback::draw_bar(const State& state) {
   drawn_ = now;
   std::string line;
   if (is_training_) {
-    const double part = state.max_steps > 0 ? double(state.global_step) / double(state.max_steps) : 0;
+    // A checkpoint may have more steps than the training that goes on from it.
+    const double part =
+        state.max_steps > 0 ? std::clamp(double(state.global_step) / double(state.max_steps), 0.0, 1.0) : 0;
     const int full = static_cast<int>(part * kBarCells);
     const double seconds = std::chrono::duration<double>(now - started_).count();
     const auto steps = static_cast<double>(state.global_step - first_step_);

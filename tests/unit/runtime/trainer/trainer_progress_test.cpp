@@ -18,6 +18,8 @@ TEST_CASE("trainer_progress: numbers and times are formatted for reading", "[run
   CHECK(with_thousands(-1234) == "-1,234");
   CHECK(clock_time(59.9) == "00:59");
   CHECK(clock_time(3723) == "1:02:03");
+  CHECK(clock_time(-1) == "00:00");
+  CHECK(clock_time(1e300) == clock_time(1e15));
 }
 
 TEST_CASE("trainer_progress: before a training transformers' lines tell its size", "[runtime]") {
@@ -38,6 +40,23 @@ TEST_CASE("trainer_progress: before a training transformers' lines tell its size
         "  Gradient Accumulation steps = 2\n"
         "  Total optimization steps = 5,625\n"
         "  Number of trainable parameters = 1,199,882\n");
+}
+
+TEST_CASE("trainer_progress: a bar is full at most, where a checkpoint has more steps than are trained",
+          "[runtime]") {
+  acc::detail::ProgressCallback progress(/*is_terminal=*/true);
+  const acc::TrainingArguments arguments;
+  acc::TrainerControl control;
+  const auto bar_of = [&](std::int64_t step) {
+    acc::TrainerState state{.global_step = step, .max_steps = 3};
+    return acc::test::printed_to(stderr, [&] {
+      progress.on_train_begin(arguments, state, control);
+      progress.on_train_end(arguments, state, control);
+    });
+  };
+  const std::string full(30, '#');
+  CHECK(bar_of(3).find("100% [" + full + "] 3/3") != std::string::npos);
+  CHECK(bar_of(8).find("100% [" + full + "] 8/3") != std::string::npos);
 }
 
 TEST_CASE("trainer_progress: a row has decimal points, whatever the program's locale", "[runtime]") {
