@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/training_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,6 +16,17 @@ std::int64_t ceil_div(std::int64_t whole, std::int64_t part) {
   return (whole + part - 1) / part;
 }
 
+// Up to here a double has every whole number, and sums of two do not overflow.
+constexpr double kMaxCount = 9007199254740992;  // 2^53
+
+// Throws unless this many steps or samples can be counted.
+std::int64_t countable(double count, const char* what, const char* argument) {
+  if (count <= kMaxCount) return static_cast<std::int64_t>(count);  // not NaN
+  throw Error({.what = fmt::format("gives {:.4g} {}, of which at most 2^53 can be counted", count, what),
+               .where = argument,
+               .hint = "make it smaller; a callback can end a training earlier"});
+}
+
 }  // namespace
 
 TrainingPlan plan_training(const TrainingArguments& arguments, int num_processes,
@@ -21,17 +34,19 @@ TrainingPlan plan_training(const TrainingArguments& arguments, int num_processes
   const TrainingArguments& a = arguments;
   TrainingPlan plan;
   plan.max_steps = a.max_steps;
-  plan.total_train_batch_size =
-      std::int64_t{a.per_device_train_batch_size} * a.gradient_accumulation_steps * num_processes;
+  plan.total_train_batch_size = countable(
+      double(a.per_device_train_batch_size) * double(a.gradient_accumulation_steps) * double(num_processes),
+      "samples in a step", "per_device_train_batch_size, gradient_accumulation_steps");
+  countable(double(a.max_steps), "steps", "max_steps");
   if (!size) {
     if (a.max_steps < 0)
       throw Error(
           {.what = "is required, since the size of the training data is not known", .where = "max_steps"});
     plan.num_train_epochs = std::numeric_limits<std::int64_t>::max();
     plan.num_update_steps_per_epoch = a.max_steps;
+    plan.num_train_samples = double(plan.max_steps) * double(plan.total_train_batch_size);
+    plan.num_examples = countable(plan.num_train_samples, "samples", "max_steps");
     plan.batches_in_epoch = a.max_steps * a.gradient_accumulation_steps;
-    plan.num_train_samples = double(plan.max_steps * plan.total_train_batch_size);
-    plan.num_examples = plan.max_steps * plan.total_train_batch_size;
     return plan;
   }
   if (size->batches == 0)
@@ -45,10 +60,10 @@ TrainingPlan plan_training(const TrainingArguments& arguments, int num_processes
   plan.num_examples = static_cast<std::int64_t>(size->examples);
   if (a.max_steps > 0) {
     plan.num_train_epochs = ceil_div(plan.max_steps, plan.num_update_steps_per_epoch);
-    plan.num_train_samples = double(plan.max_steps * plan.total_train_batch_size);
+    plan.num_train_samples = double(plan.max_steps) * double(plan.total_train_batch_size);
   } else {
-    plan.max_steps =
-        static_cast<std::int64_t>(std::ceil(a.num_train_epochs * double(plan.num_update_steps_per_epoch)));
+    plan.max_steps = countable(std::ceil(a.num_train_epochs * double(plan.num_update_steps_per_epoch)),
+                               "steps", "num_train_epochs");
     plan.num_train_epochs = static_cast<std::int64_t>(std::ceil(a.num_train_epochs));
     plan.num_train_samples = double(plan.num_examples) * a.num_train_epochs;
   }
@@ -79,7 +94,8 @@ void plan_rest(TrainingPlan& plan, const TrainingArguments& arguments, std::int6
 }
 
 std::int64_t steps_of(double steps, std::int64_t all_steps) {
-  return static_cast<std::int64_t>(steps < 1 ? std::ceil(steps * double(all_steps)) : steps);
+  return static_cast<std::int64_t>(steps < 1 ? std::ceil(steps * double(all_steps))
+                                             : std::min(steps, kMaxCount));
 }
 
 }  // namespace acc::detail

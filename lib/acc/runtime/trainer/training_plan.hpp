@@ -28,7 +28,7 @@ struct TrainingDataSize {
 };
 
 /// The plan of a training from its start. Without `size` the data ends at max_steps. Throws Error{usage} when
-/// neither is known, and for data without batches.
+/// neither is known, for data without batches, and for more steps or samples than 2^53.
 TrainingPlan plan_training(const TrainingArguments& arguments, int num_processes,
                            const std::optional<TrainingDataSize>& size);
 
@@ -37,7 +37,7 @@ TrainingPlan plan_training(const TrainingArguments& arguments, int num_processes
 void plan_rest(TrainingPlan& plan, const TrainingArguments& arguments, std::int64_t global_step,
                const LoaderPosition& from);
 
-/// A number of steps as arguments give it: less than 1 is a fraction of all steps.
+/// A number of steps as arguments give it: less than 1 is a fraction of all steps. Infinity is 2^53.
 std::int64_t steps_of(double steps, std::int64_t all_steps);
 
 }  // namespace acc::detail

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/training_plan.hpp"
 
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -46,6 +51,31 @@ TEST_CASE("training_plan: data of unknown size needs max_steps, and data without
   CHECK(plan_training(arguments, 2, {}).num_examples == 9 * 16);
 }
 
+TEST_CASE("training_plan: more steps or samples than can be counted are refused", "[runtime]") {
+  acc::TrainingArguments arguments;
+  const auto refusal = [&](const std::optional<acc::detail::TrainingDataSize>& size) {
+    return error_of([&] { plan_training(arguments, 2, size); });
+  };
+  const acc::detail::TrainingDataSize size = {.batches = 4, .examples = 64};
+  const std::string rest =
+      ", of which at most 2^53 can be counted (make it smaller; a callback can end a training earlier)";
+  arguments.num_train_epochs = 1e30;
+  CHECK(refusal(size) == "num_train_epochs: gives 4e+30 steps" + rest);
+  arguments.num_train_epochs = std::numeric_limits<double>::infinity();
+  CHECK(refusal(size) == "num_train_epochs: gives inf steps" + rest);
+  arguments.max_steps = std::numeric_limits<std::int64_t>::max();
+  CHECK(refusal(size) == "max_steps: gives 9.223e+18 steps" + rest);
+  CHECK(refusal({}) == "max_steps: gives 9.223e+18 steps" + rest);
+  arguments.max_steps = std::int64_t{1} << 53;
+  CHECK(plan_training(arguments, 2, size).num_train_epochs == std::int64_t{1} << 51);
+  CHECK(refusal({}) == "max_steps: gives 1.441e+17 samples" + rest);
+  arguments.max_steps = 1;
+  arguments.per_device_train_batch_size = arguments.gradient_accumulation_steps =
+      std::numeric_limits<int>::max();
+  CHECK(refusal(size) ==
+        "per_device_train_batch_size, gradient_accumulation_steps: gives 9.223e+18 samples in a step" + rest);
+}
+
 TEST_CASE("training_plan: what is left of a training in steps of another size", "[runtime]") {
   acc::TrainingArguments arguments;
   const auto rest = [&](std::int64_t global_step, const acc::LoaderPosition& from) {
@@ -76,6 +106,7 @@ TEST_CASE("training_plan: less than one step is a fraction of all", "[runtime]")
   CHECK(steps_of(0, 90) == 0);
   CHECK(steps_of(1, 90) == 1);
   CHECK(steps_of(500, 90) == 500);
+  CHECK(steps_of(std::numeric_limits<double>::infinity(), 90) == std::int64_t{1} << 53);
 }
 
 }  // namespace training_plan_test
