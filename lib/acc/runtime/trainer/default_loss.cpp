@@ -7,9 +7,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string>
+#include <utility>
+
 #include "acc/base/error.hpp"
 
 namespace acc {
+
+at::Tensor detail::loss_of_step(const at::Tensor& loss) {
+  if (loss.defined() && loss.numel() == 1) return loss.reshape({});
+  const auto refuse = [](std::string what, const char* hint) {
+    throw Error({.what = std::move(what), .where = "compute_loss", .hint = hint});
+  };
+  if (!loss.defined()) refuse("there is no loss to train with", "set LossOutput::loss, also in training");
+  refuse(fmt::format("the loss has the sizes [{}] instead of one element", fmt::join(loss.sizes(), ", ")),
+         "take its mean");
+  return {};
+}
 
 at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing) {
   const auto refuse = [&] {

@@ -12,6 +12,9 @@ namespace detail {
 /// The padding value of labels and predictions in transformers; the default loss ignores such labels.
 inline constexpr std::int64_t kPadding = -100;
 
+/// The loss of a training step without dimensions. Throws Error{usage} unless it has one element.
+at::Tensor loss_of_step(const at::Tensor& loss);
+
 }  // namespace detail
 
 /// The default loss of a Trainer: cross entropy for integer labels (logits `[N, C]` with labels `[N]`, or

@@ -211,7 +211,8 @@ class Trainer : public TrainerBase {
   /// Runs forward and backward on a batch and returns the loss, divided by `batches_in_step`.
   virtual at::Tensor training_step(Model<Module>& model, Batch& batch, std::size_t batches_in_step) {
     model->train();
-    const at::Tensor loss = compute_loss(model, batch).loss / static_cast<double>(batches_in_step);
+    const at::Tensor loss =
+        detail::loss_of_step(compute_loss(model, batch).loss) / static_cast<double>(batches_in_step);
     free_unused_memory();
     accelerator().backward(loss);
     return loss.detach();

@@ -335,7 +335,7 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
     for (std::size_t i = 0; i < batches && !is_over(); ++i) {
       const bool is_last = i + 1 == batches;
       accelerator_->set_sync_gradients(is_last);
-      const at::Tensor loss = train_on(i, batches, is_last);
+      const at::Tensor loss = detail::loss_of_step(train_on(i, batches, is_last));
       count_input_tokens(i);
       if (arguments_.logging_nan_inf_filter && !at::isfinite(loss).item<bool>()) {
         counters.loss += counters.loss / double(1 + state_.global_step - counters.step_of_last_log);

@@ -27,4 +27,14 @@ TEST_CASE("default_loss: labels that are numbers are not smoothed silently", "[r
         "label_smoothing_factor: smooths labels that are classes, and these are numbers (leave it out)");
 }
 
+TEST_CASE("default_loss: a step has a loss of one element, in any dimensions", "[runtime]") {
+  using acc::detail::loss_of_step;
+  CHECK(loss_of_step(torch::full({1, 1}, 0.5)).sizes().empty());
+  CHECK(loss_of_step(torch::full({}, 0.5)).item<double>() == 0.5);
+  CHECK(error_of([] { loss_of_step(torch::ones({2, 3})); }) ==
+        "compute_loss: the loss has the sizes [2, 3] instead of one element (take its mean)");
+  CHECK(error_of([] { loss_of_step({}); }) ==
+        "compute_loss: there is no loss to train with (set LossOutput::loss, also in training)");
+}
+
 }  // namespace default_loss_test

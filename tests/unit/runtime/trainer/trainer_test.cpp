@@ -129,6 +129,24 @@ TEST_CASE("trainer: a program's own loss, optimizer and schedule are used", "[ru
   CHECK(trainer.state().log_history[4].at("learning_rate") == Approx(0.05));
 }
 
+TEST_CASE("trainer: a loss of one element may have dimensions", "[runtime]") {
+  struct Own : acc::Trainer<LineImpl, acc::TensorDataset<2>> {
+    using Trainer::Trainer;
+    acc::LossOutput compute_loss(acc::Model<LineImpl>& model, Batch& batch) override {
+      return {.loss = (model(batch[0]) - batch[1]).square().mean().reshape({1}).expand(sizes)};
+    }
+    std::vector<std::int64_t> sizes = {1};
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.max_steps = 2;
+  Own trainer(Line(), arguments, points(8));
+  CHECK(trainer.train().training_loss > 0);
+  trainer.sizes = {2};
+  CHECK_THAT(error_of([&] { trainer.train(); }),
+             Catch::Matchers::StartsWith("compute_loss: the loss has the sizes [2]"));
+}
+
 TEST_CASE("trainer: gradients that the optimizer does not step do not add up", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
