@@ -9,6 +9,7 @@
 #include <ranges>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
 
@@ -72,18 +73,28 @@ void DefaultFlowCallback::on_epoch_end(const Arguments& arguments, State& state,
 }
 
 std::map<std::string, std::string> CallbackHandler::states() const {
-  std::map<std::string, std::string> states;
+  std::map<std::string, std::vector<std::string>> all;
   for (const auto& callback : callbacks_)
-    if (!callback->name().empty()) states[callback->name()] = callback->state();
+    if (!callback->name().empty()) all[callback->name()].push_back(callback->state());
+  std::map<std::string, std::string> states;
+  for (const auto& [name, texts] : all) {
+    // Of one callback, too, where its state could be taken for that of several.
+    const bool is_list = texts.size() > 1 || nlohmann::json::parse(texts.front(), nullptr, false).is_array();
+    states[name] = is_list ? "[" + join(texts, ", ") + "]" : texts.front();
+  }
   return states;
 }
 
 void CallbackHandler::load_states(const std::map<std::string, std::string>& states) const {
+  std::map<std::string, std::size_t> loaded;
   for (const auto& callback : callbacks_) {
     const auto found = states.find(callback->name());
-    if (found == states.end()) continue;
+    if (found == states.end() || callback->name().empty()) continue;
     try {
-      callback->load_state(found->second);
+      nlohmann::json list = nlohmann::json::parse(found->second);
+      if (!list.is_array()) list = nlohmann::json::array({list});
+      const std::size_t index = loaded[callback->name()]++;
+      if (index < list.size()) callback->load_state(list[index].dump());
     } catch (const nlohmann::json::exception& error) {
       throw Error({.kind = ErrorKind::config,
                    .what = std::string("its state cannot be read: ") + error.what(),

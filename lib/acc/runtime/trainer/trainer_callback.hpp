@@ -58,7 +58,8 @@ class TrainerCallback {
   /// After an entry was logged.
   virtual void on_log(const Arguments&, State&, Control&, const Metrics& /*logs*/) {}
 
-  /// The name under which its state is saved in checkpoints; empty if it has no state.
+  /// The name under which its state is saved in checkpoints; empty if it has no state. Callbacks with one
+  /// name get their states back in their order.
   virtual std::string name() const { return {}; }
   /// The state as JSON text.
   virtual std::string state() const { return "{}"; }
@@ -111,7 +112,8 @@ class CallbackHandler {
     for (const auto& callback : callbacks_) (callback.get()->*event)(arguments, state, control, more...);
   }
 
-  /// The states of all callbacks that have one, by name.
+  /// The states of all callbacks that have one, by name; the list of them where several have one name, in the
+  /// order of the callbacks, as transformers has it.
   std::map<std::string, std::string> states() const;
   void load_states(const std::map<std::string, std::string>& states) const;
 

@@ -36,7 +36,7 @@ struct TrainerState {
   std::filesystem::path best_model_checkpoint = {};
   bool is_local_process_zero = true;  ///< Whether this is the first process of its machine.
   bool is_world_process_zero = true;  ///< Whether this is rank 0.
-  /// For each callback's name, the JSON text of its state().
+  /// For each callback's name, the JSON text of its state(), or the list of those of several callbacks.
   std::map<std::string, std::string> stateful_callbacks = {};
 };
 

@@ -2,6 +2,12 @@
 #include "acc/runtime/trainer/trainer_callback.hpp"
 
 #include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -69,6 +75,63 @@ TEST_CASE("trainer_callback: early stopping continues to count after a restart",
   EarlyStoppingCallback stopping(2);
   stopping.load_state(before.state());
   CHECK(stops_after(stopping, state, 1.2));
+}
+
+namespace {
+
+// Has any text as its state.
+struct Named : acc::TrainerCallback {
+  explicit Named(std::string state_text, std::string its_name = "Named")
+      : text(std::move(state_text)), own_name(std::move(its_name)) {}
+  std::string name() const override { return own_name; }
+  std::string state() const override { return text; }
+  void load_state(std::string_view json) override { text = json; }
+
+  std::string text;
+  std::string own_name;
+};
+
+acc::detail::CallbackHandler handler_of(const std::vector<std::shared_ptr<Named>>& callbacks) {
+  acc::detail::CallbackHandler handler;
+  for (const auto& callback : callbacks) handler.add(callback);
+  return handler;
+}
+
+}  // namespace
+
+TEST_CASE("trainer_callback: callbacks of one name each get their own state back", "[runtime]") {
+  const auto states = handler_of({std::make_shared<Named>("{\"a\":1}"), std::make_shared<Named>("{\"b\":2}"),
+                                  std::make_shared<Named>("[3]", "List"), std::make_shared<Named>("4", "One"),
+                                  std::make_shared<Named>("5", "")})
+                          .states();
+  CHECK(states == std::map<std::string, std::string>{
+                      {"Named", R"([{"a":1}, {"b":2}])"}, {"List", "[[3]]"}, {"One", "4"}});
+  const auto first = std::make_shared<Named>("");
+  const auto second = std::make_shared<Named>("");
+  const auto third = std::make_shared<Named>("new");
+  const auto list = std::make_shared<Named>("", "List");
+  const auto one = std::make_shared<Named>("", "One");
+  handler_of({first, list, second, one, third}).load_states(states);
+  CHECK(first->text == R"({"a":1})");
+  CHECK(second->text == R"({"b":2})");
+  CHECK(third->text == "new");
+  CHECK(list->text == "[3]");
+  CHECK(one->text == "4");
+}
+
+TEST_CASE("trainer_callback: transformers' states of two callbacks are read, more than there are left out",
+          "[runtime]") {
+  const auto state = [](int count) {
+    return R"({"args": {"early_stopping_patience": 2, "early_stopping_threshold": 0.0},)"
+           R"("attributes": {"early_stopping_patience_counter": )" +
+           std::to_string(count) + "}}";
+  };
+  const auto stopping = std::make_shared<EarlyStoppingCallback>(2);
+  acc::detail::CallbackHandler handler;
+  handler.add(stopping);
+  handler.load_states({{"EarlyStoppingCallback", "[" + state(1) + ", " + state(0) + "]"}});
+  TrainerState with_best{.best_metric = 1.0};
+  CHECK(stops_after(*stopping, with_best, 1.1));
 }
 
 TEST_CASE("trainer_callback: early stopping needs a metric and evaluations", "[runtime]") {
