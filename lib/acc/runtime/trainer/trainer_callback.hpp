@@ -67,7 +67,8 @@ class TrainerCallback {
 };
 
 /// Stops training when the metric for the best model has not improved by more than `threshold` in `patience`
-/// evaluations. Requires load_best_model_at_end or metric_for_best_model, and an eval_strategy.
+/// evaluations; that of eval_on_start, to which no step led, does not count. Requires load_best_model_at_end
+/// or metric_for_best_model, and an eval_strategy.
 class EarlyStoppingCallback : public TrainerCallback {
  public:
   explicit EarlyStoppingCallback(int patience = 1, double threshold = 0)
@@ -87,6 +88,7 @@ class EarlyStoppingCallback : public TrainerCallback {
   int patience_;
   double threshold_;
   int evaluations_without_improvement_ = 0;
+  bool leaves_out_next_ = false;
 };
 
 namespace detail {

@@ -157,6 +157,23 @@ TEST_CASE("trainer_callback: a metric that no evaluation set has is refused with
         "eval_loss)");
 }
 
+TEST_CASE("trainer_callback: early stopping leaves out the evaluation before the first step, of all its sets",
+          "[runtime]") {
+  EarlyStoppingCallback callback(1);
+  TrainerState state{.best_metric = 1.0};
+  TrainerControl control;
+  TrainingArguments arguments = watching_loss();
+  arguments.eval_on_start = true;
+  callback.on_train_begin(arguments, state, control);
+  control.should_evaluate = true;
+  callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
+  control.should_evaluate = false;
+  callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
+  CHECK_FALSE(control.should_training_stop);
+  callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
+  CHECK(control.should_training_stop);
+}
+
 TEST_CASE("trainer_callback: early stopping leaves out evaluation sets without its metric", "[runtime]") {
   EarlyStoppingCallback callback(1);
   TrainerState state;

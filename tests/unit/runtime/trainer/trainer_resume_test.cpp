@@ -115,6 +115,22 @@ TEST_CASE("trainer: the evaluation before the first step of a resumed training d
   CHECK(rate_of_last_step(whole) == arguments.learning_rate / 2);
 }
 
+TEST_CASE("trainer: the evaluation before the first step of a resumed training does not end it early",
+          "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = saving(folder.path() / "run", 1, folder);
+  arguments.eval_on_start = true;
+  arguments.max_steps = 3;
+  const auto steps_with = [&](std::vector<double> metrics, const std::string& from) {
+    acc::Trainer trainer(Line(), arguments, points(8), points(4), with_metrics(std::move(metrics)));
+    trainer.add_callback(std::make_shared<acc::EarlyStoppingCallback>(1));
+    return trainer.train(from).global_step;
+  };
+  CHECK(steps_with({1, 2, 3, 4}, "") == 3);
+  CHECK(steps_with({3, 4}, arguments.output_dir / "checkpoint-2") == 3);
+  CHECK(steps_with({2, 2}, arguments.output_dir / "checkpoint-1") == 2);
+}
+
 TEST_CASE("trainer: the best model in another folder stays there, and the newest checkpoint here",
           "[runtime]") {
   const TemporaryFolder folder;
