@@ -22,6 +22,8 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/saving_processes.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/tensors/memory.hpp"
@@ -625,15 +627,30 @@ void TrainerBase::save_checkpoint() {
   if (arguments_.save_total_limit && writes)
     rotation = checkpoints_.rotation(*arguments_.save_total_limit, state_.best_model_checkpoint);
   if (arguments_.save_only_model) {
-    save_weights(folder);
-    write_state(folder);
-    accelerator_->wait_for_everyone();
+    save_model_alone(folder, write_state);
     rotation();
   } else {
     accelerator_->save_state(folder, {.background = arguments_.save_in_background,
                                       .add_files = write_state,
                                       .on_saved = std::move(rotation)});
   }
+}
+
+// As save_state: complete or not at all, and without the optimizer of an earlier training in that folder.
+void TrainerBase::save_model_alone(const fs::path& folder,
+                                   const std::function<void(const fs::path& folder)>& write_state) {
+  const SavingProcesses processes = detail::processes_of(*accelerator_);
+  detail::FolderReplacement replacement(folder, detail::is_checkpoint_file);
+  detail::begin_together(replacement, processes);
+  detail::fill_together(replacement, processes, [&] {
+    save_weights(replacement.temporary());
+    write_state(replacement.temporary());
+  });
+  // On a machine that shares no folder with the first one there may be nothing to save.
+  detail::fill_together(replacement, processes, [&] {
+    if (processes.is_local_main() && fs::is_empty(replacement.temporary())) replacement.abandon();
+  });
+  detail::publish_together(replacement, processes);
 }
 
 void TrainerBase::save_in_memory() {
@@ -654,6 +671,20 @@ bool TrainerBase::resume_from(const std::string& choice) {
   });
 }
 
+namespace {
+
+void require_optimizer(const fs::path& checkpoint) {
+  if (fs::exists(checkpoint / detail::numbered_file("optimizer", 0, ".bin")) ||
+      fs::exists(checkpoint / detail::sharded_optimizer_folder(0)))
+    return;
+  throw Error({.kind = ErrorKind::config,
+               .what = "has no optimizer, so training cannot be resumed from it",
+               .where = checkpoint.string(),
+               .hint = "it may have been saved with save_only_model"});
+}
+
+}  // namespace
+
 void TrainerBase::add_saved_checkpoints() {
   for (const std::int64_t step : training_record_->saved_steps()) checkpoints_.add_own(step);
 }
@@ -665,7 +696,9 @@ bool TrainerBase::resume(const std::function<bool()>& load) {
   // Read as a part of the checkpoint: of the save of which everything else is.
   HookHandle hook = accelerator_->register_load_state_pre_hook(
       [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& folder) {
-        state_ = read_trainer_state(folder / detail::kTrainerStateFile);
+        TrainerState saved = read_trainer_state(folder / detail::kTrainerStateFile);
+        require_optimizer(folder);
+        state_ = std::move(saved);
         checkpoint = folder;
       });
   const auto remove = [](HookHandle* registered) { registered->remove(); };

@@ -266,6 +266,8 @@ class TrainerBase {
   void use_metrics(const Metrics& metrics);
   void note_saved(std::int64_t step);
   void save_checkpoint();
+  void save_model_alone(const std::filesystem::path& folder,
+                        const std::function<void(const std::filesystem::path& folder)>& write_state);
   void save_in_memory();
   // What a checkpoint has besides the state of the Accelerator.
   std::function<void(const std::filesystem::path& folder)> state_writer(bool writes);

@@ -400,6 +400,28 @@ TEST_CASE("trainer: a save that failed does not spoil the next one", "[runtime]"
   CHECK_FALSE(fs::exists(folder.path() / "by_hand" / "trainer_state.json"));
 }
 
+TEST_CASE("trainer: a model alone replaces the whole checkpoint of an earlier training", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  arguments.save_strategy = acc::SaveStrategy::steps;
+  arguments.save_steps = 2;
+  arguments.max_steps = 4;
+  acc::Trainer(Line(), arguments, points(16)).train();
+  folder.write("run/checkpoint-4/notes", "of the user");
+  arguments.save_only_model = true;
+  acc::Trainer trainer(zeros(), arguments, points(16));
+  trainer.train();
+  Names files;
+  for (const auto& entry : fs::directory_iterator(arguments.output_dir / "checkpoint-4"))
+    files.push_back(entry.path().filename().string());
+  std::ranges::sort(files);
+  CHECK(files == Names{"model.safetensors", "notes", "trainer_state.json", "training_args.json"});
+  CHECK(checkpoints_in(arguments.output_dir) == Names{"checkpoint-2", "checkpoint-4"});
+  CHECK(error_of([&] {
+          acc::Trainer(Line(), arguments, points(16)).train("last");
+        }).find("has no optimizer, so training cannot be resumed from it") != std::string::npos);
+}
+
 TEST_CASE("trainer: a training may be continued with another evaluation set, or without", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = quick_arguments(folder);
