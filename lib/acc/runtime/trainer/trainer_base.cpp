@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/saving_processes.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
+#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/tensors/memory.hpp"
 #include "acc/runtime/trainer/evaluation_results.hpp"
@@ -658,13 +660,44 @@ void TrainerBase::save_in_memory() {
                            {.add_files = state_writer(accelerator_->is_local_main_process())});
 }
 
+namespace {
+
+std::string step_of(const fs::path& checkpoint) try {
+  if (checkpoint.empty()) return "no checkpoint";
+  const fs::path state = detail::complete_folder(checkpoint) / detail::kTrainerStateFile;
+  return fmt::format("step {}", read_trainer_state(state).global_step);
+} catch (const std::exception&) {
+  return "no readable checkpoint";
+}
+
+}  // namespace
+
+// On machines that share no folder processes may find different ones.
+fs::path TrainerBase::checkpoint_to_resume(const std::string& choice) const {
+  fs::path checkpoint;
+  const auto missing = detail::failure_of([&] { checkpoint = checkpoints_.folder_to_resume(choice); });
+  const std::vector<std::string> found =
+      detail::gather_texts({step_of(checkpoint)}, accelerator_->process_group().get());
+  const auto other = std::ranges::find_if(found, [&](const auto& step) { return step != found.front(); });
+  if (other != found.end()) {
+    throw Error(
+        {.kind = ErrorKind::config,
+         .what =
+             fmt::format("is {} on rank 0, and {} on rank {}", found.front(), *other, other - found.begin()),
+         .where = "resume_from_checkpoint",
+         .hint = "give all machines the same checkpoints: in a folder that they share, or as copies"});
+  }
+  if (missing) std::rethrow_exception(missing);
+  return checkpoint;
+}
+
 bool TrainerBase::resume_from(const std::string& choice) {
   const bool is_newest = choice.empty() || choice == "last" || choice == "true";
   if (is_newest && resume([&] { return accelerator_->resume(); })) {
     add_saved_checkpoints();  // the same job has the same output_dir
     return true;
   }
-  const fs::path checkpoint = checkpoints_.folder_to_resume(choice);
+  const fs::path checkpoint = checkpoint_to_resume(choice);
   return !checkpoint.empty() && resume([&] {
     accelerator_->load_state(checkpoint);
     return true;

@@ -249,6 +249,8 @@ class TrainerBase {
   void add_saved_checkpoints();
   // Calls `load`, which returns whether it has loaded a checkpoint.
   bool resume(const std::function<bool()>& load);
+  // Throws Error{config} on all processes unless all find one of the same step, or all none.
+  std::filesystem::path checkpoint_to_resume(const std::string& choice) const;
   // From the checkpoint that `choice` names, see train; false: from the start.
   bool resume_from(const std::string& choice);
   void set_intervals(const detail::TrainingPlan& plan);
