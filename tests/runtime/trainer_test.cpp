@@ -88,4 +88,44 @@ TEST_CASE("trainer: processes that find different checkpoints do not resume", "[
   job_state().wait_for_everyone();
 }
 
+TEST_CASE("trainer: arguments that differ between processes are refused by name", "[ranks]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = arguments_in(folder);
+  const bool is_first = rank() == 0;
+  const auto require_refusal = [&](const std::string& name, const std::string& first,
+                                   const std::string& other) {
+    const std::string on_other = " on rank " + std::to_string(name == "optim" ? size() - 1 : 1);
+    CHECK(says(error_in_training(arguments), name + ": is " + first + " on rank 0, and " + other + on_other));
+  };
+  SECTION("learning_rate") {
+    arguments.learning_rate = is_first ? 0.05 : 0.01;
+    arguments.max_grad_norm = is_first ? 1 : 2;
+    require_refusal("learning_rate", "0.05", "0.01");
+  }
+  SECTION("max_grad_norm") {
+    arguments.max_grad_norm = is_first ? 1 : 0.5;
+    require_refusal("max_grad_norm", "1.0", "0.5");
+  }
+  SECTION("gradient_accumulation_steps") {
+    arguments.gradient_accumulation_steps = is_first ? 1 : 2;
+    require_refusal("gradient_accumulation_steps", "1", "2");
+  }
+  SECTION("on the last process alone") {
+    if (rank() == size() - 1) arguments.optim = acc::OptimizerName::sgd;
+    require_refusal("optim", "adamw_torch", "sgd");
+  }
+  SECTION("resume_from_checkpoint") {
+    arguments.resume_from_checkpoint = is_first ? "last" : "false";
+    require_refusal("resume_from_checkpoint", "last", "false");
+  }
+  SECTION("what a machine or a process may have of its own") {
+    arguments.output_dir /= std::to_string(rank());
+    arguments.run_name = std::to_string(rank());
+    arguments.seed = 42 + static_cast<std::uint64_t>(rank());
+    arguments.disable_tqdm = is_first;
+    arguments.dataloader_num_workers = is_first ? 0 : 1;
+    CHECK(std::string(error_in_training(arguments).what()) == "none");
+  }
+}
+
 }  // namespace trainer_test

@@ -22,6 +22,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/accelerator/settings_agreement.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/saving_processes.hpp"
@@ -250,7 +251,35 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
                                     static_cast<std::size_t>(arguments_.per_device_train_batch_size));
 }
 
+namespace {
+
+// All arguments but those that a machine or a process may have of its own. `choice`: see resume_from.
+detail::SharedSettings shared_settings(const TrainingArguments& arguments, const std::string& choice) {
+  nlohmann::json shared = nlohmann::json::parse(to_json(arguments));
+  for (const char* own :
+       {"output_dir", "logging_dir", "run_name", "report_to", "disable_tqdm", "skip_memory_metrics",
+        "do_train", "do_eval", "do_predict", "remove_unused_columns", "dataloader_num_workers",
+        "dataloader_pin_memory", "dataloader_prefetch_factor", "torch_empty_cache_steps",
+        "activation_checkpointing", "gradient_checkpointing", "ddp_timeout", "save_on_each_node",
+        // All have the order of samples of the first process.
+        "seed", "data_seed"})
+    shared.erase(own);
+  // What the folders hold is compared, too.
+  const bool is_word = choice.empty() || choice == "last" || choice == "true" || choice == "false";
+  shared["resume_from_checkpoint"] = is_word ? choice : "a folder";
+  detail::SharedSettings settings;
+  for (const auto& [name, value] : shared.items())
+    settings.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  return settings;
+}
+
+}  // namespace
+
 TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
+  const std::string& choice =
+      resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint;
+  if (const auto& group = accelerator_->process_group())
+    detail::require_same_settings(shared_settings(arguments_, choice), *group);
   accelerator_->free_memory();
   prepare_training();
   const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
@@ -265,8 +294,7 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   state_ = {.is_local_process_zero = state_.is_local_process_zero,
             .is_world_process_zero = state_.is_world_process_zero};
   checkpoints_.forget_own();
-  const bool resumed = resume_from(resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint
-                                                                  : resume_from_checkpoint);
+  const bool resumed = resume_from(choice);
   LoaderPosition position;
   if (resumed) {
     position = train_position();
