@@ -384,13 +384,18 @@ void TrainerBase::train_epoch(const detail::TrainingPlan& plan, Counters& counte
       state_.epoch = double(from.epoch) + std::min(1.0, double(batches_done) / double(plan.batches_in_epoch));
       fire(&TrainerCallback::on_step_end);
       stop_if_asked();
-      if (control_.should_epoch_stop) skip_rest_of_epoch();
       const bool saves = memory_save_steps_ > 0 && state_.global_step % memory_save_steps_ == 0;
       // A model alone is no state to go on from.
       const bool goes_to_disk = control_.should_save && !arguments_.save_only_model;
       log_save_evaluate(counters);
       if (saves && !goes_to_disk && !is_over()) save_in_memory();
     }
+  }
+  if (control_.should_epoch_stop) {
+    skip_rest_of_epoch();
+    // Those of a step that was begun do not go into the first one of the next epoch.
+    accelerator_->set_sync_gradients(true);
+    clear_gradients();
   }
   end_epoch();
   if (batches_done == 0 && !from.in_pass() && !is_over()) {
@@ -478,6 +483,8 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
     log(std::move(entry));
   }
   if (control_.should_evaluate) use_metrics(evaluate_in_training());
+  // Also if on_log or on_evaluate said so; the pass of an epoch that has ended is over anyway.
+  if (control_.should_epoch_stop && !training_record_->epoch_ended()) skip_rest_of_epoch();
   if (control_.should_save) {
     save_checkpoint();
     control_.should_save = false;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -326,23 +327,54 @@ TEST_CASE("trainer: an iterable data set continues in the pass in which the chec
 }
 
 TEST_CASE("trainer: an epoch that a callback ended is over after a checkpoint, too", "[runtime]") {
-  struct EveryTwo : acc::TrainerCallback {
-    void on_step_end(const Arguments&, State& state, Control& control) override {
-      control.should_epoch_stop = state.global_step % 2 == 0;
+  enum class Event { step_begin, substep_end, step_end, log, evaluate };
+  // Ends each epoch of 4 steps after its second, or in the third.
+  struct EndOfEpoch : acc::TrainerCallback {
+    explicit EndOfEpoch(Event when) : end(when) {}
+    void on_step_begin(const Arguments&, State& state, Control& control) override {
+      end_at(Event::step_begin, state, control);
     }
+    void on_substep_end(const Arguments&, State& state, Control& control) override {
+      end_at(Event::substep_end, state, control);
+    }
+    void on_step_end(const Arguments&, State& state, Control& control) override {
+      end_at(Event::step_end, state, control);
+    }
+    void on_log(const Arguments&, State& state, Control& control, const acc::Metrics& logs) override {
+      if (logs.contains("loss")) end_at(Event::log, state, control);
+    }
+    void on_evaluate(const Arguments&, State& state, Control& control, const acc::Metrics&) override {
+      end_at(Event::evaluate, state, control);
+    }
+    std::string name() const override { return "EndOfEpoch"; }
+    std::string state() const override { return std::to_string(last_end); }
+    void load_state(std::string_view json) override { last_end = std::stol(std::string(json)); }
+
+    void end_at(Event event, const State& state, Control& control) {
+      if (event != end || state.global_step % 2 != 0 || state.global_step == last_end) return;
+      last_end = state.global_step;
+      control.should_epoch_stop = true;
+    }
+    Event end;
+    std::int64_t last_end = 0;
   };
   const TemporaryFolder folder;
-  acc::TrainingArguments arguments = quick_arguments(folder);
-  arguments.max_steps = 6;
+  acc::TrainingArguments arguments = saving(folder.path() / "run", 2, folder);
+  arguments.metric_for_best_model = "loss";
+  arguments.gradient_accumulation_steps = 2;
+  arguments.logging_steps = 1;
+  arguments.num_train_epochs = 3;
   arguments.save_strategy = GENERATE(acc::SaveStrategy::steps, acc::SaveStrategy::epoch);
-  arguments.save_steps = 2;
+  const Event end =
+      GENERATE(Event::step_begin, Event::substep_end, Event::step_end, Event::log, Event::evaluate);
   const auto train = [&](const fs::path& checkpoint) {
-    acc::Trainer trainer(zeros(), arguments, points(16),
-                         acc::TrainerOptions{.callbacks = {std::make_shared<EveryTwo>()}});
-    trainer.train(checkpoint);
+    acc::Trainer trainer(zeros(), arguments, points(32), points(4),
+                         acc::TrainerOptions{.callbacks = {std::make_shared<EndOfEpoch>(end)}});
+    CHECK(trainer.train(checkpoint).global_step == 6);
     return trainer.model()->fc->weight.detach().clone();
   };
   const at::Tensor whole = train("");
+  CAPTURE(static_cast<int>(arguments.save_strategy), static_cast<int>(end));
   CHECK(train(arguments.output_dir / "checkpoint-2").equal(whole));
 }
 
