@@ -97,6 +97,12 @@ void set_tf32(bool on, const c10::Device& device) {
   at::globalContext().setAllowTF32CuDNN(on);
 }
 
+[[noreturn]] void refuse_without_evaluation_data() {
+  throw Error({.what = "there is no evaluation data",
+               .where = "Trainer",
+               .hint = "give it after the training data, or set eval_strategy to no"});
+}
+
 }  // namespace
 
 // What only the program can give must be there.
@@ -280,6 +286,7 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
       resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint;
   if (const auto& group = accelerator_->process_group())
     detail::require_same_settings(shared_settings(arguments_, choice), *group);
+  require_possible();
   accelerator_->free_memory();
   prepare_training();
   const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
@@ -336,6 +343,16 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   for (; position.epoch < num_epochs && goes_on(); position = {.epoch = position.epoch + 1})
     train_epoch(plan, counters, position);
   return finish(plan, counters);
+}
+
+// What would end the training only when it first evaluates or saves.
+void TrainerBase::require_possible() const {
+  const bool evaluates = arguments_.eval_strategy != IntervalStrategy::no || arguments_.eval_on_start;
+  if (evaluates && eval_names().empty()) refuse_without_evaluation_data();
+  const bool saves = arguments_.save_strategy != SaveStrategy::no || arguments_.enable_jit_checkpoint;
+  detail::together(detail::processes_of(*accelerator_), [&] {
+    if (saves && accelerator_->should_save_model()) checkpoints_.require_writable();
+  });
 }
 
 void TrainerBase::set_intervals(const detail::TrainingPlan& plan) {
@@ -521,10 +538,7 @@ void TrainerBase::use_metrics(const Metrics& metrics) {
 
 Metrics TrainerBase::evaluate() {
   const std::vector<std::string> names = eval_names();
-  if (names.empty())
-    throw Error({.what = "there is no evaluation data",
-                 .where = "Trainer",
-                 .hint = "give it after the training data, or set eval_strategy to no"});
+  if (names.empty()) refuse_without_evaluation_data();
   Metrics all;
   for (const std::string& name : names) {
     control_.should_evaluate = name != names.back();  // more sets follow

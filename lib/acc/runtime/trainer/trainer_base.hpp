@@ -114,8 +114,9 @@ class TrainerBase {
   /// Trains according to the arguments, from the start or from a checkpoint: `resume_from_checkpoint`, by
   /// default that of the arguments, is a folder or `last`. A training that was killed and resumed ends with
   /// the same weights as one that was not. Throws Error{usage} for invalid arguments and for those that
-  /// differ between processes, Error{config} for a checkpoint that does not fit and when processes find
-  /// different ones, and what the data, the model and callbacks throw.
+  /// differ between processes, and if it is to evaluate and has no evaluation data, Error{config} for a
+  /// checkpoint that does not fit and when processes find different ones or cannot write to output_dir, and
+  /// what the data, the model and callbacks throw.
   ///
   /// After a restart in a job with `--memory-checkpoints` it goes on from the newest state that this training
   /// has saved, in memory (memory_save_steps) or on a disk, unless resume_from_checkpoint is a folder or
@@ -238,6 +239,7 @@ class TrainerBase {
 
   // What train does, once.
   TrainOutput train_once(const std::string& resume_from_checkpoint);
+  void require_possible() const;
   // Changes the plan to that of the loaded checkpoint, or if its steps were of another size, to what is left
   // of the data or of max_steps.
   void continue_with(detail::TrainingPlan& plan, const LoaderPosition& from);

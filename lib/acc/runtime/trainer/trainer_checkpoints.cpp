@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_checkpoints.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -48,6 +53,21 @@ void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best,
 }
 
 }  // namespace
+
+void TrainerCheckpoints::require_writable() const {
+  fs::path nearest = absolute_path(output_dir_);
+  std::error_code unknown;
+  while (!fs::exists(fs::symlink_status(nearest, unknown)) && nearest.has_relative_path())
+    nearest = nearest.parent_path();
+  int error = 0;
+  if (!fs::is_directory(nearest, unknown)) error = ENOTDIR;
+  if (error == 0 && ::access(nearest.c_str(), W_OK | X_OK) != 0) error = errno;
+  if (error == 0) return;
+  throw Error({.kind = ErrorKind::config,
+               .what = fmt::format("{} cannot be written: {}", nearest.string(), std::strerror(error)),
+               .where = "output_dir",
+               .hint = "name another folder, or set save_strategy to no"});
+}
 
 fs::path TrainerCheckpoints::folder_of(std::int64_t step) const {
   return output_dir_ / (kCheckpointPrefix + std::to_string(step));

@@ -28,6 +28,10 @@ class TrainerCheckpoints {
   bool is_own(std::int64_t step) const { return own_steps_.contains(step); }
   const std::set<std::int64_t>& own_steps() const { return own_steps_; }
 
+  /// Throws Error{config} unless output_dir, or the folder in which it would be created, can be written.
+  /// Creates nothing.
+  void require_writable() const;
+
   /// The folder of the checkpoint of this step, whether it exists or not.
   std::filesystem::path folder_of(std::int64_t step) const;
 

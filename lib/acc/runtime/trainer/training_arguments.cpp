@@ -588,6 +588,17 @@ void require_ranges(const TrainingArguments& a) {
   }
 }
 
+// All are written to checkpoints as JSON.
+void require_utf8(const TrainingArguments& a) {
+  for_each_argument(a, [](const char* name, const auto& field, const char* /*help*/) {
+    try {
+      (void)to_value(field).dump();
+    } catch (const Json::type_error&) {
+      refuse_argument(name, "is not UTF-8");
+    }
+  });
+}
+
 // An absent output_dir is the default.
 void complete_folders(TrainingArguments& a) {
   if (a.output_dir.empty()) a.output_dir = TrainingArguments().output_dir;
@@ -629,6 +640,7 @@ TrainingArguments completed(TrainingArguments arguments) {
   a.activation_checkpointing = a.gradient_checkpointing =
       a.activation_checkpointing || a.gradient_checkpointing;
   complete_folders(a);
+  require_utf8(a);
 
   if (a.load_best_model_at_end) {
     if (a.save_strategy != SaveStrategy::best) {
@@ -644,6 +656,8 @@ TrainingArguments completed(TrainingArguments arguments) {
   }
   if (a.save_strategy == SaveStrategy::best && a.metric_for_best_model.empty())
     refuse_argument("save_strategy", "best needs metric_for_best_model");
+  if (a.save_strategy == SaveStrategy::best && a.eval_strategy == IntervalStrategy::no)
+    refuse_argument("save_strategy", "best needs an eval_strategy");
   if (a.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau ||
       a.lr_scheduler_type == SchedulerType::greedy) {
     if (a.eval_strategy == IntervalStrategy::no)

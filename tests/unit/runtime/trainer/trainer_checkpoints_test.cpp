@@ -91,4 +91,19 @@ TEST_CASE("trainer_checkpoints: all but one are removed only beside it", "[runti
   CHECK(names_in(folder) == Names{"checkpoint-1"});
 }
 
+TEST_CASE("trainer_checkpoints: a folder that cannot be written is told before it is needed", "[runtime]") {
+  const TemporaryFolder folder;
+  const auto error_for = [](const fs::path& output_dir) {
+    return error_of([&] { TrainerCheckpoints(output_dir).require_writable(); });
+  };
+  CHECK(error_for(folder.path()) == "no error");
+  CHECK(error_for(folder.path() / "new" / "newer") == "no error");
+  CHECK_FALSE(fs::exists(folder.path() / "new"));
+  const fs::path file = folder.write("file", "");
+  for (const fs::path& output_dir : {file, file / "new", file / "new" / "newer"})
+    CHECK(error_for(output_dir) == "output_dir: " + file.string() +
+                                       " cannot be written: Not a directory (name another folder, or set "
+                                       "save_strategy to no)");
+}
+
 }  // namespace trainer_checkpoints_test

@@ -614,6 +614,36 @@ TEST_CASE("trainer: invalid data and arguments are reported before the first ste
         "lr_scheduler_kwargs: does not take 'num_cycels'");
 }
 
+TEST_CASE("trainer: an evaluation or a checkpoint that cannot be is refused before the first step",
+          "[runtime]") {
+  struct Steps : acc::TrainerCallback {
+    void on_step_begin(const Arguments&, State&, Control&) override { FAIL("a step begins"); }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = quick_arguments(folder);
+  const auto error_in_training = [&] {
+    return error_of([&] {
+      acc::Trainer(Line(), arguments, points(4),
+                   acc::TrainerOptions{.callbacks = {std::make_shared<Steps>()}})
+          .train();
+    });
+  };
+  SECTION("evaluation data") {
+    const bool on_start = GENERATE(false, true);
+    arguments.eval_on_start = on_start;
+    if (!on_start) arguments.eval_strategy = acc::IntervalStrategy::epoch;
+    CHECK(
+        error_in_training() ==
+        "Trainer: there is no evaluation data (give it after the training data, or set eval_strategy to no)");
+  }
+  SECTION("output_dir") {
+    arguments.output_dir = folder.write("file", "") / "run";
+    arguments.save_strategy = GENERATE(acc::SaveStrategy::no, acc::SaveStrategy::epoch);
+    arguments.enable_jit_checkpoint = arguments.save_strategy == acc::SaveStrategy::no;
+    CHECK(error_in_training().find("file cannot be written: Not a directory") != std::string::npos);
+  }
+}
+
 TEST_CASE("trainer: activation checkpointing is asked of the module under either name", "[runtime]") {
   struct NewLine : acc::test::LineImpl {
     void activation_checkpointing_enable() { asked = true; }
