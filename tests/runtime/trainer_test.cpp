@@ -128,4 +128,20 @@ TEST_CASE("trainer: arguments that differ between processes are refused by name"
   }
 }
 
+TEST_CASE("trainer: an evaluation of which processes have different numbers of batches is refused",
+          "[ranks]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = arguments_in(folder);
+  arguments.accelerator_config.even_batches = false;
+  arguments.per_device_eval_batch_size = 1;
+  const auto evaluate = [&](std::int64_t samples) {
+    acc::Trainer trainer(torch::nn::Linear(1, 1), arguments, numbers(16), numbers(samples));
+    return caught_error([&] { trainer.evaluate(); });
+  };
+  const acc::Error error = evaluate(2 * size() + 1);
+  CHECK(error.kind() == acc::ErrorKind::config);
+  CHECK(says(error, "evaluation: has 3 batches on rank 0, and 2 on rank 1"));
+  CHECK(says(evaluate(2 * size()), "none"));
+}
+
 }  // namespace trainer_test

@@ -598,12 +598,27 @@ detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
           .preprocess_logits = options_.preprocess_logits_for_metrics};
 }
 
+// Results are gathered batch by batch. A process that had no more would go on without the others.
+void TrainerBase::require_as_many_batches(const EvaluationPass& pass) const {
+  if (accelerator_->even_batches() || !pass.num_batches) return;
+  const std::vector<std::string> batches =
+      detail::gather_texts({std::to_string(*pass.num_batches)}, accelerator_->process_group().get());
+  const auto other = std::ranges::find_if(batches, [&](const auto& here) { return here != batches.front(); });
+  if (other == batches.end()) return;
+  throw Error({.kind = ErrorKind::config,
+               .what = fmt::format("has {} batches on rank 0, and {} on rank {}", batches.front(), *other,
+                                   other - batches.begin()),
+               .where = "evaluation",
+               .hint = "leave out even_batches false, or give it as many batches for each process"});
+}
+
 PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const char* title,
                                              const std::string& prefix, bool wants_predictions) {
   const char* const memory_stage = wants_predictions ? "test" : "eval";
   const auto stage = memory_->begin(memory_stage);
   const Clock::time_point start = Clock::now();
   const ProgressSection section(Section::evaluation);
+  require_as_many_batches(pass);
   if (evaluation_type())
     detail::LowPrecisionWeights::require_possible(
         module(), arguments_.bf16_full_eval ? "bf16_full_eval" : "fp16_full_eval");

@@ -129,7 +129,8 @@ class TrainerBase {
   /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
   /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`; of several evaluation sets
   /// for each, with its name behind `eval`; and what skip_memory_metrics leaves out. Throws Error{usage}
-  /// without evaluation data, and if bf16_full_eval or fp16_full_eval cannot convert the model.
+  /// without evaluation data, and if bf16_full_eval or fp16_full_eval cannot convert the model; Error{config}
+  /// if processes have different numbers of batches, as they may with even_batches false.
   virtual Metrics evaluate();
 
   /// With the defaults that depend on others filled in.
@@ -262,6 +263,7 @@ class TrainerBase {
   // Of a batch that was read, see TrainingArguments::include_num_input_tokens_seen.
   void count_input_tokens(std::size_t batch);
   std::int64_t num_tokens(const at::Tensor& inputs) const;
+  void require_as_many_batches(const EvaluationPass& pass) const;
   detail::KeptResults kept_results(bool wants_predictions) const;
   void step_optimizer(Counters& counters);
   void clear_gradients();
