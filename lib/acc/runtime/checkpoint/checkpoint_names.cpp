@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 
@@ -119,6 +120,19 @@ void remove_leftovers(const fs::path& folder) {
     fs::remove_all(trash, another_process_did);
     fs::rename(leftover, trash, another_process_did);
     fs::remove_all(trash, another_process_did);
+  }
+}
+
+void remove_checkpoint_files(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_checkpoint_file(entry.path().filename().string())) files.push_back(entry.path());
+  }
+  for (const fs::path& file : files) {
+    std::error_code error;
+    fs::remove_all(file, error);
+    if (error) throw_errno(file, "cannot be removed", error.value());
   }
 }
 

@@ -77,6 +77,9 @@ void keep_newest(const std::filesystem::path& folder, std::size_t limit);
 /// Removes the temporary folders of Accelerators and Trainers that killed processes left in `folder`.
 void remove_leftovers(const std::filesystem::path& folder);
 
+/// Removes the files of a checkpoint from its folder, and leaves others. Throws Error{system}.
+void remove_checkpoint_files(const std::filesystem::path& folder);
+
 }  // namespace detail
 
 }  // namespace acc

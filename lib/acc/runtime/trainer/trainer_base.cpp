@@ -97,12 +97,6 @@ void set_tf32(bool on, const c10::Device& device) {
   at::globalContext().setAllowTF32CuDNN(on);
 }
 
-[[noreturn]] void refuse_without_evaluation_data() {
-  throw Error({.what = "there is no evaluation data",
-               .where = "Trainer",
-               .hint = "give it after the training data, or set eval_strategy to no"});
-}
-
 }  // namespace
 
 // What only the program can give must be there.
@@ -271,8 +265,8 @@ detail::SharedSettings shared_settings(const TrainingArguments& arguments, const
         "seed", "data_seed"})
     shared.erase(own);
   // What the folders hold is compared, too.
-  const bool is_word = choice.empty() || choice == "last" || choice == "true" || choice == "false";
-  shared["resume_from_checkpoint"] = is_word ? choice : "a folder";
+  const bool is_word = choice.empty() || choice == "last" || choice == "true";
+  shared["resume_from_checkpoint"] = is_word ? "last" : choice == "false" ? choice : "a folder";
   detail::SharedSettings settings;
   for (const auto& [name, value] : shared.items())
     settings.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
@@ -345,10 +339,8 @@ TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   return finish(plan, counters);
 }
 
-// What would end the training only when it first evaluates or saves.
+// What would end the training only when it first saves.
 void TrainerBase::require_possible() const {
-  const bool evaluates = arguments_.eval_strategy != IntervalStrategy::no || arguments_.eval_on_start;
-  if (evaluates && eval_names().empty()) refuse_without_evaluation_data();
   const bool saves = arguments_.save_strategy != SaveStrategy::no || arguments_.enable_jit_checkpoint;
   detail::together(detail::processes_of(*accelerator_), [&] {
     if (saves && accelerator_->should_save_model()) checkpoints_.require_writable();
@@ -538,7 +530,10 @@ void TrainerBase::use_metrics(const Metrics& metrics) {
 
 Metrics TrainerBase::evaluate() {
   const std::vector<std::string> names = eval_names();
-  if (names.empty()) refuse_without_evaluation_data();
+  if (names.empty())
+    throw Error({.what = "there is no evaluation data",
+                 .where = "Trainer",
+                 .hint = "give it after the training data, or set eval_strategy to no"});
   Metrics all;
   for (const std::string& name : names) {
     control_.should_evaluate = name != names.back();  // more sets follow
@@ -688,35 +683,26 @@ void TrainerBase::save_checkpoint() {
   const bool writes = accelerator_->should_save_model();
   const auto write_state = state_writer(writes);
   if (writes) detail::remove_leftovers(arguments_.output_dir);
+  // What an earlier training has there, as its optimizer, is none of this one's.
+  if (writes && arguments_.save_only_model) {
+    std::error_code missing;
+    fs::remove(folder / detail::kTrainerStateFile, missing);  // first: a checkpoint without it is none
+    detail::remove_checkpoint_files(folder);
+  }
   accelerator_->wait_for_everyone();
   std::function<void()> rotation = [] {};
   if (arguments_.save_total_limit && writes)
     rotation = checkpoints_.rotation(*arguments_.save_total_limit, state_.best_model_checkpoint);
   if (arguments_.save_only_model) {
-    save_model_alone(folder, write_state);
+    save_weights(folder);
+    write_state(folder);
+    accelerator_->wait_for_everyone();
     rotation();
   } else {
     accelerator_->save_state(folder, {.background = arguments_.save_in_background,
                                       .add_files = write_state,
                                       .on_saved = std::move(rotation)});
   }
-}
-
-// As save_state: complete or not at all, and without the optimizer of an earlier training in that folder.
-void TrainerBase::save_model_alone(const fs::path& folder,
-                                   const std::function<void(const fs::path& folder)>& write_state) {
-  const SavingProcesses processes = detail::processes_of(*accelerator_);
-  detail::FolderReplacement replacement(folder, detail::is_checkpoint_file);
-  detail::begin_together(replacement, processes);
-  detail::fill_together(replacement, processes, [&] {
-    save_weights(replacement.temporary());
-    write_state(replacement.temporary());
-  });
-  // On a machine that shares no folder with the first one there may be nothing to save.
-  detail::fill_together(replacement, processes, [&] {
-    if (processes.is_local_main() && fs::is_empty(replacement.temporary())) replacement.abandon();
-  });
-  detail::publish_together(replacement, processes);
 }
 
 void TrainerBase::save_in_memory() {

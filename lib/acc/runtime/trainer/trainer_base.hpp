@@ -114,7 +114,7 @@ class TrainerBase {
   /// Trains according to the arguments, from the start or from a checkpoint: `resume_from_checkpoint`, by
   /// default that of the arguments, is a folder or `last`. A training that was killed and resumed ends with
   /// the same weights as one that was not. Throws Error{usage} for invalid arguments and for those that
-  /// differ between processes, and if it is to evaluate and has no evaluation data, Error{config} for a
+  /// differ between processes, Error{config} for a
   /// checkpoint that does not fit and when processes find different ones or cannot write to output_dir, and
   /// what the data, the model and callbacks throw.
   ///
@@ -273,8 +273,6 @@ class TrainerBase {
   void use_metrics(const Metrics& metrics);
   void note_saved(std::int64_t step);
   void save_checkpoint();
-  void save_model_alone(const std::filesystem::path& folder,
-                        const std::function<void(const std::filesystem::path& folder)>& write_state);
   void save_in_memory();
   // What a checkpoint has besides the state of the Accelerator.
   std::function<void(const std::filesystem::path& folder)> state_writer(bool writes);

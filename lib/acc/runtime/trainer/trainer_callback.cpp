@@ -22,16 +22,13 @@ void EarlyStoppingCallback::on_train_begin(const Arguments& arguments, State& /*
     refuse("needs a metric", "set load_best_model_at_end or metric_for_best_model");
   if (arguments.eval_strategy == IntervalStrategy::no)
     refuse("needs evaluations", "set eval_strategy to steps or epoch");
-  leaves_out_next_ = arguments.eval_on_start;
+  is_before_first_step_ = arguments.eval_on_start;
 }
 
 // The Trainer updates best_metric after this event: `state` has the best metric of the earlier evaluations.
 void EarlyStoppingCallback::on_evaluate(const Arguments& arguments, State& state, Control& control,
                                         const Metrics& metrics) {
-  if (leaves_out_next_) {
-    leaves_out_next_ = control.should_evaluate;  // more evaluation sets follow
-    return;
-  }
+  if (is_before_first_step_) return;
   const auto value = detail::find_metric_for_best_model(arguments, metrics);
   if (!value) return;  // The Trainer refuses a metric that no evaluation set has.
   const bool improved = detail::is_better(arguments, *value, state.best_metric) &&

@@ -76,6 +76,7 @@ class EarlyStoppingCallback : public TrainerCallback {
 
   /// Throws Error{usage} when there is no metric to watch, or no evaluation.
   void on_train_begin(const Arguments& arguments, State& state, Control& control) override;
+  void on_step_begin(const Arguments&, State&, Control&) override { is_before_first_step_ = false; }
   /// Throws Error{usage} when the evaluation did not give the metric.
   void on_evaluate(const Arguments& arguments, State& state, Control& control,
                    const Metrics& metrics) override;
@@ -88,7 +89,7 @@ class EarlyStoppingCallback : public TrainerCallback {
   int patience_;
   double threshold_;
   int evaluations_without_improvement_ = 0;
-  bool leaves_out_next_ = false;
+  bool is_before_first_step_ = false;
 };
 
 namespace detail {

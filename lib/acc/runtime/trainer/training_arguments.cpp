@@ -656,8 +656,6 @@ TrainingArguments completed(TrainingArguments arguments) {
   }
   if (a.save_strategy == SaveStrategy::best && a.metric_for_best_model.empty())
     refuse_argument("save_strategy", "best needs metric_for_best_model");
-  if (a.save_strategy == SaveStrategy::best && a.eval_strategy == IntervalStrategy::no)
-    refuse_argument("save_strategy", "best needs an eval_strategy");
   if (a.lr_scheduler_type == SchedulerType::reduce_lr_on_plateau ||
       a.lr_scheduler_type == SchedulerType::greedy) {
     if (a.eval_strategy == IntervalStrategy::no)

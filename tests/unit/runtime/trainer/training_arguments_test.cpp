@@ -255,17 +255,6 @@ TEST_CASE("training_arguments: a number of steps is whole, or a fraction of all"
   CHECK_NOTHROW(acc::completed(arguments));
 }
 
-TEST_CASE("training_arguments: the best of no evaluations is refused", "[runtime]") {
-  acc::TrainingArguments arguments;
-  arguments.save_strategy = acc::SaveStrategy::best;
-  arguments.metric_for_best_model = "loss";
-  CHECK(refusal(arguments) == "save_strategy: best needs an eval_strategy");
-  arguments.load_best_model_at_end = true;
-  CHECK(refusal(arguments) == "save_strategy: best needs an eval_strategy");
-  arguments.eval_strategy = acc::IntervalStrategy::epoch;
-  CHECK_NOTHROW(acc::completed(arguments));
-}
-
 TEST_CASE("training_arguments: what cannot be written as JSON is refused", "[runtime]") {
   acc::TrainingArguments arguments;
   arguments.output_dir = "caf\xe9";
