@@ -22,8 +22,9 @@ using nlohmann::json;
 
 // Nodes notice the same event within this time, if their clocks are right.
 constexpr double kMinClockOffset = 1;
-// Within this time all have told what they noticed.
-constexpr double kMaxSameTime = 30;
+// Within this time all have told what they noticed, also those that waited for their workers to end: 30 s,
+// where nothing else is set.
+constexpr double kMaxSameTime = 120;
 
 std::string status_text(const json& failure) {
   const std::string signal = text_in(failure, "signal");
@@ -491,13 +492,14 @@ class HistoryBuilder {
                      time("reference_seconds")));
   }
 
-  // All nodes tell what concerns all; one of them tells what happens again.
+  // All nodes tell what concerns all; one of them tells what happens again. Restarts are numbered.
   void note(Moment::Kind kind, const EventLine& line, const std::string& text) {
     const auto [noted, is_new] =
         noted_.try_emplace({kind, line.attempt, text}, NotedLine{.node = line.node(), .time = line.time});
     if (!is_new) {
       NotedLine& last = noted->second;
-      if (last.node != line.node() && line.time - last.time <= kMaxSameTime) return;
+      const bool is_same_time = last.node != line.node() && line.time - last.time <= kMaxSameTime;
+      if (kind == Moment::Kind::restart || is_same_time) return;
       last = {.node = line.node(), .time = line.time};
     }
     history_.moments.push_back({.kind = kind, .time = line.time, .host = line.host, .text = text});

@@ -278,6 +278,18 @@ TEST_CASE("job_history: what happens again is told again, but once for all nodes
   CHECK(times == std::vector<double>{1000, 2000, 2500, 2510, 3000, 3001, 3002, 3003});
 }
 
+TEST_CASE("job_history: nodes tell one thing also while one waits for workers that do not end", "[report]") {
+  const auto node = [&](int rank, double grace) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "attempt_started", 0, R"("nodes":2,"world_size":4)");
+    log.add(200 + grace, "group_changed", 0, R"("text":"node2 is lost")");
+    return log.add(300 + 10 * grace, "restarting", 0, kCause);
+  };
+  std::vector<double> times;
+  for (const Moment& moment : history_of(node(0, 0), node(1, 30.1)).moments) times.push_back(moment.time);
+  CHECK(times == std::vector<double>{200, 300});
+}
+
 TEST_CASE("job_history: the time of a slow rank has the unit that fits it", "[report]") {
   EventLogText log;
   log.add(100, "attempt_started")
