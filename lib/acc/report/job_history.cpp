@@ -99,7 +99,11 @@ class StartFinder {
   void add_start(std::size_t i) {
     const std::string& host = lines_[i].host;
     const bool has_begun = has_ended_ || !attempts_.empty();
-    if (has_begun && (hosts_.contains(host) || repeats_attempt(i)) &&
+    const EventLine* const attempt = next_attempt(i);
+    // The first attempt of a job has the number 0.
+    const bool comes_back = attempt != nullptr && attempt->attempt > 0;
+    const bool repeats_attempt = attempt != nullptr && attempts_.contains(attempt_of(*attempt));
+    if (has_begun && !comes_back && (hosts_.contains(host) || repeats_attempt) &&
         std::ranges::all_of(agents_, [&](const auto& open) { return is_over(open.first, open.second, i); })) {
       begin_ = i;
       ++starts_;
@@ -126,14 +130,14 @@ class StartFinder {
     return agents == 0;
   }
 
-  // Whether a host that starts in line `i` has the part of another one. If not, it may be a node of the same
-  // job whose clock is ahead.
-  bool repeats_attempt(std::size_t i) const {
+  // Where a host that starts in line `i` takes part for the first time. A host that is new and repeats what
+  // another one did is of another job; else it may be a node of the same one whose clock is ahead.
+  const EventLine* next_attempt(std::size_t i) const {
     const std::vector<std::size_t>& lines = lines_of_host_.at(lines_[i].host);
     const auto first = std::find_if(std::ranges::lower_bound(lines, i), lines.end(), [&](std::size_t line) {
       return lines_[line].event == "attempt_started";
     });
-    return first != lines.end() && attempts_.contains(attempt_of(lines_[*first]));
+    return first == lines.end() ? nullptr : &lines_[*first];
   }
 
   using Attempt = std::array<std::int64_t, 4>;

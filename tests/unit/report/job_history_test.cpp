@@ -211,6 +211,12 @@ TEST_CASE("job_history: an agent that was killed comes back to a job that goes o
   other.add(100, "job_started").add(101, "attempt_started", 0, two).add(169, "job_started");
   other.add(171, "attempt_started", 0, two).add(200, "finished");
   CHECK(history_of(log, other).time.length() == 100);
+  // Also in its log alone, if the job has restarted.
+  EventLogText alone("node1", 1);
+  alone.add(100, "job_started").add(101, "attempt_started", 0, two).add(169, "job_started");
+  alone.add(171, "attempt_started", 1, two).add(200, "finished", 1);
+  CHECK(history_of(alone).time.length() == 100);
+  CHECK(history_of(alone).notes.empty());
   // And a later start is another one, although it never said its end.
   log.add(500, "job_started").add(501, "attempt_started").add(510, "finished");
   CHECK(history_of(log, other).time.length() == 10);
