@@ -120,9 +120,12 @@ class StartFinder {
     ++agents;
   }
 
-  // Whether as many agents of a host start from line `i` on, before any of them goes on.
+  // Whether as many agents of a host start from line `i` on before any of them goes on, or the host says
+  // nothing more.
   bool is_over(const std::string& host, int agents, std::size_t i) const {
-    const std::vector<std::size_t>& lines = lines_of_host_.at(host);
+    const auto entry = lines_of_host_.find(host);
+    if (entry == lines_of_host_.end() || entry->second.back() < i) return true;
+    const std::vector<std::size_t>& lines = entry->second;
     for (auto line = std::ranges::lower_bound(lines, i); agents > 0 && line != lines.end(); ++line) {
       if (lines_[*line].event != "job_started") return false;
       --agents;

@@ -183,6 +183,30 @@ TEST_CASE("job_history: after all agents were killed, a start is another one", "
   CHECK(history_of(node(0), node(1)).time.length() == 3);
 }
 
+TEST_CASE("job_history: a host that was killed and says nothing more does not go on", "[report]") {
+  const auto killed = [](int rank, const std::string& nodes) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "job_started").add(101, "attempt_started", 0, nodes);
+    return log.progress(160, 0, rank, 5, 0);
+  };
+  const auto later = [](const std::string& host, int rank, const std::string& nodes) {
+    EventLogText log(host, rank);
+    log.add(500, "job_started").add(501, "attempt_started", 0, nodes);
+    return log.add(520, "finished", 0, R"("exit_code":0)");
+  };
+  const std::string one = R"("nodes":1,"world_size":1)";
+  CHECK(history_of(killed(0, one), later("node9", 0, one)).hosts == std::set<std::string>{"node9"});
+  const std::string two = R"("nodes":2,"world_size":2)";
+  const JobHistory again =
+      history_of(killed(0, two), killed(1, two), later("node0", 0, two), later("node2", 1, two));
+  CHECK(again.hosts == std::set<std::string>{"node0", "node2"});
+  CHECK(again.time.length() == 20);
+  // Nor does one of which no more than a warning is known.
+  EventLogText warned("node3", 2);
+  warned.add(102, "warning", 0, R"("text":"slow disk")");
+  CHECK(history_of(killed(0, one), warned, later("node0", 0, one)).time.length() == 20);
+}
+
 TEST_CASE("job_history: a start on another host is another one if it has the part of one that has ended",
           "[report]") {
   const auto node = [](double time, const std::string& host, int rank) {
