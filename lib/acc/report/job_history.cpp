@@ -346,25 +346,26 @@ class HistoryBuilder {
     line.samples = {};
   }
 
-  // Of the ranks of an attempt the first is named: soon it is the loss of all.
+  // Of the ranks of an attempt the first is named: soon it is the loss of all. After it has recovered, the
+  // next one is told again.
   void follow_loss(const EventLine& line, const AttemptRecord& attempt, int rank, const RankSample& sample) {
     if (!sample.loss) return;
-    const bool is_finite = std::isfinite(*sample.loss);
     const auto index = static_cast<std::size_t>(&attempt - history_.attempts.data());
     const auto known = losses_.find(index);
-    if (known == losses_.end()) {
-      if (is_finite) return;
+    if (std::isfinite(*sample.loss)) {
+      if (known == losses_.end() || rank != known->second.rank) return;
+      const NonFiniteLoss& loss = known->second;
+      history_.moments[loss.moment].text =
+          fmt::format("the loss of rank {} was not finite at step {}", rank, loss.step);
+      losses_.erase(known);
+    } else if (known == losses_.end()) {
       const std::int64_t step = sample.steps.value_or(0);
       losses_[index] = {.rank = rank, .step = step, .moment = history_.moments.size()};
       history_.moments.push_back(
           {.kind = Moment::Kind::warning,
            .time = line.time,
            .host = line.host,
-           .text = fmt::format("the loss of rank {} is not finite from step {} on", rank, step)});
-    } else if (is_finite && rank == known->second.rank) {
-      const LossThatIsNotFinite& loss = known->second;
-      history_.moments[loss.moment].text =
-          fmt::format("the loss of rank {} was not finite at step {}", rank, loss.step);
+           .text = fmt::format("the loss of rank {} is not finite at step {}", rank, step)});
     }
   }
 
@@ -561,7 +562,7 @@ class HistoryBuilder {
   };
 
   /// Which rank had one first, when, and the moment that says so.
-  struct LossThatIsNotFinite {
+  struct NonFiniteLoss {
     int rank = 0;
     std::int64_t step = 0;
     std::size_t moment = 0;
@@ -569,8 +570,8 @@ class HistoryBuilder {
 
   EventLines lines_;
   JobHistory history_ = {};
-  /// By the index of the attempt.
-  std::map<std::size_t, LossThatIsNotFinite> losses_ = {};
+  /// Those that have not recovered, by the index of the attempt.
+  std::map<std::size_t, NonFiniteLoss> losses_ = {};
   /// Those that take part in the last attempt.
   std::set<std::string> nodes_ = {};
   /// The lines of moments that were noted last, by kind, attempt and text.

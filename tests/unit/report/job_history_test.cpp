@@ -332,7 +332,7 @@ TEST_CASE("job_history: the time of a slow rank has the unit that fits it", "[re
   CHECK(history.moments[1].text == "no rank has done anything for 1800 s");
 }
 
-TEST_CASE("job_history: from which step on the loss is not finite, once for each attempt", "[report]") {
+TEST_CASE("job_history: at which step the loss is not finite, once until it recovers", "[report]") {
   const auto losses = [](int step, const char* first, const char* second) {
     return fmt::format(R"("ranks":[0,1],"steps":[{0},{0}],"loss":[{1},{2}])", step, first, second);
   };
@@ -345,8 +345,17 @@ TEST_CASE("job_history: from which step on the loss is not finite, once for each
   const JobHistory history = history_of(log);
   REQUIRE(history.moments.size() == 2);
   CHECK(history.moments[0].text == "the loss of rank 1 was not finite at step 20");
-  CHECK(history.moments[1].text == "the loss of rank 0 is not finite from step 50 on");
+  CHECK(history.moments[1].text == "the loss of rank 0 is not finite at step 50");
   CHECK(history.moments[1].time == 160);
+
+  EventLogText again;
+  again.add(100, "attempt_started").add(110, "progress", 0, losses(20, "2", R"("inf")"));
+  again.add(120, "progress", 0, losses(30, "2", "3"));
+  for (const int step : {400, 410, 420}) again.add(step, "progress", 0, losses(step, R"("nan")", R"("nan")"));
+  std::vector<std::string> texts;
+  for (const Moment& moment : history_of(again).moments) texts.push_back(moment.text);
+  CHECK(texts == std::vector<std::string>{"the loss of rank 1 was not finite at step 20",
+                                          "the loss of rank 0 is not finite at step 400"});
 }
 
 TEST_CASE("job_history: workers that start again because a node joins are another attempt", "[report]") {

@@ -100,7 +100,7 @@ TEST_CASE("report_page: a loss that is not finite is the loss at the end", "[rep
             fmt::format(R"("ranks":[0],"steps":[{}],"loss":[{}])", i, i < 3 ? "1.5" : "\"nan\""));
   const std::string page = report_page(history_of(log));
   CHECK(count(page, "loss, mean of the ranks, at most 1.5; at the end nan") == 2);
-  CHECK(count(page, "<td>the loss of rank 0 is not finite from step 3 on</td>") == 1);
+  CHECK(count(page, "<td>the loss of rank 0 is not finite at step 3</td>") == 1);
 }
 
 TEST_CASE("report_page: names the step of a training that went on, and counts those of others", "[report]") {
