@@ -194,17 +194,28 @@ double nearest_offset(double time, const std::vector<double>& reference) {
   return next == reference.end() || since_previous <= *next - time ? since_previous : time - *next;
 }
 
+// How much later than its counterpart in `reference` each of `times` is. Where nodes leave and come back, one
+// number has several starts, and a host may have missed some.
+std::vector<double> offsets_of(const std::vector<double>& times, const std::vector<double>& reference) {
+  std::vector<double> offsets;
+  for (std::size_t i = 0; i < times.size() && times.size() == reference.size(); ++i)
+    offsets.push_back(times[i] - reference[i]);
+  // As many may be other ones.
+  if (!offsets.empty() && std::ranges::max(offsets) - std::ranges::min(offsets) < kMinClockOffset)
+    return offsets;
+  offsets.clear();
+  for (const double time : times) offsets.push_back(nearest_offset(time, reference));
+  return offsets;
+}
+
 // How much later it is by the clock of a host than by that of the reference.
 double clock_offset(const AttemptStarts& starts, const AttemptStarts& reference) {
   std::vector<double> offsets;
   for (const auto& [attempt, times] : starts) {
     const auto counterpart = reference.find(attempt);
     if (counterpart == reference.end()) continue;
-    // Where nodes leave and come back, one number has several starts, and a host may have missed some.
-    const bool has_all = times.size() == counterpart->second.size();
-    for (std::size_t i = 0; i < times.size(); ++i)
-      offsets.push_back(has_all ? times[i] - counterpart->second[i]
-                                : nearest_offset(times[i], counterpart->second));
+    const std::vector<double> more = offsets_of(times, counterpart->second);
+    offsets.insert(offsets.end(), more.begin(), more.end());
   }
   if (offsets.empty()) return 0;
   std::ranges::sort(offsets);

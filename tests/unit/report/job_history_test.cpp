@@ -113,6 +113,15 @@ TEST_CASE("job_history: a node that joins later has no clock that is ahead", "[r
   CHECK(history.attempts.size() == 4);
 }
 
+TEST_CASE("job_history: nodes with as many rounds, of which they share one, have one clock", "[report]") {
+  const auto two = R"("nodes":2,"world_size":2)";
+  EventLogText first("node0");
+  first.add(100, "attempt_started", 0, two).add(121, "attempt_started", 0, two).add(200, "finished");
+  EventLogText other("node1", 1);
+  other.add(121, "attempt_started", 0, two).add(163, "attempt_started", 0, two).add(200, "finished");
+  CHECK(history_of(first, other).notes.empty());
+}
+
 TEST_CASE("job_history: of several runs, and of several starts of one, the last is shown", "[report]") {
   const auto run = [](double time, const std::string& id) {
     return EventLogText("node0", 0, id)
