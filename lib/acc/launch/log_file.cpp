@@ -60,6 +60,14 @@ void Backlog::drop() {
   remove(size());
 }
 
+void Backlog::drop_rest_of_line() {
+  const std::size_t end = text().find('\n');
+  const std::size_t rest = end == std::string_view::npos ? size() : end + 1;
+  dropped_ += rest;
+  remove(rest);
+  if (empty()) cut_ = false;
+}
+
 namespace {
 
 constexpr std::size_t kMaxKept = std::size_t{64} << 10U;
@@ -89,16 +97,27 @@ std::size_t write_to_file(int fd, std::string_view text) {
   return written;
 }
 
+void LogFile::replace(Descriptor file) {
+  if (std::exchange(within_line_, false)) backlog_.drop_rest_of_line();
+  file_ = std::move(file);
+}
+
+std::size_t LogFile::write_now(std::string_view text) {
+  const std::size_t written = write_to_file(file_.get(), text);
+  if (written > 0) within_line_ = text[written - 1] != '\n';
+  return written;
+}
+
 std::string LogFile::flush() {
   if (backlog_.empty()) return {};
-  backlog_.remove(write_to_file(file_.get(), backlog_.text()));
+  backlog_.remove(write_now(backlog_.text()));
   return backlog_.empty() ? "" : append_problem(errno, path_);
 }
 
 std::string LogFile::write(std::string_view text) {
   std::string problem = flush();
   if (problem.empty()) {
-    const std::size_t done = write_to_file(file_.get(), text);
+    const std::size_t done = write_now(text);
     backlog_.pass(text.substr(0, done));
     text.remove_prefix(done);
     if (text.empty()) return {};

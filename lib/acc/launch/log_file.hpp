@@ -42,6 +42,9 @@ class Backlog {
   /// Drops all of it.
   void drop();
 
+  /// Drops the rest of a line of which the beginning is written.
+  void drop_rest_of_line();
+
   std::uint64_t dropped_bytes() const { return dropped_; }
 
  private:
@@ -65,8 +68,8 @@ class LogFile {
 
   explicit operator bool() const { return static_cast<bool>(file_); }
 
-  /// Goes on in another file, also with the text that waits.
-  void replace(Descriptor file) { file_ = std::move(file); }
+  /// Goes on in another file, also with the whole lines that wait.
+  void replace(Descriptor file);
 
   /// Returns why not all is written (`No space left on device`), or an empty text.
   std::string write(std::string_view text);
@@ -77,10 +80,13 @@ class LogFile {
 
  private:
   std::string flush();
+  std::size_t write_now(std::string_view text);
 
   Descriptor file_ = {};
   std::filesystem::path path_ = {};
   Backlog backlog_ = {};
+  /// What is written does not end with a newline.
+  bool within_line_ = false;
 };
 
 /// Writes as much of `text` as possible and returns its length; sets `errno` when that is not all.

@@ -44,6 +44,20 @@ TEST_CASE("log_file: text beyond the buffer is counted as lost", "[launch]") {
   CHECK(log.close() == 5 + 3 * (megabyte.size() + 1));
 }
 
+TEST_CASE("log_file: another file begins with a whole line", "[launch]") {
+  const test::TemporaryFolder folder;
+  Channel pipe = make_pipe();
+  REQUIRE(::fcntl(pipe.workers.get(), F_SETFL, O_NONBLOCK) == 0);
+  const auto size = static_cast<std::size_t>(::fcntl(pipe.workers.get(), F_SETPIPE_SZ, 4096));
+  LogFile log(std::move(pipe.workers));
+  CHECK_FALSE(log.write(std::string(size + 100, 'x') + "\n").empty());
+  CHECK_FALSE(log.write("next\n").empty());
+  log.replace(open_to_write(folder.path() / "log"));
+  CHECK(log.write("last\n").empty());
+  CHECK(folder.read("log") == "next\nlast\n");
+  CHECK(log.close() == 101);
+}
+
 TEST_CASE("log_file: without a file nothing is lost", "[launch]") {
   LogFile none;
   CHECK_FALSE(none);
