@@ -180,14 +180,23 @@ void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Repo
   }
   for (const std::filesystem::path& path : {plan.event_log, plan.event_copy}) {
     if (path.empty()) continue;
-    const auto on_full = [](const std::string& reason) {
-      log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc keeps trying");
-    };
-    const auto on_replaced = [path] {
-      log::write(log::Level::warn, "the event log " + path.string() +
-                                       " was removed or renamed; acc goes on in a new file of this name");
-    };
-    const auto file = std::make_shared<EventLog>(path, on_full, on_replaced);
+    const std::string was_moved = "the event log " + path.string() + " was removed or renamed";
+    const EventLogCallbacks callbacks = {
+        .on_full =
+            [](const std::string& reason) {
+              log::write(log::Level::warn,
+                         "the event log cannot be written: " + reason + "; acc keeps trying");
+            },
+        .on_replaced =
+            [was_moved] {
+              log::write(log::Level::warn, was_moved + "; acc goes on in a new file of this name");
+            },
+        .on_not_replaced =
+            [was_moved](const std::string& reason) {
+              log::write(log::Level::warn,
+                         was_moved + " and cannot be made again: " + reason + "; lines go to the old file");
+            }};
+    const auto file = std::make_shared<EventLog>(path, callbacks);
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [file](std::string_view line) { file->write(line); }));
   }

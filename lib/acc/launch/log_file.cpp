@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <type_traits>
 #include <utility>
 
 #include "acc/base/append_file.hpp"
@@ -82,6 +83,12 @@ std::optional<std::pair<dev_t, ino_t>> id_of(int file) {
   return std::pair(status.st_dev, status.st_ino);
 }
 
+template <class... Arguments>
+void call_once(std::function<void(Arguments...)>& callback,
+               const std::type_identity_t<Arguments>&... arguments) {
+  if (const auto call = std::exchange(callback, nullptr)) call(arguments...);
+}
+
 }  // namespace
 
 std::size_t write_to_file(int fd, std::string_view text) {
@@ -148,12 +155,8 @@ void FilteredLog::write(std::string_view line, std::string_view prefixed) {
   if (const std::string reason = file_.write(prefixed); !reason.empty()) on_full_(reason);
 }
 
-EventLog::EventLog(std::filesystem::path file, std::function<void(const std::string&)> on_full,
-                   std::function<void()> on_replaced, TimePoint now)
-    : path_(std::move(file)),
-      looked_(now),
-      on_full_(std::move(on_full)),
-      on_replaced_(std::move(on_replaced)) {
+EventLog::EventLog(std::filesystem::path file, EventLogCallbacks callbacks, TimePoint now)
+    : path_(std::move(file)), looked_(now), callbacks_(std::move(callbacks)) {
   Descriptor opened = open_to_append(path_);
   if (!opened) {
     throw Error({.kind = ErrorKind::system,
@@ -167,7 +170,7 @@ EventLog::EventLog(std::filesystem::path file, std::function<void(const std::str
 
 void EventLog::write(std::string_view line, TimePoint now) {
   if (id_ && now - looked_ >= kLookInterval) look_for_name(now);
-  report(file_.write(line));
+  if (const std::string reason = file_.write(line); !reason.empty()) call_once(callbacks_.on_full, reason);
 }
 
 void EventLog::look_for_name(TimePoint now) {
@@ -177,14 +180,10 @@ void EventLog::look_for_name(TimePoint now) {
   // That a file server does not answer says nothing about the file.
   if (exists ? FileId{status.st_dev, status.st_ino} == *id_ : errno != ENOENT && errno != ENOTDIR) return;
   Descriptor opened = open_to_append(path_);
-  if (!opened) return report(append_problem(errno, path_));
+  if (!opened) return call_once(callbacks_.on_not_replaced, append_problem(errno, path_));
   id_ = id_of(opened.get());
   file_.replace(std::move(opened));
-  if (const auto on_replaced = std::exchange(on_replaced_, nullptr)) on_replaced();
-}
-
-void EventLog::report(const std::string& reason) {
-  if (!reason.empty() && !std::exchange(reported_, true)) on_full_(reason);
+  call_once(callbacks_.on_replaced);
 }
 
 }  // namespace acc::launcher

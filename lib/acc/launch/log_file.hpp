@@ -111,17 +111,25 @@ class FilteredLog {
   std::function<void(const std::string&)> on_full_;
 };
 
+/// What befalls an event log; each is told once.
+struct EventLogCallbacks {
+  /// With the reason why it cannot be written.
+  std::function<void(const std::string&)> on_full = {};
+  /// Its name has become another file's, which is written from then on.
+  std::function<void()> on_replaced = {};
+  /// With the reason why there can be no file of its name again; the old one is written.
+  std::function<void(const std::string&)> on_not_replaced = {};
+};
+
 /// The file of `--event-log`. Lines are appended, each with one write(2), so several nodes and runs can share
 /// the file. Once a minute it is looked for by its name, and made again if it was removed or renamed.
 class EventLog {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// Throws Error{system} when the file cannot be opened. `on_full` is called once with the reason when it
-  /// cannot be written, `on_replaced` once when the name has become another file's, which is written from
-  /// then on.
-  EventLog(std::filesystem::path file, std::function<void(const std::string&)> on_full,
-           std::function<void()> on_replaced = {}, TimePoint now = std::chrono::steady_clock::now());
+  /// Throws Error{system} when the file cannot be opened.
+  EventLog(std::filesystem::path file, EventLogCallbacks callbacks,
+           TimePoint now = std::chrono::steady_clock::now());
   ~EventLog() { file_.close(); }
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
@@ -133,16 +141,14 @@ class EventLog {
   using FileId = std::pair<dev_t, ino_t>;
 
   void look_for_name(TimePoint now);
-  void report(const std::string& reason);
 
   std::filesystem::path path_;
   LogFile file_ = {};
   /// nullopt: it is a pipe or a device, which stays what it is.
   std::optional<FileId> id_ = {};
   TimePoint looked_;
-  std::function<void(const std::string&)> on_full_;
-  std::function<void()> on_replaced_;
-  bool reported_ = false;
+  /// Those that have been called are empty.
+  EventLogCallbacks callbacks_;
 };
 
 }  // namespace acc::launcher

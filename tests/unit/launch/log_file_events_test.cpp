@@ -30,7 +30,7 @@ TEST_CASE("event_log: an unwritable file is an error at once, a full disk is rep
         "/no/such/folder/e: the event log cannot be written: no such folder: /no/such/folder (give "
         "--event-log another file)");
   std::vector<std::string> reasons;
-  EventLog log("/dev/full", [&](const std::string& reason) { reasons.push_back(reason); });
+  EventLog log("/dev/full", {.on_full = [&](const std::string& reason) { reasons.push_back(reason); }});
   log.write("a\n");
   log.write("b\n");
   CHECK(reasons == std::vector<std::string>{"No space left on device"});
@@ -58,7 +58,7 @@ TEST_CASE("event_log: a pipe whose reader stands still makes nobody wait, and ge
   std::vector<std::string> reasons;
   std::string got;
   {
-    EventLog log(pipe, [&](const std::string& reason) { reasons.push_back(reason); });
+    EventLog log(pipe, {.on_full = [&](const std::string& reason) { reasons.push_back(reason); }});
     for (int i = 0; i < 100; ++i) log.write(line + "\n");  // more than a pipe takes
     CHECK(reasons == std::vector<std::string>{"its reader does not read"});
     got = test::read_all(reader.get());
@@ -71,10 +71,15 @@ TEST_CASE("event_log: a file that was removed or renamed is made again, which is
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "logs/events.jsonl";
   std::filesystem::create_directory(folder.path() / "logs");
+  std::vector<std::string> full;
   std::vector<std::string> reasons;
   int replaced = 0;
   EventLog::TimePoint now = {};
-  EventLog log(path, [&](const std::string& reason) { reasons.push_back(reason); }, [&] { ++replaced; }, now);
+  EventLog log(path,
+               {.on_full = [&](const std::string& reason) { full.push_back(reason); },
+                .on_replaced = [&] { ++replaced; },
+                .on_not_replaced = [&](const std::string& reason) { reasons.push_back(reason); }},
+               now);
   const auto write_a_minute_later = [&](const char* line) { log.write(line, now += 1min); };
   log.write("a\n", now);
   std::filesystem::rename(path, folder.path() / "logs/old.jsonl");
@@ -95,6 +100,7 @@ TEST_CASE("event_log: a file that was removed or renamed is made again, which is
   std::filesystem::create_directory(folder.path() / "logs");
   write_a_minute_later("g\n");
   CHECK(folder.read("logs/events.jsonl") == "g\n");
+  CHECK(full.empty());  // a disk that is full later is told
 }
 
 TEST_CASE("event_log: a file that is still what its name says is not opened again", "[launch]") {
@@ -111,7 +117,7 @@ TEST_CASE("event_log: a file that is still what its name says is not opened agai
   for (const std::filesystem::path& path : {folder.path() / "link", pipe, {"/dev/null"}, {number}}) {
     int replaced = 0;
     EventLog::TimePoint now = {};
-    EventLog log(path, {}, [&] { ++replaced; }, now);
+    EventLog log(path, {.on_replaced = [&] { ++replaced; }}, now);
     if (path == pipe) std::filesystem::remove(pipe);
     log.write("a\n", now += 1min);
     log.write("b\n", now += 1min);
