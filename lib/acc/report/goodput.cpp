@@ -179,9 +179,9 @@ class Accounts {
     if (!sample.steps) return;
     if (sample.counts_over_restarts) {
       reached[rank] = std::max(reached[rank], *sample.steps);
-    } else if (*sample.steps > 0) {
+    } else {
       process.add(*sample.steps);
-      goodput_.repeated_is_known = goodput_.repeated_is_known && is_first;
+      if (*sample.steps > 0) goodput_.repeated_is_known = goodput_.repeated_is_known && is_first;
     }
   }
 

@@ -94,6 +94,12 @@ TEST_CASE("goodput: several trainings in one process repeat nothing", "[report]"
   CHECK(goodput.repeated_is_known);
 }
 
+TEST_CASE("goodput: a training that has not ended a step is another one, too", "[report]") {
+  EventLogText log;
+  log.add(0.5, "attempt_started").progress(10, 0, 0, 80, 0, "", false).progress(20, 0, 0, 0, 0, "", false);
+  CHECK(goodput_of(history_of(log.progress(30, 0, 0, 100, 0, "", false))).steps == 180);
+}
+
 TEST_CASE("goodput: of a job that says nothing nothing is known", "[report]") {
   EventLogText log;
   log.add(10, "attempt_started").add(30, "worker_finished").add(31, "finished", 0, R"("exit_code":0)");
