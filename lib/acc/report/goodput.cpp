@@ -139,7 +139,7 @@ class Accounts {
     }
     goodput_.shares.ending += std::max(0.0, history_.time.end - end);
     for (const auto& [rank, step] : reached_) goodput_.steps = std::max(goodput_.steps, step);
-    goodput_.is_last_step = goodput_.steps > 0 && process_steps_ == 0;
+    goodput_.is_highest_step = goodput_.steps > 0 && process_steps_ == 0;
     goodput_.steps += process_steps_;
     return goodput_;
   }

@@ -41,7 +41,7 @@ struct Goodput {
   /// The highest number, and the steps of all attempts and trainings that do not count over restarts.
   std::int64_t steps = 0;
   /// Whether `steps` is that number alone: where its training began, it may be far above what the job ran.
-  bool is_last_step = false;
+  bool is_highest_step = false;
 
   /// In steps that counted / all time; 0 for a job that said nothing.
   double ratio() const { return shares.total() > 0 ? shares.counted / shares.total() : 0; }

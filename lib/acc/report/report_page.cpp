@@ -70,8 +70,8 @@ std::string energy_card(const GpuTotals& totals) {
 }
 
 std::string steps_card(const Goodput& goodput, bool is_known) {
-  if (goodput.is_last_step)
-    return figure_card("Last step", count_text(goodput.steps), "as the training counts");
+  if (goodput.is_highest_step)
+    return figure_card("Highest step", count_text(goodput.steps), "as the training counts");
   return figure_card("Steps", is_known ? count_text(goodput.steps) : "–",
                      goodput.repeated_is_known ? "each counted once" : "of all attempts, repeated ones too");
 }

@@ -109,7 +109,7 @@ TEST_CASE("report_page: names the step of a training that went on, and counts th
     log.add(1, "attempt_started").progress(10, 0, 0, 10001, 0, "", over_restarts);
     return report_page(history_of(log.progress(20, 0, 0, 10500, 0, "", over_restarts)));
   };
-  CHECK(count(page(true), "<dt>Last step</dt><dd>" + count_text(10500) +
+  CHECK(count(page(true), "<dt>Highest step</dt><dd>" + count_text(10500) +
                               " <small>as the training counts</small></dd>") == 1);
   CHECK(count(page(true), "<dt>Steps</dt>") == 0);
   CHECK(count(page(false),
