@@ -353,9 +353,11 @@ std::string series_figure(const JobHistory& history, const char* name, const Ser
     if (std::isfinite(point.mean)) bottom = std::min(bottom.value_or(point.mean), point.mean);
     if (std::isfinite(upper)) top = std::max(top.value_or(upper), upper);
   }
-  const std::string caption =
-      fmt::format("{}, {}at the end {}", name, top ? fmt::format("at most {}; ", text(*top)) : "",
-                  text(series.back().mean));
+  const std::string range = !top ? ""
+                            : bottom.value_or(0) < 0
+                                ? fmt::format("between {} and {}; ", text(*bottom), text(*top))
+                                : fmt::format("at most {}; ", text(*top));
+  const std::string caption = fmt::format("{}, {}at the end {}", name, range, text(series.back().mean));
   std::vector<Line> lines = {mean};
   if (with_highest) lines.insert(lines.begin(), highest);
   // Only what has values below zero does not begin there.

@@ -122,7 +122,7 @@ TEST_CASE("report_page: losses below zero are drawn between the lowest and the h
   for (const int i : {1, 2, 3})
     log.add(i, "progress", 0, fmt::format(R"("ranks":[0],"steps":[{0}],"loss":[-{0}])", i));
   const std::string page = report_page(history_of(log));
-  CHECK(count(page, "loss, mean of the ranks, at most -1; at the end -3") == 2);
+  CHECK(count(page, "loss, mean of the ranks, between -3 and -1; at the end -3") == 2);
   CHECK(count(page, "20.00,4.8 60.00,52.4 100.00,100.0 ") == 1);
 }
 
