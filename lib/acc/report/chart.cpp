@@ -104,10 +104,14 @@ std::string line_svg(const TimeSpan& time, double bottom, double top, const std:
       html_text(title));
   for (const Line& line : lines) {
     std::string points;
+    std::size_t count = 0;
     const auto end_part = [&] {
-      if (!points.empty())
+      // A point alone is a line without a length, which is drawn by its ends.
+      if (count == 1) points += points;
+      if (count > 0)
         fmt::format_to(std::back_inserter(svg), R"(<polyline class="{}" points="{}"/>)", line.style, points);
       points.clear();
+      count = 0;
     };
     for (const auto& [moment, value] : line.points) {
       if (!std::isfinite(value)) {
@@ -117,6 +121,7 @@ std::string line_svg(const TimeSpan& time, double bottom, double top, const std:
       fmt::format_to(
           std::back_inserter(points), "{:.2f},{:.1f} ", percent_of(moment, time),
           top > bottom ? kHeight * (1 - std::clamp((value - bottom) / (top - bottom), 0.0, 1.0)) : kHeight);
+      ++count;
     }
     end_part();
   }

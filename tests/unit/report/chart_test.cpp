@@ -49,6 +49,10 @@ TEST_CASE("chart: a line is broken where a value is not finite", "[report]") {
   CHECK_THAT(line_svg({0, 10}, 0, 4, {line}, "loss"),
              Contains(R"(<polyline class="x" points="0.00,100.0 20.00,0.0 "/>)"
                       R"(<polyline class="x" points="60.00,50.0 100.00,0.0 "/></svg>)"));
+  const Line alone = {.style = "x", .points = {{0, nan}, {2, 4}, {4, nan}, {5, 4}}};
+  CHECK_THAT(line_svg({0, 10}, 0, 4, {alone}, "loss"),
+             Contains(R"(<polyline class="x" points="20.00,0.0 20.00,0.0 "/>)"
+                      R"(<polyline class="x" points="50.00,0.0 50.00,0.0 "/></svg>)"));
 }
 
 }  // namespace chart_test
