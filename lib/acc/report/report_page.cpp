@@ -24,6 +24,7 @@
 namespace acc::launcher {
 namespace {
 
+// Of moments: the first half and the last.
 constexpr std::size_t kMaxRows = 200;
 
 /// A part of the time of a job: its class in the style, and its name.
@@ -196,8 +197,14 @@ const char* name_of_kind(Moment::Kind kind) {
 std::string moments_table(const JobHistory& history) {
   if (history.moments.empty()) return "";
   std::string rows;
-  const std::size_t count = std::min(history.moments.size(), kMaxRows);
-  for (std::size_t i = 0; i < count; ++i) {
+  const std::size_t left_out = history.moments.size() > kMaxRows ? history.moments.size() - kMaxRows : 0;
+  for (std::size_t i = 0; i < history.moments.size(); ++i) {
+    if (left_out > 0 && i == kMaxRows / 2) {
+      fmt::format_to(std::back_inserter(rows),
+                     "<tr><td></td><td></td><td class=\"soft\">{} more are left out here</td></tr>\n",
+                     left_out);
+      i += left_out;
+    }
     const Moment& moment = history.moments[i];
     const bool names_host = history.hosts.size() > 1 && moment.kind != Moment::Kind::restart &&
                             moment.kind != Moment::Kind::straggler;
@@ -206,11 +213,8 @@ std::string moments_table(const JobHistory& history) {
                    since_begin(history, moment.time), name_of_kind(moment.kind),
                    html_text(moment.text + (names_host ? " (" + moment.host + ")" : "")));
   }
-  std::string text = "<table>\n<tr><th class=\"number\">after</th><th>what</th><th>details</th></tr>\n" +
-                     rows + "</table>\n";
-  if (count < history.moments.size())
-    text += fmt::format("<p class=\"soft\">and {} more</p>\n", history.moments.size() - count);
-  return text;
+  return "<table>\n<tr><th class=\"number\">after</th><th>what</th><th>details</th></tr>\n" + rows +
+         "</table>\n";
 }
 
 std::string timeline_section(const JobHistory& history) {

@@ -147,6 +147,25 @@ TEST_CASE("report_page: says that memory that processes share counts in each", "
               "MiB") == 2);
 }
 
+TEST_CASE("report_page: of many moments the first and the last are shown", "[report]") {
+  const auto page = [](int moments) {
+    JobHistory history = long_job(2, 10);
+    for (int i = 0; i < moments; ++i) history.moments.push_back({.text = fmt::format("moment {}.", i)});
+    const std::string text = report_page(history);
+    // Of the table, not of the lane above it.
+    return text.substr(text.find("<th>details</th>"));
+  };
+  CHECK(count(page(200), "<td>moment ") == 200);
+  CHECK(count(page(200), "left out") == 0);
+  CHECK(count(page(203), "<td>moment ") == 200);
+  CHECK(count(page(203),
+              "<td>moment 99.</td></tr>\n<tr><td></td><td></td><td class=\"soft\">3 more are left "
+              "out here</td></tr>\n") == 1);
+  CHECK(count(page(203), "<td>moment 102.</td>") == 0);
+  CHECK(count(page(203), "<td>moment 103.</td>") == 1);
+  CHECK(count(page(203), "<td>moment 202.</td>") == 1);
+}
+
 TEST_CASE("report_page: an empty history is a page, too", "[report]") {
   CHECK(report_page({}).ends_with("</html>\n"));
 }
