@@ -63,7 +63,7 @@ class StartFinder {
   explicit StartFinder(const std::vector<EventLine>& lines) : lines_(lines) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const std::string& event = lines[i].event;
-      // An agent says the others before it has met the other nodes, too.
+      // These an agent may also report before the nodes have met.
       if (event != "waiting_for_nodes" && event != "warning" && event != "preflight")
         lines_of_host_[lines[i].host].push_back(i);
     }
@@ -115,7 +115,8 @@ class StartFinder {
     }
     hosts_.insert(host);
     int& agents = agents_[host];
-    // Of agents that were killed no end is known. Before they have met the others, these are several agents.
+    // Agents that were killed left no end in the log. Until they take part, several starts are several
+    // agents.
     if (running_hosts_.contains(host) && is_over(host, agents, i)) agents = 0;
     ++agents;
   }
@@ -186,7 +187,7 @@ std::map<std::string, AttemptStarts> attempt_starts(const std::vector<EventLine>
   return starts;
 }
 
-// The shortest way from one of `reference`, which are in order, to `time`.
+// The smallest difference of `time` to a time in `reference`, which is sorted; negative if it is earlier.
 double nearest_offset(double time, const std::vector<double>& reference) {
   const auto next = std::ranges::lower_bound(reference, time);
   if (next == reference.begin()) return time - *next;
