@@ -24,7 +24,7 @@
 namespace acc::launcher {
 namespace {
 
-// Of moments: the first half and the last.
+// Half of them for the first moments, half for the last ones.
 constexpr std::size_t kMaxRows = 200;
 
 /// A part of the time of a job: its class in the style, and its name.
@@ -201,8 +201,7 @@ std::string moments_table(const JobHistory& history) {
   for (std::size_t i = 0; i < history.moments.size(); ++i) {
     if (left_out > 0 && i == kMaxRows / 2) {
       fmt::format_to(std::back_inserter(rows),
-                     "<tr><td></td><td></td><td class=\"soft\">{} more are left out here</td></tr>\n",
-                     left_out);
+                     "<tr><td></td><td></td><td class=\"soft\">{} left out here</td></tr>\n", left_out);
       i += left_out;
     }
     const Moment& moment = history.moments[i];

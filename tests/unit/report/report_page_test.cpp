@@ -159,7 +159,7 @@ TEST_CASE("report_page: of many moments the first and the last are shown", "[rep
   CHECK(count(page(200), "left out") == 0);
   CHECK(count(page(203), "<td>moment ") == 200);
   CHECK(count(page(203),
-              "<td>moment 99.</td></tr>\n<tr><td></td><td></td><td class=\"soft\">3 more are left "
+              "<td>moment 99.</td></tr>\n<tr><td></td><td></td><td class=\"soft\">3 left "
               "out here</td></tr>\n") == 1);
   CHECK(count(page(203), "<td>moment 102.</td>") == 0);
   CHECK(count(page(203), "<td>moment 103.</td>") == 1);
