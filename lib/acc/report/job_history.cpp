@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -83,6 +84,9 @@ class StartFinder {
 
   int starts() const { return starts_; }
 
+  /// Those whose part of the last job begins later, with their own start.
+  const std::set<std::string>& ending_hosts() const { return ending_hosts_; }
+
  private:
   void add(const EventLine& line) {
     if (hosts_.insert(line.host).second) agents_[line.host] = 1;
@@ -107,6 +111,8 @@ class StartFinder {
         std::ranges::all_of(agents_, [&](const auto& open) { return is_over(open.first, open.second, i); })) {
       begin_ = i;
       ++starts_;
+      ending_hosts_.clear();
+      for (const auto& [open, agents] : agents_) ending_hosts_.insert(open);
       hosts_.clear();
       agents_.clear();
       attempts_.clear();
@@ -128,10 +134,20 @@ class StartFinder {
     if (entry == lines_of_host_.end() || entry->second.back() < i) return true;
     const std::vector<std::size_t>& lines = entry->second;
     for (auto line = std::ranges::lower_bound(lines, i); agents > 0 && line != lines.end(); ++line) {
-      if (lines_[*line].event != "job_started") return false;
-      --agents;
+      if (lines_[*line].event == "job_started") {
+        --agents;
+      } else if (goes_on(lines_[*line], lines_[i].time)) {
+        return false;
+      }
     }
     return agents == 0;
+  }
+
+  // Whether a host does more than to end soon after another one has started. A node that joins or comes back
+  // begins an attempt on all.
+  static bool goes_on(const EventLine& line, double start) {
+    return line.time - start > kMaxSameTime || line.event == "attempt_started" ||
+           line.event == "restarting" || line.event == "group_changed";
   }
 
   // Where a host that starts in line `i` takes part for the first time. A host that is new and repeats what
@@ -154,6 +170,7 @@ class StartFinder {
   std::map<std::string, std::vector<std::size_t>> lines_of_host_ = {};
   std::size_t begin_ = 0;
   int starts_ = 1;
+  std::set<std::string> ending_hosts_ = {};
   // Of the job that the lines up to now are of: its hosts, how many agents each has that have not ended, the
   // attempts that it has begun, and the hosts that took part.
   std::set<std::string> hosts_ = {};
@@ -165,11 +182,17 @@ class StartFinder {
 
 void choose_start(EventLines& lines) {
   StartFinder finder(lines.lines);
-  const auto begin = static_cast<std::ptrdiff_t>(finder.find());
+  const std::size_t begin = finder.find();
   if (finder.starts() == 1) return;
   lines.notes.push_back(
       fmt::format("The logs have {} starts of this run; this is the last one.", finder.starts()));
-  lines.lines.erase(lines.lines.begin(), lines.lines.begin() + begin);
+  std::set<std::string> ending_hosts = finder.ending_hosts();
+  std::vector<EventLine> chosen;
+  for (EventLine& line : std::span(lines.lines).subspan(begin)) {
+    if (line.event == "job_started") ending_hosts.erase(line.host);
+    if (!ending_hosts.contains(line.host)) chosen.push_back(std::move(line));
+  }
+  lines.lines = std::move(chosen);
 }
 
 // When the nodes of a round began an attempt: all at once, unlike ends, for which workers need their time. By

@@ -192,6 +192,22 @@ TEST_CASE("job_history: after all agents were killed, a start is another one", "
   CHECK(history_of(node(0), node(1)).time.length() == 3);
 }
 
+TEST_CASE("job_history: nodes that each start again have two starts, also where one ends later", "[report]") {
+  const auto node = [](int rank) {
+    const std::string two = R"("nodes":2,"world_size":2)";
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "job_started").add(101, "attempt_started", 0, two).progress(160, 0, rank, 5, 0);
+    log.add(199 + 3 * rank, "worker_finished").add(200 + 3 * rank, "finished", 0, R"("exit_code":3)");
+    log.add(201 + 3 * rank, "job_started").add(210, "attempt_started", 0, two);
+    return log.add(300, "finished", 0, R"("exit_code":0)");
+  };
+  const JobHistory history = history_of(node(0), node(1));
+  CHECK(history.notes == std::vector<std::string>{kTwoStarts});
+  CHECK(history.exit_code == 0);
+  CHECK(history.time.begin == 201);
+  CHECK(history.attempts.size() == 1);
+}
+
 TEST_CASE("job_history: a host that was killed and says nothing more does not go on", "[report]") {
   const auto killed = [](int rank, const std::string& nodes) {
     EventLogText log(fmt::format("node{}", rank), rank);
