@@ -822,7 +822,8 @@ TEST_CASE("cluster_node: time in which the node stood still is not of the join t
 
 namespace {
 
-// How a node ends that finds nobody within a short join timeout, longer where it was over before the first try.
+// How a node ends that finds nobody within a short join timeout, longer where it was over before the first
+// try.
 RoundOver end_of_lonely_node(Cluster& cluster) {
   for (cluster.plan.rendezvous.join_timeout = 100ms;; cluster.plan.rendezvous.join_timeout *= 2) {
     Node& node = cluster.add();
