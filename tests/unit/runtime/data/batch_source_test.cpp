@@ -2,7 +2,6 @@
 #include "acc/runtime/data/batch_source.hpp"
 
 #include <ATen/Parallel.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,9 +13,6 @@
 #include <thread>
 
 #include "support/catch.hpp"
-#include "support/errors.hpp"
-#include "support/in_child.hpp"
-#include "support/skip.hpp"
 
 namespace batch_source_test {
 
@@ -103,30 +99,6 @@ TEST_CASE("ordered_workers: destroying them early ends them at once", "[runtime]
     CHECK(workers.wait() == 0);
   }
   CHECK(running == 0);
-}
-
-TEST_CASE("ordered_workers: too few threads are an error that says how many there were", "[runtime]") {
-#if defined(__SANITIZE_THREAD__)
-  return acc::test::skip("ThreadSanitizer starts no threads in a forked process");
-#endif
-  const int code = acc::test::in_child([] {
-    // The limit is that of a user, and does not hold for root.
-    constexpr int kNobody = 65534;
-    const rlimit limit{.rlim_cur = 4, .rlim_max = 4};
-    if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) return acc::test::kSkipped;
-    ::setrlimit(RLIMIT_NPROC, &limit);
-    const std::string error = acc::test::error_of([] {
-      OrderedWorkers(64, 64, 0, [](std::size_t /*index*/, std::size_t /*worker*/) { return true; });
-    });
-    return error.starts_with("num_workers: only ") && error.ends_with(
-                                                          " of 64 threads could be started: Resource "
-                                                          "temporarily unavailable (raise the limit of "
-                                                          "processes: ulimit -u, or pids.max of the cgroup)")
-               ? 0
-               : 1;
-  });
-  if (code == acc::test::kSkipped) return acc::test::skip("only root may become another user");
-  CHECK(code == 0);
 }
 
 TEST_CASE("ordered_workers: a worker uses one thread, and the program keeps its number of threads",

@@ -170,6 +170,7 @@ TEST_CASE("trainer_callback: early stopping leaves out the evaluation before the
   control.should_evaluate = false;
   callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
   CHECK_FALSE(control.should_training_stop);
+  callback.on_step_begin(arguments, state, control);
   callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
   CHECK(control.should_training_stop);
 }
