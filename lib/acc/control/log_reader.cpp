@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "acc/base/error.hpp"
+#include "acc/base/file_id.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
@@ -55,10 +56,8 @@ LogReader::LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, 
 namespace {
 
 bool has_name(const Descriptor& file, const std::filesystem::path& name) {
-  struct stat opened = {};
-  struct stat named = {};
-  return ::fstat(file.get(), &opened) == 0 && ::stat(name.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  const auto opened = file_id(file.get());
+  return opened && opened == file_id(name);
 }
 
 }  // namespace

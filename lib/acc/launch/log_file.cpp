@@ -77,10 +77,10 @@ constexpr int kMaxCloseMs = 1000;
 // How often an event log is looked for by its name.
 constexpr std::chrono::minutes kLookInterval{1};
 
-std::optional<std::pair<dev_t, ino_t>> id_of(int file) {
+std::optional<FileId> id_of_regular(int file) {
   struct stat status = {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return std::pair(status.st_dev, status.st_ino);
+  return FileId(status);
 }
 
 template <class... Arguments>
@@ -164,7 +164,7 @@ EventLog::EventLog(std::filesystem::path file, EventLogCallbacks callbacks, Time
                  .where = path_.string(),
                  .hint = "give --event-log another file"});
   }
-  id_ = id_of(opened.get());
+  id_ = id_of_regular(opened.get());
   file_ = LogFile(std::move(opened), path_);
 }
 
@@ -175,13 +175,12 @@ void EventLog::write(std::string_view line, TimePoint now) {
 
 void EventLog::look_for_name(TimePoint now) {
   looked_ = now;
-  struct stat status = {};
-  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  const auto named = file_id(path_);
   // That a file server does not answer says nothing about the file.
-  if (exists ? FileId{status.st_dev, status.st_ino} == *id_ : errno != ENOENT && errno != ENOTDIR) return;
+  if (named ? named == id_ : errno != ENOENT && errno != ENOTDIR) return;
   Descriptor opened = open_to_append(path_);
   if (!opened) return call_once(callbacks_.on_not_replaced, append_problem(errno, path_));
-  id_ = id_of(opened.get());
+  id_ = id_of_regular(opened.get());
   file_.replace(std::move(opened));
   call_once(callbacks_.on_replaced);
 }

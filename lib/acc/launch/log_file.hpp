@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "acc/base/file_id.hpp"
 #include "acc/base/files.hpp"
 
 namespace acc::launcher {
@@ -137,9 +135,6 @@ class EventLog {
   void write(std::string_view line, TimePoint now = std::chrono::steady_clock::now());
 
  private:
-  /// A file by its device and inode.
-  using FileId = std::pair<dev_t, ino_t>;
-
   void look_for_name(TimePoint now);
 
   std::filesystem::path path_;

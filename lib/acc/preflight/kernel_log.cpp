@@ -13,6 +13,8 @@
 #include <charconv>
 #include <utility>
 
+#include "acc/base/file_id.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -133,10 +135,9 @@ XidWatch::XidWatch(const KernelLogPaths& paths) {
 std::optional<std::vector<Xid>> XidWatch::faults() {
   if (!log_) return std::nullopt;
   add_new();
-  struct stat opened = {};
-  struct stat present = {};
-  const bool rotated = ::fstat(log_.get(), &opened) == 0 && ::stat(path_.c_str(), &present) == 0 &&
-                       (opened.st_dev != present.st_dev || opened.st_ino != present.st_ino);
+  const auto opened = file_id(log_.get());
+  const auto present = file_id(path_);
+  const bool rotated = opened && present && opened != present;
   if (Descriptor next = rotated ? open_log(path_) : Descriptor()) {
     log_ = std::move(next);
     add_new();

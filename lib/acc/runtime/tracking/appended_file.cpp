@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/file_id.hpp"
 #include "acc/base/files.hpp"
 
 namespace acc::detail {
@@ -29,11 +29,10 @@ AppendedFile::AppendedFile(std::filesystem::path file) : file_(std::move(file)) 
 }
 
 bool AppendedFile::is_replaced() const {
-  struct stat opened = {};
-  struct stat named = {};
-  if (::fstat(descriptor_.get(), &opened) != 0) return errno == ESTALE;  // removed, on NFS
-  if (::stat(file_.c_str(), &named) != 0) return errno == ENOENT;
-  return opened.st_dev != named.st_dev || opened.st_ino != named.st_ino;
+  const auto opened = file_id(descriptor_.get());
+  if (!opened) return errno == ESTALE;  // removed, on NFS
+  const auto named = file_id(file_);
+  return named ? named != opened : errno == ENOENT;
 }
 
 void AppendedFile::append(std::string_view record) {
