@@ -253,7 +253,26 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
 
 namespace {
 
-// All arguments but those that a machine or a process may have of its own. `choice`: see resume_from.
+// `choice`: see resume_from.
+bool is_newest(const std::string& choice) {
+  return choice.empty() || choice == "last" || choice == "true";
+}
+
+struct RankDifference {
+  std::string first = {};
+  std::string other = {};
+  std::ptrdiff_t other_rank = 0;
+};
+
+// What rank 0 has, and what the first rank has that differs. All ranks call it together.
+std::optional<RankDifference> find_difference(const std::string& text, ProcessGroup* group) {
+  const std::vector<std::string> texts = detail::gather_texts({text}, group);
+  const auto other = std::ranges::find_if(texts, [&](const auto& here) { return here != texts.front(); });
+  if (other == texts.end()) return std::nullopt;
+  return RankDifference{.first = texts.front(), .other = *other, .other_rank = other - texts.begin()};
+}
+
+// All arguments but those that a machine or a process may have of its own.
 detail::SharedSettings shared_settings(const TrainingArguments& arguments, const std::string& choice) {
   nlohmann::json shared = nlohmann::json::parse(to_json(arguments));
   for (const char* own :
@@ -265,8 +284,7 @@ detail::SharedSettings shared_settings(const TrainingArguments& arguments, const
         "seed", "data_seed"})
     shared.erase(own);
   // What the folders hold is compared, too.
-  const bool is_word = choice.empty() || choice == "last" || choice == "true";
-  shared["resume_from_checkpoint"] = is_word ? "last" : choice == "false" ? choice : "a folder";
+  shared["resume_from_checkpoint"] = is_newest(choice) ? "last" : choice == "false" ? choice : "a folder";
   detail::SharedSettings settings;
   for (const auto& [name, value] : shared.items())
     settings.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
@@ -596,13 +614,12 @@ detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
 // Results are gathered batch by batch. A process that had no more would go on without the others.
 void TrainerBase::require_as_many_batches(const EvaluationPass& pass) const {
   if (accelerator_->even_batches() || !pass.num_batches) return;
-  const std::vector<std::string> batches =
-      detail::gather_texts({std::to_string(*pass.num_batches)}, accelerator_->process_group().get());
-  const auto other = std::ranges::find_if(batches, [&](const auto& here) { return here != batches.front(); });
-  if (other == batches.end()) return;
+  const auto batches =
+      find_difference(std::to_string(*pass.num_batches), accelerator_->process_group().get());
+  if (!batches) return;
   throw Error({.kind = ErrorKind::config,
-               .what = fmt::format("has {} batches on rank 0, and {} on rank {}", batches.front(), *other,
-                                   other - batches.begin()),
+               .what = fmt::format("has {} batches on rank 0, and {} on rank {}", batches->first,
+                                   batches->other, batches->other_rank),
                .where = "evaluation",
                .hint = "leave out even_batches false, or give it as many batches for each process"});
 }
@@ -726,14 +743,11 @@ std::string step_of(const fs::path& checkpoint) try {
 fs::path TrainerBase::checkpoint_to_resume(const std::string& choice) const {
   fs::path checkpoint;
   const auto missing = detail::failure_of([&] { checkpoint = checkpoints_.folder_to_resume(choice); });
-  const std::vector<std::string> found =
-      detail::gather_texts({step_of(checkpoint)}, accelerator_->process_group().get());
-  const auto other = std::ranges::find_if(found, [&](const auto& step) { return step != found.front(); });
-  if (other != found.end()) {
+  if (const auto steps = find_difference(step_of(checkpoint), accelerator_->process_group().get())) {
     throw Error(
         {.kind = ErrorKind::config,
          .what =
-             fmt::format("is {} on rank 0, and {} on rank {}", found.front(), *other, other - found.begin()),
+             fmt::format("is {} on rank 0, and {} on rank {}", steps->first, steps->other, steps->other_rank),
          .where = "resume_from_checkpoint",
          .hint = "give all machines the same checkpoints: in a folder that they share, or as copies"});
   }
@@ -742,8 +756,7 @@ fs::path TrainerBase::checkpoint_to_resume(const std::string& choice) const {
 }
 
 bool TrainerBase::resume_from(const std::string& choice) {
-  const bool is_newest = choice.empty() || choice == "last" || choice == "true";
-  if (is_newest && resume([&] { return accelerator_->resume(); })) {
+  if (is_newest(choice) && resume([&] { return accelerator_->resume(); })) {
     add_saved_checkpoints();  // the same job has the same output_dir
     return true;
   }
