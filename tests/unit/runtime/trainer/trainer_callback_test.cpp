@@ -165,9 +165,7 @@ TEST_CASE("trainer_callback: early stopping leaves out the evaluation before the
   TrainingArguments arguments = watching_loss();
   arguments.eval_on_start = true;
   callback.on_train_begin(arguments, state, control);
-  control.should_evaluate = true;
   callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
-  control.should_evaluate = false;
   callback.on_evaluate(arguments, state, control, {{"eval_loss", 2}});
   CHECK_FALSE(control.should_training_stop);
   callback.on_step_begin(arguments, state, control);
