@@ -109,7 +109,7 @@ class FilteredLog {
   std::function<void(const std::string&)> on_full_;
 };
 
-/// What befalls an event log; each is told once.
+/// Called when something happens to an event log, each at most once.
 struct EventLogCallbacks {
   /// With the reason why it cannot be written.
   std::function<void(const std::string&)> on_full = {};

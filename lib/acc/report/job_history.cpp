@@ -23,8 +23,8 @@ using nlohmann::json;
 
 // Nodes notice the same event within this time, if their clocks are right.
 constexpr double kMinClockOffset = 1;
-// Within this time all have told what they noticed, also those that waited for their workers to end: 30 s,
-// where nothing else is set.
+// Within this time all nodes have reported what they noticed, also those that waited for their workers to
+// end: 30 s, where nothing else is set.
 constexpr double kMaxSameTime = 120;
 
 std::string status_text(const json& failure) {
@@ -224,7 +224,7 @@ std::vector<double> offsets_of(const std::vector<double>& times, const std::vect
   std::vector<double> offsets;
   for (std::size_t i = 0; i < times.size() && times.size() == reference.size(); ++i)
     offsets.push_back(times[i] - reference[i]);
-  // As many may be other ones.
+  // Equal counts may still be of different rounds.
   if (!offsets.empty() && std::ranges::max(offsets) - std::ranges::min(offsets) < kMinClockOffset)
     return offsets;
   offsets.clear();
@@ -535,7 +535,8 @@ class HistoryBuilder {
                      time("reference_seconds")));
   }
 
-  // All nodes tell what concerns all; one of them tells what happens again. Restarts are numbered.
+  // Several nodes report what concerns them all, which is told once. What one of them reports again has
+  // happened again. Restarts are numbered.
   void note(Moment::Kind kind, const EventLine& line, const std::string& text) {
     const auto [noted, is_new] =
         noted_.try_emplace({kind, line.attempt, text}, NotedLine{.node = line.node(), .time = line.time});

@@ -36,8 +36,7 @@ class JsonLinesTracker : public Tracker {
 /// have the name. The columns of names `step` and `time` are `values/step` and `values/time`. A new name gets
 /// a new last column, for which the file is rewritten. A later training of the project appends to the same
 /// file, and one that runs at the same time on this machine adds its rows and columns to it. The config goes
-/// to
-/// `<project>.hparams.yml`.
+/// to `<project>.hparams.yml`.
 class CsvTracker : public Tracker {
  public:
   explicit CsvTracker(std::filesystem::path logging_dir) : logging_dir_(std::move(logging_dir)) {}

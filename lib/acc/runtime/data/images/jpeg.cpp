@@ -73,7 +73,8 @@ bool is_whole(std::string_view bytes) {
     if (marker == kEndOfImage) return true;
     if (marker == '\xff' || marker == '\0' || has_no_length(marker)) continue;
     if (marker == kProgressive) is_progressive = true;
-    // Damaged data may have what looks like a segment. After one scan nothing but the end follows.
+    // Damaged data may have what looks like a segment: where scans are not progressive, only the end is
+    // looked for.
     if (marker == kStartOfScan && !is_progressive) return bytes.find("\xff\xd9", at) != bytes.npos;
     if (at + 2 >= bytes.size()) return false;
     const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(bytes[index]); };
