@@ -24,6 +24,7 @@ rgba.putalpha(alpha)
 images = {
     "color.jpg": (rgb, {"quality": 90}),
     "progressive.jpg": (rgb, {"quality": 80, "progressive": True, "subsampling": 0}),
+    "restarts.jpg": (rgb, {"quality": 60, "restart_marker_blocks": 1}),
     "gray.jpg": (rgb.convert("L"), {}),
     "cmyk.jpg": (rgb.convert("CMYK"), {}),
     "color.png": (rgb, {}),

@@ -50,6 +50,15 @@ TEST_CASE("jpeg: stray bytes are skipped, but do not hide that the end is missin
   CHECK(failure_of(unfinished).starts_with("is a broken JPEG image: "));
 }
 
+TEST_CASE("jpeg: damaged data of a scan, which goes on at its restart markers, hides no end", "[runtime]") {
+  if (!acc::detail::has_jpeg()) return acc::test::skip("built without libjpeg-turbo");
+  const std::string jpeg = acc::read_file(ACC_TEST_DATA "/runtime/images/restarts.jpg");
+  std::string damaged = jpeg;
+  damaged.replace(jpeg.find("\xff\xda") + 20, 2, "\xff\x25");  // looks like a segment
+  CHECK(failure_of(damaged) == "no error");
+  CHECK(failure_of(damaged.substr(0, jpeg.size() - 20)) == "is a broken JPEG image: its end is missing");
+}
+
 TEST_CASE("jpeg: an error after a warning is an error, also after an image with the tables", "[runtime]") {
   if (!acc::detail::has_jpeg()) return acc::test::skip("built without libjpeg-turbo");
   std::string jpeg = acc::read_file(ACC_TEST_DATA "/runtime/images/color.jpg");
