@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -93,6 +94,13 @@ void require_same_settings(const SharedSettings& settings, ProcessGroup& group) 
     }
   }
   if (const auto error = find_disagreement(by_rank)) throw *error;
+}
+
+std::optional<RankDifference> find_difference(const std::string& text, ProcessGroup* group) {
+  const std::vector<std::string> texts = gather_texts({text}, group);
+  const auto other = std::ranges::find_if(texts, [&](const auto& here) { return here != texts.front(); });
+  if (other == texts.end()) return std::nullopt;
+  return RankDifference{.first = texts.front(), .other = *other, .other_rank = other - texts.begin()};
 }
 
 }  // namespace acc::detail

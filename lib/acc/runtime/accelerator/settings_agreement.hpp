@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,5 +24,16 @@ std::optional<Error> find_disagreement(const std::vector<SharedSettings>& by_ran
 
 /// Throws the same Error{usage} on every rank of the group when the values differ between ranks.
 void require_same_settings(const SharedSettings& settings, ProcessGroup& group);
+
+/// What rank 0 has, and what the first rank has that differs.
+struct RankDifference {
+  std::string first = {};
+  std::string other = {};
+  std::ptrdiff_t other_rank = 0;
+};
+
+/// The difference between the texts of the group's ranks, which call it together; nothing when all have the
+/// same. Null is a process alone.
+std::optional<RankDifference> find_difference(const std::string& text, ProcessGroup* group);
 
 }  // namespace acc::detail

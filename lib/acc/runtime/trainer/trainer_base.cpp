@@ -12,31 +12,23 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/base/text.hpp"
 #include "acc/runtime/accelerator/settings_agreement.hpp"
-#include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/folder_replacement.hpp"
-#include "acc/runtime/checkpoint/saving_processes.hpp"
 #include "acc/runtime/comm/cuda_plugin.hpp"
-#include "acc/runtime/comm/operations.hpp"
 #include "acc/runtime/comm/progress.hpp"
 #include "acc/runtime/tensors/memory.hpp"
-#include "acc/runtime/trainer/evaluation_results.hpp"
-#include "acc/runtime/trainer/low_precision_weights.hpp"
 #include "acc/runtime/trainer/memory_tracker.hpp"
 #include "acc/runtime/trainer/trainer_metrics.hpp"
 #include "acc/runtime/trainer/trainer_optimizer.hpp"
 #include "acc/runtime/trainer/trainer_progress.hpp"
 #include "acc/runtime/trainer/trainer_schedule.hpp"
+#include "acc/runtime/trainer/trainer_settings.hpp"
 #include "acc/runtime/trainer/training_plan.hpp"
 #include "acc/runtime/trainer/training_record.hpp"
 
@@ -46,58 +38,12 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-FsdpOptions fsdp_options(const FsdpConfig& config) {
-  FsdpOptions options;
-  options.reshard_after_forward = config.reshard_after_forward;
-  options.state_dict_type = config.state_dict_type;
-  if (config.auto_wrap_policy == WrapPolicy::transformer_based)
-    options.transformer_cls_to_wrap = config.transformer_layer_cls_to_wrap;
-  if (config.auto_wrap_policy == WrapPolicy::size_based) options.min_num_params = config.min_num_params;
-  return options;
-}
-
-void apply(const AcceleratorConfig& config, AcceleratorOptions& options) {
-  options.split_batches = config.split_batches;
-  options.dispatch_batches = config.dispatch_batches;
-  options.even_batches = config.even_batches;
-  options.gradient_accumulation.sync_each_batch = config.gradient_accumulation_kwargs.sync_each_batch;
-}
-
-AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
-  AcceleratorOptions options;
-  if (arguments.bf16) options.mixed_precision = MixedPrecision::bf16;
-  if (arguments.fp16) options.mixed_precision = MixedPrecision::fp16;
-  options.cpu = arguments.use_cpu;
-  if (arguments.activation_checkpointing) options.activation_checkpointing = true;
-  options.step_scheduler_with_optimizer = false;
-  options.project_dir = arguments.output_dir;
-  options.project.logging_dir = arguments.logging_dir;
-  options.project.save_on_each_node = arguments.save_on_each_node;
-  for (const std::string& tracker : arguments.report_to) options.log_with.emplace_back(tracker);
-  apply(arguments.accelerator_config, options);
-  if (arguments.fsdp == true) options.fsdp = fsdp_options(arguments.fsdp_config);
-  if (arguments.ddp_backend) options.process_group.cuda_backend = *arguments.ddp_backend;
-  options.process_group.timeout = std::chrono::seconds(arguments.ddp_timeout);
-  if (arguments.ddp_find_unused_parameters)
-    options.ddp.find_unused_parameters = *arguments.ddp_find_unused_parameters;
-  if (arguments.ddp_bucket_cap_mb) options.ddp.bucket_cap_mb = *arguments.ddp_bucket_cap_mb;
-  if (arguments.ddp_broadcast_buffers) options.ddp.broadcast_buffers = *arguments.ddp_broadcast_buffers;
-  if (arguments.ddp_static_graph) options.ddp.static_graph = *arguments.ddp_static_graph;
-  return options;
-}
-
 void set_tf32(bool on, const c10::Device& device) {
   if (on && !device.is_cuda())
     throw Error({.what = "there is no CUDA device", .where = "tf32", .hint = "leave it out"});
   at::globalContext().setAllowTF32CuBLAS(on);
   at::globalContext().setAllowTF32CuDNN(on);
 }
-
-}  // namespace
 
 // What only the program can give must be there.
 void require_options(const TrainingArguments& arguments, const TrainerOptions& options) {
@@ -112,10 +58,7 @@ void require_options(const TrainingArguments& arguments, const TrainerOptions& o
     refuse("TrainerOptions::compute_batch_metrics", "set batch_eval_metrics");
 }
 
-bool has_labels(const EvalPrediction& prediction) {
-  if (!prediction.batches.empty()) return has_labels(prediction.batches.front());
-  return prediction.predictions.defined() && prediction.label_ids.defined();
-}
+}  // namespace
 
 // The counters of one call of train.
 struct TrainerBase::Counters {
@@ -133,7 +76,7 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
     : arguments_(completed(arguments)),
       options_(std::move(options)),
       memory_(std::make_unique<detail::MemoryTracker>(!arguments_.skip_memory_metrics)),
-      accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))),
+      accelerator_(std::make_unique<Accelerator>(detail::accelerator_options(arguments_))),
       checkpoints_(arguments_.output_dir),
       training_record_(std::make_shared<detail::TrainingRecord>()) {
   require_options(arguments_, options_);
@@ -251,53 +194,11 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
                                     static_cast<std::size_t>(arguments_.per_device_train_batch_size));
 }
 
-namespace {
-
-// `choice`: see resume_from.
-bool is_newest(const std::string& choice) {
-  return choice.empty() || choice == "last" || choice == "true";
-}
-
-struct RankDifference {
-  std::string first = {};
-  std::string other = {};
-  std::ptrdiff_t other_rank = 0;
-};
-
-// What rank 0 has, and what the first rank has that differs. All ranks call it together.
-std::optional<RankDifference> find_difference(const std::string& text, ProcessGroup* group) {
-  const std::vector<std::string> texts = detail::gather_texts({text}, group);
-  const auto other = std::ranges::find_if(texts, [&](const auto& here) { return here != texts.front(); });
-  if (other == texts.end()) return std::nullopt;
-  return RankDifference{.first = texts.front(), .other = *other, .other_rank = other - texts.begin()};
-}
-
-// All arguments but those that a machine or a process may have of its own.
-detail::SharedSettings shared_settings(const TrainingArguments& arguments, const std::string& choice) {
-  nlohmann::json shared = nlohmann::json::parse(to_json(arguments));
-  for (const char* own :
-       {"output_dir", "logging_dir", "run_name", "report_to", "disable_tqdm", "skip_memory_metrics",
-        "do_train", "do_eval", "do_predict", "remove_unused_columns", "dataloader_num_workers",
-        "dataloader_pin_memory", "dataloader_prefetch_factor", "torch_empty_cache_steps",
-        "activation_checkpointing", "gradient_checkpointing", "ddp_timeout", "save_on_each_node",
-        // All have the order of samples of the first process.
-        "seed", "data_seed"})
-    shared.erase(own);
-  // What the folders hold is compared, too.
-  shared["resume_from_checkpoint"] = is_newest(choice) ? "last" : choice == "false" ? choice : "a folder";
-  detail::SharedSettings settings;
-  for (const auto& [name, value] : shared.items())
-    settings.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
-  return settings;
-}
-
-}  // namespace
-
 TrainOutput TrainerBase::train_once(const std::string& resume_from_checkpoint) {
   const std::string& choice =
       resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint;
   if (const auto& group = accelerator_->process_group())
-    detail::require_same_settings(shared_settings(arguments_, choice), *group);
+    detail::require_same_settings(detail::shared_settings(arguments_, choice), *group);
   require_possible();
   accelerator_->free_memory();
   prepare_training();
@@ -503,7 +404,7 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
     if (counters.grad_norm) entry["grad_norm"] = counters.grad_norm->item<double>();
     if (counters.learning_rate) entry["learning_rate"] = *counters.learning_rate;
     if (arguments_.include_num_input_tokens_seen != TokenCount::no)
-      detail::add_token_speed(entry, seconds_since(counters.started),
+      detail::add_token_speed(entry, detail::seconds_since(counters.started),
                               double(state_.num_input_tokens_seen - counters.first_tokens));
     counters.total_loss += loss;
     counters.step_of_last_log = state_.global_step;
@@ -519,21 +420,6 @@ void TrainerBase::log_save_evaluate(Counters& counters) {
   }
 }
 
-Metrics TrainerBase::evaluate_in_training() {
-  try {
-    Metrics metrics = evaluate();
-    control_.should_evaluate = false;
-    return metrics;
-  } catch (const std::exception& error) {
-    if (!arguments_.auto_find_batch_size || !is_out_of_memory(error)) throw;
-    // In words that begin no new search.
-    throw Error({.kind = ErrorKind::system,
-                 .what = "the memory does not suffice for an evaluation",
-                 .where = "per_device_eval_batch_size",
-                 .hint = "make it smaller: auto_find_batch_size finds that of the training alone"});
-  }
-}
-
 void TrainerBase::use_metrics(const Metrics& metrics) {
   if (arguments_.metric_for_best_model.empty()) return;
   const double value = detail::metric_for_best_model(arguments_, metrics);
@@ -546,280 +432,6 @@ void TrainerBase::use_metrics(const Metrics& metrics) {
   if (step_by_metric_) step_by_metric_(value);
 }
 
-Metrics TrainerBase::evaluate() {
-  const std::vector<std::string> names = eval_names();
-  if (names.empty())
-    throw Error({.what = "there is no evaluation data",
-                 .where = "Trainer",
-                 .hint = "give it after the training data, or set eval_strategy to no"});
-  Metrics all;
-  for (const std::string& name : names) {
-    control_.should_evaluate = name != names.back();  // more sets follow
-    const std::string prefix = name.empty() ? "eval" : "eval_" + name;
-    // Of the memory, whose metrics do not name the set, those of the last one count.
-    const PredictionOutput output = run_evaluation(evaluation_pass(name), "Evaluation", prefix, false);
-    for (const auto& [metric, value] : output.metrics) all[metric] = value;
-  }
-  return all;
-}
-
-std::optional<at::ScalarType> TrainerBase::evaluation_type() const {
-  if (is_training_) return std::nullopt;
-  if (arguments_.bf16_full_eval) return at::kBFloat16;
-  if (arguments_.fp16_full_eval) return at::kHalf;
-  return std::nullopt;
-}
-
-namespace {
-
-// `action` is "save" or "load".
-[[noreturn]] void refuse_in_evaluation(const char* function, const char* action) {
-  throw Error({.what = "the weights are in half precision while this evaluation lasts",
-               .where = function,
-               .hint = fmt::format("{} before or after it, as in on_evaluate or on_predict; or leave out "
-                                   "bf16_full_eval and fp16_full_eval",
-                                   action)});
-}
-
-}  // namespace
-
-TrainerBase::SaveRefusal::SaveRefusal(TrainerBase& trainer)
-    : trainer_(trainer),
-      save_hook_(trainer.accelerator().register_save_state_pre_hook(
-          [](const auto& /*weights*/, const auto& /*folder*/) {
-            refuse_in_evaluation("save_state", "save");
-          })),
-      load_hook_(trainer.accelerator().register_load_state_pre_hook(
-          [](const auto& /*models*/, const auto& /*folder*/) {
-            refuse_in_evaluation("load_state", "load");
-          })),
-      refused_before_(std::exchange(trainer.refuses_saves_, true)) {}
-
-TrainerBase::SaveRefusal::~SaveRefusal() {
-  trainer_.refuses_saves_ = refused_before_;
-  load_hook_.remove();
-  save_hook_.remove();
-}
-
-detail::KeptResults TrainerBase::kept_results(bool wants_predictions) const {
-  const bool has_metrics = options_.compute_metrics || options_.compute_batch_metrics;
-  const bool keeps = wants_predictions || (has_metrics && !arguments_.prediction_loss_only);
-  return {.predictions = keeps,
-          .inputs = keeps && contains(arguments_.include_for_metrics, "inputs"),
-          .losses = keeps && contains(arguments_.include_for_metrics, "loss"),
-          .after_batch = wants_predictions || !arguments_.batch_eval_metrics,
-          .preprocess_logits = options_.preprocess_logits_for_metrics};
-}
-
-// Results are gathered batch by batch. A process that had no more would go on without the others.
-void TrainerBase::require_as_many_batches(const EvaluationPass& pass) const {
-  if (accelerator_->even_batches() || !pass.num_batches) return;
-  const auto batches =
-      find_difference(std::to_string(*pass.num_batches), accelerator_->process_group().get());
-  if (!batches) return;
-  throw Error({.kind = ErrorKind::config,
-               .what = fmt::format("has {} batches on rank 0, and {} on rank {}", batches->first,
-                                   batches->other, batches->other_rank),
-               .where = "evaluation",
-               .hint = "leave out even_batches false, or give it as many batches for each process"});
-}
-
-PredictionOutput TrainerBase::run_evaluation(const EvaluationPass& pass, const char* title,
-                                             const std::string& prefix, bool wants_predictions) {
-  const char* const memory_stage = wants_predictions ? "test" : "eval";
-  const auto stage = memory_->begin(memory_stage);
-  const Clock::time_point start = Clock::now();
-  const ProgressSection section(Section::evaluation);
-  require_as_many_batches(pass);
-  if (evaluation_type())
-    detail::LowPrecisionWeights::require_possible(
-        module(), arguments_.bf16_full_eval ? "bf16_full_eval" : "fp16_full_eval");
-  if (!is_training_ && shows_progress())
-    std::fprintf(stderr, "***** Running %s *****\n  Num examples = %s\n  Batch size = %d\n", title,
-                 pass.num_batches ? std::to_string(pass.num_examples).c_str() : "Unknown",
-                 arguments_.per_device_eval_batch_size);
-  detail::EvaluationResults results(*accelerator_, kept_results(wants_predictions));
-  std::size_t examples = 0;
-  Metrics metrics;
-  std::optional<EvalPrediction> last;  // until another batch shows that it was not
-  pass.for_each([&](const LossOutput& output, std::int64_t rows, const at::Tensor& inputs) {
-    examples += static_cast<std::size_t>(rows);
-    EvalPrediction batch = results.add(output, rows, inputs);
-    if (options_.compute_batch_metrics && has_labels(batch)) {
-      if (last) options_.compute_batch_metrics(*last, false);
-      last = std::move(batch);
-    }
-    callbacks_.call(&TrainerCallback::on_prediction_step, arguments_, state_, control_, pass.num_batches);
-  });
-  if (pass.num_batches) examples = pass.num_examples;
-
-  const EvalPrediction all = arguments_.eval_do_concat_batches ? results.concatenated()
-                                                               : EvalPrediction{.batches = results.batches()};
-  if (last) metrics = options_.compute_batch_metrics(*last, true);
-  if (options_.compute_metrics && has_labels(all)) metrics = options_.compute_metrics(all);
-  PredictionOutput result{.predictions = all.predictions, .label_ids = all.label_ids, .batches = all.batches};
-  for (const auto& [name, value] : metrics)
-    result.metrics[name.starts_with(prefix + "_") ? name : prefix + "_" + name] = value;
-  if (const auto loss = results.mean_loss(arguments_.logging_nan_inf_filter))
-    result.metrics[prefix + "_loss"] = *loss;
-  const double total_batch = double(arguments_.per_device_eval_batch_size) * accelerator_->num_processes();
-  detail::add_speed(result.metrics, prefix, seconds_since(start), double(examples),
-                    std::ceil(double(examples) / total_batch));
-  if (wants_predictions) {
-    callbacks_.call(&TrainerCallback::on_predict, arguments_, state_, control_, result.metrics);
-  } else {
-    log(result.metrics);
-    result.metrics["epoch"] = state_.epoch;
-    callbacks_.call(&TrainerCallback::on_evaluate, arguments_, state_, control_, result.metrics);
-  }
-  memory_->end(memory_stage, result.metrics);
-  return result;
-}
-
-// The best model may have been evaluated after its checkpoint was saved.
-void TrainerBase::note_saved(std::int64_t step) {
-  checkpoints_.add_own(step);
-  if (state_.best_global_step && checkpoints_.is_own(*state_.best_global_step))
-    state_.best_model_checkpoint = checkpoints_.folder_of(*state_.best_global_step);
-}
-
-std::function<void(const fs::path&)> TrainerBase::state_writer(bool writes) {
-  training_record_->set_saved_steps(checkpoints_.own_steps());
-  state_.stateful_callbacks = callbacks_.states();
-  return [this, writes](const fs::path& folder) {
-    if (!writes) return;
-    replace_file(folder / detail::kTrainingArgumentsFile, to_json(arguments_));
-    replace_file(folder / detail::kTrainerStateFile, to_json(state_));
-  };
-}
-
-void TrainerBase::save_checkpoint() {
-  accelerator_->wait_for_save();  // the one before is in its place
-  const fs::path folder = checkpoints_.folder_of(state_.global_step);
-  note_saved(state_.global_step);
-  const bool writes = accelerator_->should_save_model();
-  const auto write_state = state_writer(writes);
-  if (writes) detail::remove_leftovers(arguments_.output_dir);
-  // What an earlier training has there, as its optimizer, is none of this one's.
-  if (writes && arguments_.save_only_model) {
-    std::error_code missing;
-    fs::remove(folder / detail::kTrainerStateFile, missing);  // first: a checkpoint without it is none
-    detail::remove_checkpoint_files(folder);
-  }
-  accelerator_->wait_for_everyone();
-  std::function<void()> rotation = [] {};
-  if (arguments_.save_total_limit && writes)
-    rotation = checkpoints_.rotation(*arguments_.save_total_limit, state_.best_model_checkpoint);
-  if (arguments_.save_only_model) {
-    save_weights(folder);
-    write_state(folder);
-    accelerator_->wait_for_everyone();
-    rotation();
-  } else {
-    accelerator_->save_state(folder, {.background = arguments_.save_in_background,
-                                      .add_files = write_state,
-                                      .on_saved = std::move(rotation)});
-  }
-}
-
-void TrainerBase::save_in_memory() {
-  accelerator_->save_state(in_memory, checkpoints_.folder_of(state_.global_step),
-                           {.add_files = state_writer(accelerator_->is_local_main_process())});
-}
-
-namespace {
-
-std::string step_of(const fs::path& checkpoint) try {
-  if (checkpoint.empty()) return "no checkpoint";
-  const fs::path state = detail::complete_folder(checkpoint) / detail::kTrainerStateFile;
-  return fmt::format("step {}", read_trainer_state(state).global_step);
-} catch (const std::exception&) {
-  return "no readable checkpoint";
-}
-
-}  // namespace
-
-// On machines that share no folder processes may find different ones.
-fs::path TrainerBase::checkpoint_to_resume(const std::string& choice) const {
-  fs::path checkpoint;
-  const auto missing = detail::failure_of([&] { checkpoint = checkpoints_.folder_to_resume(choice); });
-  if (const auto steps = find_difference(step_of(checkpoint), accelerator_->process_group().get())) {
-    throw Error(
-        {.kind = ErrorKind::config,
-         .what =
-             fmt::format("is {} on rank 0, and {} on rank {}", steps->first, steps->other, steps->other_rank),
-         .where = "resume_from_checkpoint",
-         .hint = "give all machines the same checkpoints: in a folder that they share, or as copies"});
-  }
-  if (missing) std::rethrow_exception(missing);
-  return checkpoint;
-}
-
-bool TrainerBase::resume_from(const std::string& choice) {
-  if (is_newest(choice) && resume([&] { return accelerator_->resume(); })) {
-    add_saved_checkpoints();  // the same job has the same output_dir
-    return true;
-  }
-  const fs::path checkpoint = checkpoint_to_resume(choice);
-  return !checkpoint.empty() && resume([&] {
-    accelerator_->load_state(checkpoint);
-    return true;
-  });
-}
-
-namespace {
-
-void require_optimizer(const fs::path& checkpoint) {
-  if (fs::exists(checkpoint / detail::numbered_file("optimizer", 0, ".bin")) ||
-      fs::exists(checkpoint / detail::sharded_optimizer_folder(0)))
-    return;
-  throw Error({.kind = ErrorKind::config,
-               .what = "has no optimizer, so training cannot be resumed from it",
-               .where = checkpoint.string(),
-               .hint = "it may have been saved with save_only_model"});
-}
-
-}  // namespace
-
-void TrainerBase::add_saved_checkpoints() {
-  for (const std::int64_t step : training_record_->saved_steps()) checkpoints_.add_own(step);
-}
-
-bool TrainerBase::resume(const std::function<bool()>& load) {
-  const bool is_local = state_.is_local_process_zero;
-  const bool is_world = state_.is_world_process_zero;
-  fs::path checkpoint;
-  // Read as a part of the checkpoint: of the save of which everything else is.
-  HookHandle hook = accelerator_->register_load_state_pre_hook(
-      [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& folder) {
-        TrainerState saved = read_trainer_state(folder / detail::kTrainerStateFile);
-        require_optimizer(folder);
-        state_ = std::move(saved);
-        checkpoint = folder;
-      });
-  const auto remove = [](HookHandle* registered) { registered->remove(); };
-  const std::unique_ptr<HookHandle, decltype(remove)> until_loaded(&hook, remove);
-  if (!load()) return false;
-  state_.is_local_process_zero = is_local;
-  state_.is_world_process_zero = is_world;
-  if (fs::path& best = state_.best_model_checkpoint; !best.empty() && !fs::exists(best)) {
-    // The whole training may have been moved.
-    best = checkpoint.parent_path() / best.filename();
-    if (!fs::exists(best)) {
-      // Another one may become it.
-      best.clear();
-      state_.best_metric.reset();
-      state_.best_global_step.reset();
-    }
-  }
-  callbacks_.load_states(state_.stateful_callbacks);
-  if (detail::is_same_folder(checkpoint, checkpoints_.folder_of(state_.global_step))) {
-    checkpoints_.add_own(state_.global_step);
-    add_saved_checkpoints();
-  }
-  return true;
-}
-
 TrainOutput TrainerBase::finish(const detail::TrainingPlan& plan, Counters& counters) {
   accelerator_->wait_for_save();
   counters.total_loss += accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
@@ -827,8 +439,8 @@ TrainOutput TrainerBase::finish(const detail::TrainingPlan& plan, Counters& coun
   TrainOutput output{.global_step = state_.global_step,
                      .training_loss = steps > 0 ? counters.total_loss / double(steps) : 0};
   const double share = plan.max_steps > 0 ? double(steps) / double(plan.max_steps) : 0;
-  detail::add_speed(output.metrics, "train", seconds_since(counters.started), plan.num_train_samples * share,
-                    double(steps));
+  detail::add_speed(output.metrics, "train", detail::seconds_since(counters.started),
+                    plan.num_train_samples * share, double(steps));
   output.metrics["train_loss"] = output.training_loss;
   memory_->end("train", output.metrics);
   log(output.metrics);
@@ -854,7 +466,7 @@ void TrainerBase::load_best_model() {
 }
 
 void TrainerBase::save_model(fs::path folder) {
-  if (refuses_saves_) refuse_in_evaluation("save_model", "save");
+  if (refuses_saves_) SaveRefusal::refuse("save_model", "save");
   if (folder.empty()) folder = arguments_.output_dir;
   save_weights(folder);
   accelerator_->on_main_process(

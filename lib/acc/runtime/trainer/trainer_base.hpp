@@ -224,6 +224,9 @@ class TrainerBase {
     SaveRefusal(const SaveRefusal&) = delete;
     SaveRefusal& operator=(const SaveRefusal&) = delete;
 
+    /// Throws its Error{usage}. `action` is "save" or "load".
+    [[noreturn]] static void refuse(const char* function, const char* action);
+
    private:
     TrainerBase& trainer_;
     HookHandle save_hook_;

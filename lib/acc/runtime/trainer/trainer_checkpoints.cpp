@@ -96,6 +96,11 @@ void TrainerCheckpoints::remove_all_but(const fs::path& checkpoint) const {
     if (!is_same_folder(one.folder, checkpoint)) remove_folder(one.folder);
 }
 
+bool is_newest(const std::string& resume_from_checkpoint) {
+  return resume_from_checkpoint.empty() || resume_from_checkpoint == "last" ||
+         resume_from_checkpoint == "true";
+}
+
 bool is_same_folder(const fs::path& first, const fs::path& second) {
   std::error_code one_is_missing;
   return fs::equivalent(first, second, one_is_missing);

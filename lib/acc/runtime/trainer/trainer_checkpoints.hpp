@@ -51,6 +51,9 @@ class TrainerCheckpoints {
   std::set<std::int64_t> own_steps_ = {};
 };
 
+/// Whether `resume_from_checkpoint` names the newest checkpoint, whichever it is.
+bool is_newest(const std::string& resume_from_checkpoint);
+
 /// Whether both paths lead to one folder, which exists.
 bool is_same_folder(const std::filesystem::path& first, const std::filesystem::path& second);
 

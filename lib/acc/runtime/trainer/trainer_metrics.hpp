@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "acc/runtime/tracking/tracker.hpp"
@@ -8,6 +9,11 @@
 #include "acc/runtime/trainer/training_arguments.hpp"
 
 namespace acc::detail {
+
+/// The seconds that have passed since `start`.
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 /// Adds transformers' speed_metrics: `<prefix>_runtime`, and unless no time has passed,
 /// `<prefix>_samples_per_second` and `<prefix>_steps_per_second`.
