@@ -131,6 +131,30 @@ TEST_CASE("sharded: every element-wise optimizer steps on shards as on the whole
   }});
 }
 
+TEST_CASE("sharded: two optimizers of one model share its gradients, as with DDP", "[ranks]") {
+  const auto norms = [](const acc::AcceleratorOptions& options) {
+    acc::Accelerator accelerator(options);
+    Stack net = seeded_stack();
+    const auto sgd = [&] { return torch::optim::SGD(net->parameters(), 0.1); };
+    auto [model, first] = accelerator.prepare(net, sgd());
+    acc::Optimizer second = accelerator.prepare(sgd());
+    std::vector<double> values;
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor x = batch_of(step);
+      accelerator.backward(loss_of(model(x), x));
+      values.push_back(accelerator.clip_grad_norm_(model->parameters(), 1e9).item<double>());
+      acc::Optimizer& one = step == 1 ? first : second;
+      one.step();
+      one.zero_grad();
+    }
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    values.push_back(flat(*net).square().sum().item<double>());
+    return values;
+  };
+  const std::vector<double> expected = norms({});
+  for (const int number : {2, 3}) CHECK(difference(norms(sharded(number)), expected) <= limit());
+}
+
 TEST_CASE("sharded: evaluation gives the same as a whole model", "[ranks]") {
   const int number = GENERATE(2, 3);
   acc::Accelerator accelerator(sharded(number));

@@ -62,13 +62,19 @@ void require_new(Native& optimizer) {
 // The group of each piece that the optimizer trains.
 using GroupOf = std::map<std::pair<const Unit*, std::size_t>, std::size_t>;
 
-// Adds the parts of a unit that are optimized, and returns them by group.
+// Adds the parts of a unit that are optimized, and returns them by group. Optimizers of one piece share its
+// part, and so its gradient, as they share a whole parameter.
 std::vector<std::pair<std::size_t, at::Tensor>> add_optimized_parts(Unit& unit, const GroupOf& group_of) {
   std::vector<std::pair<std::size_t, at::Tensor>> parts;
   for (std::size_t piece = 0; piece < unit.pieces().size(); ++piece) {
     const auto group = group_of.find({&unit, piece});
     const Overlap overlap = unit.overlap(piece);
     if (group == group_of.end() || overlap.length == 0) continue;
+    const auto known = std::ranges::find(unit.optimized_parts(), piece, &OptimizedPart::piece);
+    if (known != unit.optimized_parts().end()) {
+      parts.emplace_back(group->second, known->values);
+      continue;
+    }
     const at::Tensor values = unit.shard().narrow(0, overlap.in_shard, overlap.length).detach();
     values.set_requires_grad(true);
     parts.emplace_back(group->second, values);
