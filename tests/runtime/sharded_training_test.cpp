@@ -155,6 +155,59 @@ TEST_CASE("sharded: two optimizers of one model share its gradients, as with DDP
   for (const int number : {2, 3}) CHECK(difference(norms(sharded(number)), expected) <= limit());
 }
 
+TEST_CASE("sharded: the module's own zero_grad resets gradients, as with DDP", "[ranks]") {
+  const bool after_forward = GENERATE(false, true);
+  const bool to_none = GENERATE(true, false);
+  const auto losses = [&](const acc::AcceleratorOptions& options) {
+    acc::Accelerator accelerator(options);
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    {
+      // These are not averaged yet when they are reset.
+      const acc::NoSync alone = model.no_sync();
+      const at::Tensor x = batch_of(9);
+      accelerator.backward(loss_of(model(x), x));
+    }
+    std::vector<double> values;
+    for (int step = 0; step < 4; ++step) {
+      if (!after_forward) model->zero_grad(to_none);
+      // Some parameters have a gradient of the step before only.
+      net->order = step == 2 ? std::vector<int>{0, 1} : std::vector<int>{0, 1, 2, 3};
+      const at::Tensor x = batch_of(step);
+      const at::Tensor loss = loss_of(model(x), x);
+      if (after_forward) model->zero_grad(to_none);
+      accelerator.backward(loss);
+      values.push_back(accelerator.clip_grad_norm_(model->parameters(), 0.5).item<double>());
+      optimizer.step();
+      values.push_back(accelerator.reduce(loss.detach(), acc::ReduceOp::mean).item<double>());
+    }
+    return values;
+  };
+  acc::AcceleratorOptions ddp;
+  ddp.ddp.find_unused_parameters = true;
+  const std::vector<double> expected = losses(ddp);
+  for (const int number : {2, 3}) {
+    CAPTURE(number, after_forward, to_none);
+    CHECK(difference(losses(sharded(number)), expected) <= limit());
+  }
+}
+
+TEST_CASE("sharded: a parameter's own gradient stands for those in the shards, and cannot be changed",
+          "[ranks]") {
+  acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const at::Tensor x = batch_of(0);
+  accelerator.backward(loss_of(model(x), x));
+  CHECK(net->out->bias.grad().is_meta());
+  net->out->bias.grad().mul_(2);
+  const acc::Error error = caught_error([&, &optimizer = optimizer] { optimizer.step(); });
+  CHECK(error.problems().front().where.ends_with("parameter 'out.bias'"));
+  CHECK(error.problems().front().what.starts_with("its gradient was changed in place"));
+  optimizer.zero_grad();
+  CHECK_FALSE(net->out->bias.grad().defined());
+}
+
 TEST_CASE("sharded: evaluation gives the same as a whole model", "[ranks]") {
   const int number = GENERATE(2, 3);
   acc::Accelerator accelerator(sharded(number));

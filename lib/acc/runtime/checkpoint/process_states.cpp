@@ -129,7 +129,7 @@ PtValue gradients_of(const std::vector<torch::nn::Module*>& models) {
     std::unordered_set<const c10::TensorImpl*> visited;
     for (const auto& item : model->named_parameters()) {
       const bool tied = !visited.insert(item.value().unsafeGetTensorImpl()).second;
-      if (!item.value().grad().defined() || tied) continue;
+      if (!item.value().grad().defined() || tied || unit_of(item.value()) != nullptr) continue;
       if (item.value().grad().is_sparse()) {
         throw Error({.what = "has a sparse gradient that is not stepped yet, which cannot be saved",
                      .where = fmt::format("parameter '{}'", item.key()),

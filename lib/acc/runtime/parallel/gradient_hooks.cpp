@@ -43,26 +43,54 @@ std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs
   return Sink::apply(on_backward, at::TensorList(outputs));
 }
 
+namespace {
+
+// LibTorch has one that is called afterwards alone.
+class PreHook : public torch::autograd::FunctionPreHook {
+ public:
+  explicit PreHook(std::function<void()> function) : function_(std::move(function)) {}
+  variable_list operator()(const variable_list& gradients) override {
+    if (gradients.front().defined()) function_();
+    return gradients;
+  }
+
+ private:
+  std::function<void()> function_;
+};
+
+}  // namespace
+
 struct GradientHooks::Hook {
   at::Tensor parameter = {};
   decltype(torch::autograd::Edge::function) node = {};  // LibTorch 2.15 has another pointer
   std::uintptr_t key = 0;
+  const PreHook* before = nullptr;
 };
 
 GradientHooks::GradientHooks() = default;
 
 GradientHooks::~GradientHooks() {
-  for (const Hook& hook : hooks_) hook.node->del_post_hook(hook.key);
+  for (const Hook& hook : hooks_) {
+    hook.node->del_post_hook(hook.key);
+    std::erase_if(hook.node->pre_hooks(), [&](const auto& one) { return one.get() == hook.before; });
+  }
 }
 
-void GradientHooks::add(const at::Tensor& parameter, std::function<void()> function) {
+void GradientHooks::add(const at::Tensor& parameter, std::function<void()> after,
+                        std::function<void()> before) {
   auto node = torch::autograd::impl::grad_accumulator(parameter);
   const auto key = node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-      [function = std::move(function)](const variable_list& outputs, const variable_list&) {
-        function();
+      [after = std::move(after)](const variable_list& outputs, const variable_list&) {
+        after();
         return outputs;
       }));
-  hooks_.push_back({.parameter = parameter, .node = std::move(node), .key = key});
+  const PreHook* known = nullptr;
+  if (before) {
+    auto hook = std::make_unique<PreHook>(std::move(before));
+    known = hook.get();
+    node->add_pre_hook(std::move(hook));
+  }
+  hooks_.push_back({.parameter = parameter, .node = std::move(node), .key = key, .before = known});
 }
 
 bool GradientHooks::is_detached(std::size_t index) const {

@@ -16,7 +16,7 @@ namespace acc::detail {
 std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs,
                                           const std::function<void()>& on_backward);
 
-/// Functions that are called when gradients have been accumulated, until this object ends.
+/// Functions that are called before and after gradients are accumulated, until this object ends.
 class GradientHooks {
  public:
   GradientHooks();
@@ -24,8 +24,9 @@ class GradientHooks {
   GradientHooks(const GradientHooks&) = delete;
   GradientHooks& operator=(const GradientHooks&) = delete;
 
-  /// Calls `function` after each gradient that `parameter` has received, on the thread of its backward.
-  void add(const at::Tensor& parameter, std::function<void()> function);
+  /// Calls `after` after each gradient that `parameter` has received, on the thread of its backward, and
+  /// `before` before its gradient changes.
+  void add(const at::Tensor& parameter, std::function<void()> after, std::function<void()> before = {});
 
   /// Whether a parameter has got a new gradient accumulator since it was added, which does not call its
   /// function: LibTorch makes one when the type or the device of the parameter changes. `index` counts the

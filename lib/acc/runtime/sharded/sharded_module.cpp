@@ -78,6 +78,33 @@ class UseOrder {
   std::size_t position_ = 0;
 };
 
+// What a parameter has as its gradient while the gradient itself is kept in shards: a tensor without memory.
+// A program that resets it, as torch::nn::Module::zero_grad does, asks for the gradient to be dropped.
+class GradientMark {
+ public:
+  void set(const at::Tensor& parameter) {
+    if (!mark_.defined())
+      mark_ = at::empty(parameter.sizes(), parameter.options().device(at::kMeta).requires_grad(false));
+    parameter.mutable_grad() = mark_;
+    version_ = static_cast<std::int64_t>(mark_._version());
+    is_set_ = true;
+  }
+  void remove(const at::Tensor& parameter) {
+    if (is_on(parameter)) parameter.mutable_grad().reset();
+    is_set_ = false;
+  }
+  bool is_on(const at::Tensor& parameter) const { return is_set_ && parameter.grad().is_same(mark_); }
+  bool was_reset(const at::Tensor& parameter) const { return is_set_ && !is_on(parameter); }
+  bool was_changed(const at::Tensor& parameter) const {
+    return is_on(parameter) && static_cast<std::int64_t>(mark_._version()) != version_;
+  }
+
+ private:
+  at::Tensor mark_ = {};
+  std::int64_t version_ = 0;
+  bool is_set_ = false;
+};
+
 // Whether an operator does not read its arguments' values: it makes views, or new tensors of the same shape.
 bool reads_no_values(const c10::OperatorHandle& op) {
   return op.schema().name().ends_with("_like") || returns_views(op);
@@ -93,6 +120,8 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   int tag = next_tag();
   std::vector<std::unique_ptr<Unit>> units = {};
   std::vector<GradientReduction> reductions = {};
+  // Of the pieces of each unit.
+  std::vector<std::vector<GradientMark>> marks = {};
   std::unique_ptr<CallOrder> order = {};
   // The numbers of the last calls for each unit in `order`.
   std::vector<std::int64_t> gathers = {};
@@ -163,6 +192,9 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   void end_backward();
   void finish_backward();
   void keep_changes();
+  void take_up_reset(std::size_t unit, std::size_t piece);
+  void take_up_resets();
+  void before_gradient(std::size_t unit, std::size_t piece);
   void take_gradient(std::size_t unit, std::size_t piece);
   void start_average(std::size_t unit);
   void finish_averages();
@@ -196,6 +228,7 @@ void ShardedModule::Impl::make_units() {
     Unit& unit = *units.back();
     unit.take_parameters(*group);
     reductions.emplace_back(unit);
+    marks.emplace_back(unit.pieces().size());
     watch_gradients(index);
     unit.collect = [this, index](const at::Tensor& part) { return collect_parts(index, part); };
     unit.refill = [this, index] { refill(index); };
@@ -210,7 +243,9 @@ void ShardedModule::Impl::watch_gradients(std::size_t unit) {
   const auto& pieces = units[unit]->pieces();
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
     if (!pieces[piece].trains) continue;
-    hooks.add(pieces[piece].parameter, [this, unit, piece] { take_gradient(unit, piece); });
+    hooks.add(
+        pieces[piece].parameter, [this, unit, piece] { take_gradient(unit, piece); },
+        [this, unit, piece] { before_gradient(unit, piece); });
   }
 }
 
@@ -338,6 +373,7 @@ void ShardedModule::Impl::gather_ahead(std::optional<std::size_t> next, Call cal
 
 // A backward that the program calls itself, as loss.backward(), ends in the engine's callback.
 void ShardedModule::Impl::begin_backward() {
+  take_up_resets();
   phase = Phase::backward;
   torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
     if (const auto alive = weak.lock()) alive->finish_backward();
@@ -347,12 +383,43 @@ void ShardedModule::Impl::begin_backward() {
                                [&] { gather_ahead(uses_in_backward.first(), Call::gather_in_backward); });
 }
 
+void ShardedModule::Impl::take_up_reset(std::size_t unit, std::size_t piece) {
+  const Piece& known = units[unit]->pieces()[piece];
+  GradientMark& mark = marks[unit][piece];
+  if (mark.was_changed(known.parameter)) {
+    mark.set(known.parameter);
+    throw Error({.what = "its gradient was changed in place, and stands for those in the processes' shards",
+                 .where = fmt::format("rank {}, parameter '{}'", group->rank(), known.name),
+                 .hint = "clip by accelerator.clip_grad_norm_, drop gradients by zero_grad, and change them "
+                         "otherwise in the prepared optimizer's parameters"});
+  }
+  if (!mark.was_reset(known.parameter)) return;
+  mark.remove(known.parameter);
+  reductions[unit].drop(piece);
+  for (const OptimizedPart& part : units[unit]->optimized_parts())
+    if (part.piece == piece) part.values.mutable_grad().reset();
+}
+
+void ShardedModule::Impl::take_up_resets() {
+  for (std::size_t unit = 0; unit < units.size(); ++unit)
+    for (std::size_t piece = 0; piece < marks[unit].size(); ++piece) take_up_reset(unit, piece);
+}
+
+// LibTorch would add to the mark.
+void ShardedModule::Impl::before_gradient(std::size_t unit, std::size_t piece) {
+  take_up_reset(unit, piece);
+  marks[unit][piece].remove(units[unit]->pieces()[piece].parameter);
+}
+
 void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
   const at::NoGradGuard no_grad;
   const UnwatchedOperators unwatched;
+  const at::Tensor& parameter = units[unit]->pieces()[piece].parameter;
+  if (marks[unit][piece].is_on(parameter)) return;  // there is no new one
   // Taken also if it is refused: left there, it would meet the next backward.
-  const at::Tensor gradient = std::exchange(units[unit]->pieces()[piece].parameter.mutable_grad(), {});
+  const at::Tensor gradient = std::exchange(parameter.mutable_grad(), {});
   if (!gradient.defined()) return;
+  marks[unit][piece].set(parameter);
   if (gradient.layout() != at::kStrided) refuse_sparse_gradient(units[unit]->pieces()[piece].name);
   if (gradient.requires_grad()) {
     throw Error(
@@ -391,6 +458,8 @@ void ShardedModule::Impl::finish_averages() {
                    .where = where(),
                    .hint = "prepare the model and its optimizer: prepare(model, std::move(optimizer))"});
     }
+    for (std::size_t piece = 0; piece < marks[i].size(); ++piece)
+      if (used[piece]) marks[i][piece].set(units[i]->pieces()[piece].parameter);
     for (const auto& [piece, overlap, values] : units[i]->optimized_parts()) {
       if (!used[piece]) continue;
       // Not a view for autograd: LibTorch's zero_grad detaches gradients in place.
@@ -529,6 +598,9 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
 }
 
 ShardedModule::~ShardedModule() {
+  for (std::size_t unit = 0; unit < impl_->units.size(); ++unit)
+    for (std::size_t piece = 0; piece < impl_->marks[unit].size(); ++piece)
+      impl_->marks[unit][piece].remove(impl_->units[unit]->pieces()[piece].parameter);
   if (impl_->frees() && --watched_modules == 0) watch_operators(false);
 }
 
@@ -543,6 +615,7 @@ void ShardedModule::synchronize_next_backward() {
 }
 void ShardedModule::after_backward(const std::vector<std::shared_ptr<DistributedModule>>& /*models*/) {
   impl_->finish_backward();
+  impl_->take_up_resets();
   impl_->keep_changes();
 }
 bool ShardedModule::has_parameter(const at::Tensor& parameter) const {
@@ -581,7 +654,10 @@ void ShardedModule::drop_gradients(const torch::optim::Optimizer& optimizer) {
   const auto trained = impl_->trained.find(&optimizer);
   // A hook of a backward that is still going on may call it.
   if (trained == impl_->trained.end() || torch::autograd::get_current_graph_task_id() != -1) return;
-  for (const auto& [unit, piece] : trained->second) impl_->reductions[unit].drop(piece);
+  for (const auto& [unit, piece] : trained->second) {
+    impl_->reductions[unit].drop(piece);
+    impl_->marks[unit][piece].remove(impl_->units[unit]->pieces()[piece].parameter);
+  }
   impl_->finish_backward();
 }
 
@@ -598,6 +674,7 @@ void ShardedModule::before_forward() {
   impl_->finish_backward();
   impl_->keep_changes();
   impl_->require_unchanged();
+  impl_->take_up_resets();
   const UnwatchedOperators unwatched;
   impl_->group->with_explained_errors("forward", [&] {
     const std::vector<at::Tensor> buffers = impl_->module->buffers();

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 
+#include <string>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -29,6 +30,23 @@ TEST_CASE("gradient_sink: an output that the loss does not use passes on no zero
   outputs[0].sum().backward();
   CHECK(used.grad().defined());
   CHECK_FALSE(unused.grad().defined());
+}
+
+TEST_CASE("gradient_hooks: one is called before a gradient changes, one afterwards, until they end",
+          "[runtime]") {
+  const at::Tensor parameter = at::ones({1}).requires_grad_();
+  const auto backward = [&] { (parameter * 2).sum().backward(); };
+  std::vector<std::string> calls;
+  const auto call = [&](const std::string& name) {
+    calls.push_back(name + (parameter.grad().defined() ? " a gradient" : " none"));
+  };
+  {
+    acc::detail::GradientHooks hooks;
+    hooks.add(parameter, [&] { call("after:"); }, [&] { call("before:"); });
+    backward();
+  }
+  backward();
+  CHECK(calls == std::vector<std::string>{"before: none", "after: a gradient"});
 }
 
 TEST_CASE("gradient_watch: gradients that are not averaged are told once, unless they are meant to stay",
