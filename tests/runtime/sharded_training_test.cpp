@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharded training beside DDP, on several processes: losses, gradients, optimizers, and the order of blocks.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -206,6 +207,37 @@ TEST_CASE("sharded: a parameter's own gradient stands for those in the shards, a
   CHECK(error.problems().front().what.starts_with("its gradient was changed in place"));
   optimizer.zero_grad();
   CHECK_FALSE(net->out->bias.grad().defined());
+}
+
+TEST_CASE("sharded: an operator may take parameters of several units", "[ranks]") {
+  struct PenalizedImpl : StackImpl {
+    at::Tensor forward(const at::Tensor& x) {
+      const at::Tensor& first = blocks[0]->up->weight;
+      const at::Tensor& second = blocks[1]->up->weight;
+      const at::Tensor all = at::cat({first.flatten(), second.flatten(), blocks[3]->up->weight.flatten()});
+      const at::Tensor sum = all.square().sum() + (first + second).square().sum() +
+                             first.mm(blocks[2]->down->weight).square().sum();
+      return StackImpl::forward(x) * (1 + 1e-2 * sum);
+    }
+  };
+  const auto losses = [](const acc::AcceleratorOptions& options) {
+    acc::Accelerator accelerator(options);
+    acc::set_seed(7);
+    const auto net = std::make_shared<PenalizedImpl>();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    std::vector<double> values;
+    for (int step = 0; step < 3; ++step) {
+      const at::Tensor x = batch_of(step);
+      const at::Tensor loss = loss_of(model(x), x);
+      accelerator.backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      values.push_back(loss.item<double>());
+    }
+    return values;
+  };
+  const std::vector<double> expected = losses({});
+  for (const int number : {2, 3}) CHECK(difference(losses(sharded(number)), expected) <= limit());
 }
 
 TEST_CASE("sharded: evaluation gives the same as a whole model", "[ranks]") {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/sharded/unit.hpp"
@@ -21,17 +22,22 @@ constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 // Whether the fallback has been called, for the probe.
 thread_local bool was_called = false;
 
-void use(const at::Tensor& tensor, const c10::OperatorHandle& op) {
-  if (Unit* unit = unit_of(tensor); unit != nullptr && unit->on_use) unit->on_use(*unit, op);
+// The units of the operator that is about to run, each once.
+thread_local std::vector<Unit*> units_in_use;
+
+void add_unit_of(const at::Tensor& tensor) {
+  Unit* unit = unit_of(tensor);
+  if (unit == nullptr || !unit->on_use || is_in_use(*unit)) return;
+  units_in_use.push_back(unit);
 }
 
-void visit(const c10::IValue& value, const c10::OperatorHandle& op) {
+void add_units_of(const c10::IValue& value) {
   if (value.isTensor()) {
-    use(value.toTensor(), op);
+    add_unit_of(value.toTensor());
   } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) use(tensor, op);
+    for (const at::Tensor& tensor : value.toTensorVector()) add_unit_of(tensor);
   } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) visit(item, op);
+    for (const c10::IValue& item : value.toListRef()) add_units_of(item);
   }
 }
 
@@ -50,7 +56,10 @@ void before_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, to
   // Also for the operators that this one consists of, which take the same tensors.
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
   const std::size_t count = op.schema().arguments().size();
-  for (std::size_t i = 0; i < count; ++i) visit((*stack)[stack->size() - count + i], op);
+  // All of them before the first is told: it needs to know with which others it is used.
+  units_in_use.clear();
+  for (std::size_t i = 0; i < count; ++i) add_units_of((*stack)[stack->size() - count + i]);
+  for (Unit* unit : units_in_use) unit->on_use(*unit, op);
   op.callBoxed(stack);
 }
 
@@ -79,6 +88,10 @@ void require_fallback() {
 }
 
 }  // namespace
+
+bool is_in_use(const Unit& unit) {
+  return std::ranges::find(units_in_use, &unit) != units_in_use.end();
+}
 
 bool returns_views(const c10::OperatorHandle& op) {
   const auto& results = op.schema().returns();

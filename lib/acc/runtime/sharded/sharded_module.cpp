@@ -354,7 +354,8 @@ void ShardedModule::Impl::make_current(std::size_t index) {
   };
   if (!units[index]->is_root()) {
     for (std::size_t i = 0; i < units.size(); ++i)
-      if (i != index && i != ahead && !units[i]->is_root() && !encloses(i)) release(i);
+      if (i != index && i != ahead && !units[i]->is_root() && !encloses(i) && !is_in_use(*units[i]))
+        release(i);
   }
   if (!units[index]->is_allocated()) start_gather(index, call);
   finish_gather(index);

@@ -2,7 +2,12 @@
 #include "acc/runtime/sharded/operator_watch.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "acc/runtime/sharded/unit.hpp"
 #include "support/catch.hpp"
@@ -45,6 +50,29 @@ TEST_CASE("operator_watch: operators that take a unit's parameter, or a view of 
   acc::detail::watch_operators(false);
   result = weight + 1;
   CHECK(uses == 3);
+}
+
+TEST_CASE("operator_watch: each unit of an operator is told once, and which others it uses", "[runtime]") {
+  const auto group = acc::test::lone_group();
+  const std::vector<at::Tensor> weights{at::ones({2}), at::ones({2}), at::ones({2})};
+  std::vector<std::unique_ptr<acc::detail::Unit>> units;
+  for (const at::Tensor& weight : weights) {
+    const acc::detail::Piece piece{.name = "weight", .parameter = weight, .shape = {2}, .numel = 2};
+    units.push_back(
+        std::make_unique<acc::detail::Unit>("net", true, std::vector{piece}, acc::detail::UnitOptions()));
+    units.back()->take_parameters(*group);
+  }
+  std::vector<int> in_use;
+  for (const auto& unit : units)
+    unit->on_use = [&](acc::detail::Unit&, const c10::OperatorHandle&) {
+      in_use.push_back(static_cast<int>(
+          std::ranges::count_if(units, [](const auto& one) { return acc::detail::is_in_use(*one); })));
+    };
+  acc::detail::watch_operators(true);
+  at::Tensor result = at::cat({weights[0], weights[2], weights[0]});
+  result = weights[1] + 1;
+  acc::detail::watch_operators(false);
+  CHECK(in_use == std::vector{2, 2, 1});
 }
 
 }  // namespace operator_watch_test
