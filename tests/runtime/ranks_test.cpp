@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -267,6 +268,23 @@ TEST_CASE("ranks: under no_sync gradients are accumulated locally, and the next 
   const at::Tensor together = net->first->weight.grad();
   CHECK(job().broadcast(together).equal(together));
   CHECK(net->second->bias.grad().item<float>() == 2);
+}
+
+TEST_CASE("ranks: whichever of several no_sync ends last, gradients are averaged again", "[ranks]") {
+  Net net;
+  auto model = job().prepare(net);
+  const auto averages = [&] { return model.distributed()->synchronizes(); };
+  auto guard = std::make_unique<acc::NoSync>(model.distributed());
+  guard = std::make_unique<acc::NoSync>(model.distributed());  // begins before the first one ends
+  CHECK_FALSE(averages());
+  guard.reset();
+  CHECK(averages());
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 2});
+  auto other = accelerator.prepare(Net());
+  {
+    const auto first = accelerator.accumulate(other, other);
+  }
+  CHECK(other.distributed()->synchronizes());
 }
 
 TEST_CASE("ranks: after trigger_sync_in_backward a backward averages although its forward ran under no_sync",

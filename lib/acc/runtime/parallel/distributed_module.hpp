@@ -52,6 +52,15 @@ class DistributedModule {
   virtual bool synchronizes() const = 0;
   virtual void set_synchronizes(bool on) = 0;
 
+  /// Turns averaging off until end_no_sync was called as often, whichever of the callers ends first.
+  void begin_no_sync() {
+    if (no_syncs_++ == 0) synchronized_before_ = synchronizes();
+    set_synchronizes(false);
+  }
+  void end_no_sync() {
+    if (--no_syncs_ == 0) set_synchronizes(synchronized_before_);
+  }
+
   /// Makes the next backward average gradients although set_synchronizes was off in its forward. Throws
   /// Error{usage} where forward must know that.
   virtual void synchronize_next_backward() = 0;
@@ -100,28 +109,29 @@ class DistributedModule {
   virtual void after_forward(const std::vector<at::Tensor*>& outputs) = 0;
   // Called instead when forward throws.
   virtual void abandon_forward() noexcept = 0;
+
+  int no_syncs_ = 0;
+  bool synchronized_before_ = true;
 };
 
 }  // namespace detail
 
 /// While this object exists, gradients are accumulated on this process only and are not averaged; it must
-/// cover forward and backward. For all but the last of the batches over which gradients are accumulated.
+/// cover forward and backward. Of several, gradients are averaged again when the last one ends. For all but
+/// the last of the batches over which gradients are accumulated.
 class NoSync {
  public:
   explicit NoSync(std::shared_ptr<detail::DistributedModule> module) : module_(std::move(module)) {
-    if (!module_) return;
-    was_on_ = module_->synchronizes();
-    module_->set_synchronizes(false);
+    if (module_) module_->begin_no_sync();
   }
   ~NoSync() {
-    if (module_) module_->set_synchronizes(was_on_);
+    if (module_) module_->end_no_sync();
   }
   NoSync(const NoSync&) = delete;
   NoSync& operator=(const NoSync&) = delete;
 
  private:
   std::shared_ptr<detail::DistributedModule> module_;
-  bool was_on_ = true;
 };
 
 }  // namespace acc
