@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/optim/optimizer.hpp"
 
+#include <ATen/autocast_mode.h>
 #include <c10/util/Type.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -202,6 +203,8 @@ at::Tensor Optimizer::step(const Closure& closure) {
   detail::require_sparse_gradients_taken(*state_->native);
   detail::match_momentum_of_sparse_gradients(*state_->native);
   at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
+  // Of weights that an Autocast around the loop has converted before.
+  at::autocast::clear_cache();
   ++state_->steps;
   state_->progress->report();
   return loss;

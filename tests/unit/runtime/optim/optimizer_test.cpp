@@ -23,6 +23,7 @@
 #include "acc/runtime/optim/grad_scaler.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/muon.hpp"
+#include "acc/runtime/precision/autocast.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -61,6 +62,16 @@ TEST_CASE("optimizer: while gradients accumulate it neither steps nor resets the
   setup.optimizer.zero_grad();
   CHECK(setup.value() == -1);
   CHECK_FALSE(setup.weight.grad().defined());
+}
+
+TEST_CASE("optimizer: within one autocast, what follows a step computes with the new weights", "[runtime]") {
+  const acc::Autocast autocast(acc::MixedPrecision::bf16);
+  const at::Tensor weight = at::zeros({2, 2}).set_requires_grad(true);
+  acc::Optimizer optimizer(std::make_shared<torch::optim::SGD>(std::vector<at::Tensor>{weight}, /*lr=*/1.0));
+  const auto sum = [&] { return at::ones({2, 2}).mm(weight).sum(); };
+  sum().backward();
+  optimizer.step();
+  CHECK(sum().item<float>() == -16);
 }
 
 TEST_CASE("optimizer: a skipped step is reported until the next one, by all copies", "[runtime]") {
