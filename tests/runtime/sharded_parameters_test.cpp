@@ -281,6 +281,22 @@ TEST_CASE("sharded: a buffer that shares memory with a parameter is refused by n
         "shares memory with parameter 'block0.up.weight', which sharding moves");
 }
 
+TEST_CASE("sharded: parameters that share memory are refused by name, those of one block of memory are not",
+          "[ranks]") {
+  acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
+  Stack net = seeded_stack();
+  net->blocks[1]->up->weight.set_data(net->blocks[0]->up->weight);
+  const acc::Error error = caught_error([&] { accelerator.prepare(net); });
+  CHECK(error.problems().front().where == "parameter 'block1.up.weight'");
+  CHECK(error.problems().front().what ==
+        "shares memory with parameter 'block0.up.weight', and sharding would train them apart");
+  Stack other = seeded_stack();
+  const at::Tensor block = at::zeros({2, kWidth});
+  other->blocks[0]->down->bias.set_data(block[0]);
+  other->blocks[1]->down->bias.set_data(block[1]);
+  CHECK_NOTHROW(accelerator.prepare(other));
+}
+
 TEST_CASE("sharded: a buffer or parameter whose elements share memory is refused by name", "[ranks]") {
   acc::Accelerator accelerator(sharded(GENERATE(2, 3)));
   const at::Tensor expanded = at::ones({1}, here()).expand({4});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/sharded/sharded_module.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -530,6 +531,33 @@ torch::OrderedDict<std::string, at::Tensor> buffers_on(at::Device device, const 
   return buffers;
 }
 
+// Whether tensors of one storage have elements in common, as far as LibTorch can tell at once.
+bool overlap(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_meta()) return a.storage_offset() == b.storage_offset();  // there are no addresses
+  const at::MemOverlapStatus status = at::get_overlap_status(a, b);
+  return status == at::MemOverlapStatus::Full || status == at::MemOverlapStatus::Partial;
+}
+
+// Each parameter gets memory of its own in its unit: two that share some would be trained apart.
+void require_memory_of_parameters(const torch::nn::Module& module) {
+  using Named = std::pair<std::string, at::Tensor>;
+  std::unordered_map<const c10::StorageImpl*, std::vector<Named>> by_storage;
+  for (const auto& item : module.named_parameters()) {
+    if (!item.value().has_storage()) continue;
+    std::vector<Named>& others = by_storage[item.value().storage().unsafeGetStorageImpl()];
+    for (const auto& [name, other] : others) {
+      if (other.is_same(item.value()) || !overlap(other, item.value())) continue;
+      throw Error(
+          {.what =
+               fmt::format("shares memory with parameter '{}', and sharding would train them apart", name),
+           .where = fmt::format("parameter '{}'", item.key()),
+           .hint = "register one of them, and use it in both places, as torch::linear(x, first->weight); or "
+                   "train without fsdp (--use_fsdp)"});
+    }
+    others.emplace_back(item.key(), item.value());
+  }
+}
+
 // A parameter gets memory in its unit: a buffer over the old one would keep the values of the start.
 void require_memory_of_buffers(const torch::nn::Module& module) {
   std::unordered_map<const c10::StorageImpl*, std::string> parameters;
@@ -575,6 +603,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->group = std::move(group);
   impl_->options = std::move(options);
   require_values_of_buffers(*impl_->module);
+  require_memory_of_parameters(*impl_->module);
   require_memory_of_buffers(*impl_->module);
   require_own_memory("parameter", impl_->module->named_parameters());
   require_own_memory("buffer", buffers_on(impl_->options.device, *impl_->module));
