@@ -136,6 +136,33 @@ TEST_CASE("cpu_backend: all_gather, all_to_all, broadcast and barrier, and what 
   group->barrier();
 }
 
+TEST_CASE("cpu_backend: tensors whose memory has another order are gathered element by element, as by Gloo",
+          "[backend]") {
+  for (const CpuBackend backend : {CpuBackend::gloo, CpuBackend::shared_memory}) {
+    const auto group = new_group(backend);
+    const auto size = static_cast<std::size_t>(group->size());
+    const auto of_rank = [](std::size_t rank) {
+      return at::arange(6).reshape({2, 3}).t() + 10 * static_cast<std::int64_t>(rank);
+    };
+    const at::Tensor local = of_rank(static_cast<std::size_t>(group->rank()));
+    const auto empty = [](std::size_t rank) {
+      return rank % 2 == 0 ? at::empty({3, 2}, at::kLong) : at::empty({2, 3}, at::kLong).t();
+    };
+    std::vector<at::Tensor> inputs{local};
+    std::vector<std::vector<at::Tensor>> outputs(1);
+    for (std::size_t rank = 0; rank < size; ++rank) outputs[0].push_back(empty(rank));
+    group->native().allgather(outputs, inputs)->wait();
+    for (std::size_t rank = 0; rank < size; ++rank) CHECK(outputs[0][rank].equal(of_rank(rank)));
+    if (group->cpu_backend() != CpuBackend::shared_memory) continue;  // Gloo has no all_to_all of lists
+    const std::vector<at::Tensor> parts(size, local);
+    std::vector<at::Tensor> sent = parts;
+    std::vector<at::Tensor> received;
+    for (std::size_t rank = 0; rank < size; ++rank) received.push_back(empty(rank));
+    group->native().alltoall(received, sent)->wait();
+    for (std::size_t rank = 0; rank < size; ++rank) CHECK(received[rank].equal(of_rank(rank)));
+  }
+}
+
 TEST_CASE("cpu_backend: several operations at once are done, and futures give their results", "[backend]") {
   const auto group = new_group(CpuBackend::shared_memory);
   std::vector<std::vector<at::Tensor>> tensors;

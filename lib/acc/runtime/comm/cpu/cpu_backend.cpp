@@ -4,6 +4,7 @@
 #include "acc/runtime/comm/cpu/cpu_backend.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
 #include <atomic>
@@ -184,6 +185,34 @@ std::byte* data_of(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
 
+// Outputs of an operation that writes elements in the order of contiguous tensors, as Gloo does: tensors that
+// are not so are written when it is done.
+class ContiguousOutputs {
+ public:
+  explicit ContiguousOutputs(const Tensors& outputs) : outputs_(outputs), written_(outputs) {
+    for (at::Tensor& tensor : written_) {
+      if (tensor.is_contiguous()) continue;
+      tensor = at::empty(tensor.sizes(), tensor.options());
+      copies_ = true;
+    }
+  }
+
+  const Tensors& written() const { return written_; }
+  // Waits if there is something to copy.
+  c10::intrusive_ptr<c10d::Work> after(c10::intrusive_ptr<c10d::Work> work) const {
+    if (!copies_) return work;
+    work->wait();
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      if (!written_[i].is_same(outputs_[i])) outputs_[i].copy_(written_[i]);
+    return work;
+  }
+
+ private:
+  Tensors outputs_;
+  Tensors written_;
+  bool copies_ = false;
+};
+
 // Gloo, and beside it the memory of the machine for what that can do. What Gloo does is not ordered beside
 // it.
 class CpuBackend : public Gloo {
@@ -230,13 +259,16 @@ class CpuBackend : public Gloo {
     if (!is_one_machine() || inputs.size() != 1 || outputs.size() != 1 || !is_in_memory(inputs[0]) ||
         outputs[0].size() != static_cast<std::size_t>(getSize()))
       return Gloo::allgather(outputs, inputs, options);
-    Collective collective = whole(Collective::Kind::all_gather, inputs[0], options.timeout);
-    for (const at::Tensor& output : outputs[0]) {
+    const at::Tensor input = inputs[0].contiguous();
+    Collective collective = whole(Collective::Kind::all_gather, input, options.timeout);
+    for (const at::Tensor& output : outputs[0])
       TORCH_CHECK(output.nbytes() == collective.bytes && is_in_memory(output),
                   "all_gather: each output must have the input's type and size");
-      collective.gathered.push_back(output.is_same(inputs[0]) ? nullptr : data_of(output));
-    }
-    return begin(std::move(collective), c10d::OpType::ALLGATHER, "memory:all_gather", inputs, outputs[0]);
+    const ContiguousOutputs results(outputs[0]);
+    for (const at::Tensor& output : results.written())
+      collective.gathered.push_back(output.is_same(input) ? nullptr : data_of(output));
+    return results.after(begin(std::move(collective), c10d::OpType::ALLGATHER, "memory:all_gather", {input},
+                               results.written()));
   }
 
   // The names of one operation in different versions of LibTorch.
@@ -260,16 +292,22 @@ class CpuBackend : public Gloo {
     Collective collective{.kind = Collective::Kind::all_to_all,
                           .bytes = inputs[0].nbytes(),
                           .timeout = timeout_of(options.timeout)};
-    for (std::size_t rank = 0; rank < size; ++rank) {
-      for (const at::Tensor& tensor : {inputs[rank], outputs[rank]})
+    for (const Tensors& tensors : {inputs, outputs})
+      for (const at::Tensor& tensor : tensors)
         TORCH_CHECK(tensor.nbytes() == collective.bytes && is_in_memory(tensor),
                     "all_to_all: all tensors must have one size");
-      collective.sources.push_back(data_of(inputs[rank]));
-      collective.gathered.push_back(data_of(outputs[rank]));
+    const ContiguousOutputs results(outputs);
+    Tensors sources;
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      sources.push_back(inputs[rank].contiguous());
+      collective.sources.push_back(data_of(sources[rank]));
+      collective.gathered.push_back(data_of(results.written()[rank]));
     }
     const auto own = static_cast<std::size_t>(getRank());
-    if (!outputs[own].is_same(inputs[own])) outputs[own].copy_(inputs[own]);
-    return begin(std::move(collective), c10d::OpType::ALLTOALL, "memory:all_to_all", inputs, outputs);
+    const at::Tensor& kept = results.written()[own];
+    if (!kept.is_same(sources[own])) kept.copy_(sources[own]);
+    return results.after(begin(std::move(collective), c10d::OpType::ALLTOALL, "memory:all_to_all", sources,
+                               results.written()));
   }
 
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
@@ -292,15 +330,17 @@ class CpuBackend : public Gloo {
   c10::intrusive_ptr<c10d::Work> gather_into(at::Tensor& output, at::Tensor& input,
                                              const c10d::AllgatherOptions& options) {
     if (!is_one_machine() || !is_in_memory(input)) return gather_by<Gloo>(*this, output, input, options);
-    Collective collective = whole(Collective::Kind::all_gather, input, options.timeout);
+    const at::Tensor source = input.contiguous();
+    Collective collective = whole(Collective::Kind::all_gather, source, options.timeout);
     const auto size = static_cast<std::size_t>(getSize());
     TORCH_CHECK(output.nbytes() == collective.bytes * size && is_in_memory(output) &&
                     output.scalar_type() == input.scalar_type(),
                 "all_gather: the output must have the input's type and its size for each process");
+    const ContiguousOutputs results({output});
     for (std::size_t rank = 0; rank < size; ++rank)
-      collective.gathered.push_back(data_of(output) + rank * collective.bytes);
-    return begin(std::move(collective), c10d::OpType::_ALLGATHER_BASE, "memory:all_gather", {input},
-                 {output});
+      collective.gathered.push_back(data_of(results.written()[0]) + rank * collective.bytes);
+    return results.after(begin(std::move(collective), c10d::OpType::_ALLGATHER_BASE, "memory:all_gather",
+                               {source}, results.written()));
   }
 
   c10::intrusive_ptr<MemoryWork> new_work(c10d::OpType type, const char* title, Tensors inputs,
