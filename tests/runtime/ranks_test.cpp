@@ -116,6 +116,9 @@ TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do
   const at::Tensor local = at::full({1}, rank() == 1, here(at::kBool));
   CHECK(job().reduce(local).view(at::kByte).item<int>() == 1);
   CHECK(job().reduce(local, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
+  at::Tensor all_true = at::full({1}, true, here(at::kBool));
+  job_state().process_group()->all_reduce(all_true, acc::ReduceOp::sum);
+  CHECK(all_true.view(at::kByte).item<int>() == 1);
 
   const auto message = [&](at::ScalarType type, acc::ReduceOp op) {
     return std::string(caught_error([&] { job().reduce(one_of(type), op); }).what());

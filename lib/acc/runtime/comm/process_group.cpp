@@ -377,7 +377,9 @@ void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {
   const at::ScalarType summed = op == ReduceOp::mean ? type_of_sums(type) : type;
   std::vector<at::Tensor> tensors{plain(tensor).to(summed, /*non_blocking=*/false, /*copy=*/true)};
   c10d::AllreduceOptions options;
-  options.reduceOp = op == ReduceOp::max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+  // A sum of truth values is true if one of them is; as bytes they would add up to 2.
+  const bool takes_most = op == ReduceOp::max || summed == at::kBool;
+  options.reduceOp = takes_most ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
   impl_->together("all_reduce", [&] { impl_->group->allreduce(tensors, options)->wait(); });
   if (op == ReduceOp::mean)
     tensors[0] = tensors[0].div(size()).to(at::isIntegralType(type, true) ? at::kFloat : type);
