@@ -360,6 +360,14 @@ TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
   CHECK(job().broadcast(norm->running_mean).equal(norm->running_mean));
 }
 
+TEST_CASE("ranks: buffers of any type are sent, and their order is kept", "[ranks]") {
+  std::vector<at::Tensor> buffers;
+  for (const auto type : {at::kShort, at::kFloat, at::kComplexFloat, at::kBool, at::kUInt16})
+    buffers.push_back(at::full({2, 3}, rank() == 0 ? 1 : 0, here()).to(type).t());
+  job_state().process_group()->broadcast(buffers, 0);
+  for (const at::Tensor& one : buffers) CHECK(one.to(at::kComplexFloat).eq(1).all().item<bool>());
+}
+
 TEST_CASE("ranks: a parameter with another shape on one rank is named on every rank", "[ranks]") {
   const acc::Error error = caught_error([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
   CHECK(error.problems().front().where == "parameter 'first.weight'");

@@ -6,6 +6,8 @@
 #include <c10/util/Flags.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <stdexcept>
@@ -179,6 +181,13 @@ bool can_be_of_other_processes(const std::exception& error) {
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   return is_of_other_processes(error) || (from_torch != nullptr && was_thrown_in_c10d(*from_torch)) ||
          dynamic_cast<const detail::DifferentCalls*>(&error) != nullptr;
+}
+
+// Whether Gloo and NCCL send the type.
+bool is_sent_as_it_is(at::ScalarType type) {
+  constexpr std::array kTypes{at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte,
+                              at::kChar,  at::kInt,    at::kLong, at::kBool};
+  return std::ranges::find(kTypes, type) != kTypes.end();
 }
 
 // Tensors are sent as bytes, since Gloo does not support all types. One element is contiguous whatever its
@@ -423,9 +432,16 @@ void ProcessGroup::broadcast(at::Tensor& tensor, int from) {
 
 void ProcessGroup::broadcast(const std::vector<at::Tensor>& tensors, int from) {
   constexpr std::size_t kMessageBytes = 250U << 20U;
-  if (tensors.empty()) return;
-  impl_->together("broadcast",
-                  [&] { c10d::broadcast_coalesced(impl_->group, tensors, kMessageBytes, from); });
+  std::vector<at::Tensor> known;
+  for (at::Tensor tensor : tensors) {
+    if (is_sent_as_it_is(tensor.scalar_type())) {
+      known.push_back(std::move(tensor));
+    } else {
+      broadcast(tensor, from);  // as bytes
+    }
+  }
+  if (known.empty()) return;
+  impl_->together("broadcast", [&] { c10d::broadcast_coalesced(impl_->group, known, kMessageBytes, from); });
 }
 
 void ProcessGroup::barrier() {
