@@ -65,6 +65,7 @@ class Parser {
       const std::string& word = words_[next_];
       if (word == "--") {
         options_ended_ = true;
+        result_.switch_before_program.clear();
         ++next_;
         break;
       }
@@ -86,6 +87,7 @@ class Parser {
     std::vector<std::string>& program = result_.program;
     // argparse removes the first `--`, also behind the program.
     if (!options_ended_ && program.size() > 1 && program[1] == "--") program.erase(program.begin() + 1);
+    if (program.empty()) result_.switch_before_program.clear();
   }
 
   // As in argparse, a word with a blank is an option only if it begins with a known one.
@@ -199,8 +201,11 @@ class Parser {
 
   void store(const KnownFlag& option, const std::string& spelling, std::optional<std::string> text) {
     const std::string where = "argument " + spellings(*option.flag);
+    const bool is_switch = !option.flag->needs_argument() && !text;
+    const bool takes_none = is_switch && option.spec->type == ValueType::boolean;
+    result_.switch_before_program = takes_none ? spellings(*option.flag) : "";
     Value value;
-    if (!option.flag->needs_argument() && !text) {
+    if (is_switch) {
       value = implicit_value(*option.flag);
     } else if (!option.flag->needs_argument() && option.spec->type == ValueType::boolean) {
       fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");

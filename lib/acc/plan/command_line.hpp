@@ -26,6 +26,9 @@ struct CommandLine {
   std::vector<TypedFlag> typed = {};
   /// The program and its arguments, unchanged.
   std::vector<std::string> program = {};
+  /// The switch right before the program, with no `--` between them; empty: there is none. Some people give a
+  /// switch a value: `--cpu true train.py`.
+  std::string switch_before_program = {};
   bool help = false;
   bool help_all = false;
   bool version = false;

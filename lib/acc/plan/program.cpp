@@ -2,6 +2,7 @@
 #include "acc/plan/program.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,13 @@ Problem refusal(const std::string& program, FileKind kind) {
   }
 }
 
+Problem refusal_of_value(const ProgramRequest& request) {
+  const std::string& word = request.words.front();
+  return {.what = fmt::format("'{}' behind it would be the program", word),
+          .where = "argument " + request.after_switch,
+          .hint = fmt::format("the flag takes no value; `-- {}` runs the program", word)};
+}
+
 Problem refusal_of_notebook(const std::string& notebook) {
   return {.what = "is a notebook, not a program",
           .where = notebook,
@@ -161,6 +169,10 @@ FileKind kind_of_file(const fs::path& path) {
   return may_execute ? FileKind::executable : FileKind::not_executable;
 }
 
+bool looks_like_value(const std::vector<std::string>& words) {
+  return words.size() > 1 && (parse_truth(words.front()).has_value() || words.front() == "test");
+}
+
 WorkerProgram find_program(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of) {
   if (request.module && !request.run_path) return under_python(request, environment, kind_of);
@@ -178,6 +190,8 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
   // With --no_python a bare name is searched on PATH, as in a shell; otherwise a file in the current folder
   // takes precedence.
   if (bare && !is_script && (request.no_python || kind == FileKind::missing)) {
+    if (!request.no_python && !request.after_switch.empty() && looks_like_value(request.words))
+      return {.command = request.words, .problem = refusal_of_value(request)};
     if (const auto found = find_on_path(name, environment, kind_of))
       return {.command = request.words, .file = *found};
     if (request.no_python) {

@@ -33,6 +33,7 @@ FileKind kind_of_file(const std::filesystem::path& path);
 /// The settings that concern the program.
 struct ProgramRequest {
   std::vector<std::string> words = {};  ///< program and arguments
+  std::string after_switch = {};        ///< CommandLine::switch_before_program
   bool module = false;                  ///< `-m`
   bool no_python = false;
   bool run_path = false;    ///< run it as a Python file; overrides module and no_python
@@ -74,9 +75,13 @@ struct Python {
 Python find_python(const std::string& requested, const Environment& environment, const FileKindOf& kind_of,
                    const Caller& caller);
 
+/// Whether the first word, right behind a switch, is rather a value for it than a program: `true train.py`,
+/// which would end with success and train nothing. Alone it may be the program: `acc run --standalone true`.
+bool looks_like_value(const std::vector<std::string>& words);
+
 /// Determines how to run the program. An ELF or `#!` file is executed directly; `.py`, `-m`, `-` (standard
 /// input) and everything else runs under the Python of find_python. A bare name that is not a file in the
-/// current folder is searched on PATH.
+/// current folder is searched on PATH, unless it looks like a value of the switch before it.
 WorkerProgram find_program(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of);
 

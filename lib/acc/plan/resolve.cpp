@@ -57,6 +57,7 @@ WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, Lau
   }
   const ProgramRequest request{
       .words = inputs.command_line.program,
+      .after_switch = inputs.command_line.switch_before_program,
       .module = settings[key::module],
       .no_python = settings[key::no_python],
       .run_path = settings[key::run_path],

@@ -11,6 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/program.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/usage_error.hpp"
 #include "acc/script/batch_script.hpp"
@@ -186,7 +187,8 @@ class ScriptPlanner {
       job_.words.insert(job_.words.end(), flag.words.begin(), flag.words.end());
     }
     for (std::vector<std::string>* words : {&job_.typed, &job_.words}) {
-      if (needs_separator(line.program)) words->emplace_back("--");
+      const bool is_no_value = line.switch_before_program.empty() && looks_like_value(line.program);
+      if (is_no_value || needs_separator(line.program)) words->emplace_back("--");
       words->insert(words->end(), line.program.begin(), line.program.end());
     }
     job_.name = dns_label(std::filesystem::path(line.program.front()).stem().string());

@@ -111,6 +111,15 @@ TEST_CASE("command_line: one -- after the program is for the launcher", "[plan]"
   CHECK(launch({"s.py", "--", "a"}).program == Words{"s.py", "a"});
 }
 
+TEST_CASE("command_line: a switch right before the program is known, to which it may be a value", "[plan]") {
+  CHECK(launch({"--cpu", "true", "x.py"}).switch_before_program == "--cpu");
+  CHECK(torchrun({"--nnodes=1", "--standalone", "true", "x.py"}).switch_before_program == "--standalone");
+  for (const Words& words :
+       {Words{"--cpu", "--", "true", "x.py"}, Words{"--cpu", "--num_processes", "2", "x"},
+        Words{"--dry_run", "true", "x.py"}, Words{"true", "x.py"}, Words{"--cpu"}})
+    CHECK(launch(words).switch_before_program.empty());
+}
+
 TEST_CASE("command_line: torchrun's rules exclude accelerate's flags", "[plan]") {
   CHECK(torchrun_error({"--num_processes", "2", "t.py"})
             .starts_with("unrecognized arguments: --num_processes"));

@@ -135,6 +135,27 @@ TEST_CASE("program: a bare name that is not a file here is searched on PATH", "[
   CHECK(find_program({.words = {"echo"}, .no_python = true}, kPath, usual()).file == "/bin/echo");
 }
 
+TEST_CASE("program: a value behind a switch is not run as a program of that name", "[plan]") {
+  const auto known = files({{"/usr/bin/python3", FileKind::executable},
+                            {"/bin/true", FileKind::executable},
+                            {"/bin/test", FileKind::executable},
+                            {"off", FileKind::other}});
+  const auto problem = [&](const ProgramRequest& request) {
+    const WorkerProgram program = find_program(request, kPath, known);
+    return program.problem ? to_string(*program.problem) : "none";
+  };
+  CHECK(problem({.words = {"true", "train.py"}, .after_switch = "--cpu"}) ==
+        "argument --cpu: 'true' behind it would be the program (the flag takes no value; `-- true` runs the "
+        "program)");
+  for (const char* word : {"True", "yes", "0", "test"})
+    CHECK(problem({.words = {word, "train.py"}, .after_switch = "--cpu"}) != "none");
+  CHECK(problem({.words = {"true", "train.py"}}) == "none");
+  CHECK(problem({.words = {"true"}, .after_switch = "--standalone"}) == "none");
+  CHECK(problem({.words = {"off", "x"}, .after_switch = "--cpu"}) == "none");
+  CHECK(problem({.words = {"test", "x"}, .after_switch = "--module", .module = true}) == "none");
+  CHECK(problem({.words = {"true", "x"}, .after_switch = "--no_python", .no_python = true}) == "none");
+}
+
 TEST_CASE("program: -m gives Python the module", "[plan]") {
   CHECK(find_program({.words = {"pkg.train", "a"}, .module = true}, kPath, usual()).command ==
         Words{"/usr/bin/python3", "-m", "pkg.train", "a"});

@@ -52,6 +52,8 @@ TEST_CASE("job script: the command stays, but for what the engine tells acc", "[
   CHECK(job_of("k8s", {"train.py"}).words == Words{"acc", "launch", "train.py"});
   CHECK(job_of("jobset", {"train.py"}).words == Words{"acc", "launch", "--nnodes", "1", "train.py"});
   CHECK(job_of("pbs", {"--nnodes", "3", "--", "-x"}).words == Words{"acc", "launch", "--", "-x"});
+  CHECK(job_of("pbs", {"--cpu", "--", "test", "x"}).words ==
+        Words{"acc", "launch", "--cpu", "--", "test", "x"});
 }
 
 TEST_CASE("job script: a number of workers over all nodes becomes one per node", "[script]") {
