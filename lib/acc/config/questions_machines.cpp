@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "acc/base/host_name.hpp"
+#include "acc/base/text.hpp"
 #include "acc/config/questions.hpp"
 
 namespace acc::launcher {
@@ -40,6 +42,13 @@ constexpr std::int64_t kMaxListedRanks = 100;
 std::optional<std::string> refuse_rank(const Answers& answers, const Value& value) {
   if (value.get<std::int64_t>() < answers.machines()) return std::nullopt;
   return fmt::format("ranks of {} machines are 0 to {}", answers.machines(), answers.machines() - 1);
+}
+
+std::optional<std::string> refuse_address(const Answers&, const Value& value) {
+  const std::string address = value.get<std::string>();
+  if (parse_host_name(trim(address))) return std::nullopt;
+  return fmt::format("'{}' is not the name or address of a machine; its port is the next question",
+                     shorten(address));
 }
 
 }  // namespace
@@ -92,7 +101,8 @@ std::vector<Question> training_questions() {
        .kind = text,
        .example = "10.0.0.1",
        .key = "main_process_ip",
-       .condition = several_machines},
+       .condition = several_machines,
+       .refuse = refuse_address},
       {.name = "main_process_port",
        .prompt = "Port on that machine?",
        .kind = integer,

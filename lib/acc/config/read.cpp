@@ -9,6 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/host_name.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
 #include "acc/config/defaults.hpp"
@@ -250,9 +251,14 @@ std::vector<Problem> contradictions(const FileConfig& config) {
     problems.push_back({fmt::format("machine_rank {} is not below num_machines {}", *rank, machines),
                         where(config, key::machine_rank), "ranks count from 0"});
   }
-  if (machines > 1 && !value_in(values, key::main_process_ip)) {
+  const std::string address(trim(value_in(values, key::main_process_ip).value_or("")));
+  if (machines > 1 && address.empty()) {
     problems.push_back({fmt::format("num_machines {} need main_process_ip", machines),
                         where(config, key::num_machines), "the address of machine 0"});
+  } else if (machines > 1 && !parse_host_name(address)) {
+    problems.push_back(
+        {fmt::format("main_process_ip '{}' is not the name or address of a machine", shorten(address)),
+         where(config, key::main_process_ip), "the port is main_process_port"});
   }
   const auto ids = value_in(values, key::gpu_ids);
   const bool names_one = ids && *ids != "all" && ids->find(',') == std::string::npos;

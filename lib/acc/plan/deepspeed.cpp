@@ -5,6 +5,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/rendezvous.hpp"
 #include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
@@ -68,7 +69,8 @@ OtherLauncher deepspeed_command(const LaunchInputs& inputs, const JobShape& shap
   } else {
     add({"--num_gpus", fmt::to_string(shape.nproc_per_node)});
   }
-  if (settings.given(key::main_process_ip)) add({"--master_addr", settings[key::main_process_ip]});
+  if (!trim(settings[key::main_process_ip]).empty())
+    add({"--master_addr", main_process_host(settings, Dialect::launch)});
   add({"--master_port",
        settings.given(key::main_process_port) ? settings.text(key::main_process_port) : "29500"});
   if (settings[key::module]) add({"--module"});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/flag_grammars.hpp"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include <algorithm>
@@ -12,28 +11,17 @@
 #include <optional>
 
 #include "acc/base/error.hpp"
+#include "acc/base/host_name.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {
 
-bool is_host(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_.:-%").find(c) != std::string_view::npos;
-  });
-}
-
-bool is_v6(std::string_view text) {
-  in6_addr address = {};
-  return ::inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
-}
-
 // Where the host ends: at the last colon, unless it is one of an IPv6 address.
 std::size_t find_end_of_host(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   const bool brackets_alone = text.starts_with('[') && text.ends_with(']');
-  const bool is_address = is_v6(text) && !is_v6(text.substr(0, colon));
+  const bool is_address = is_v6_address(text) && !is_v6_address(text.substr(0, colon));
   return brackets_alone || is_address ? std::string_view::npos : colon;
 }
 
@@ -57,15 +45,22 @@ Endpoint parse_endpoint(std::string_view text, const std::string& where) {
   };
   const std::size_t colon = find_end_of_host(whole);
   Endpoint endpoint;
-  std::string_view host = whole.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const bool has_colons = host.find(':') != std::string_view::npos;
-  if (!is_host(host) || (has_colons && !is_v6(host))) throw fail("is not host:port");
-  endpoint.host = host;
+  const auto host = parse_host_name(whole.substr(0, colon));
+  if (!host) throw fail("is not host:port");
+  endpoint.host = *host;
   if (colon == std::string_view::npos) return endpoint;
   endpoint.port = parse_port(whole.substr(colon + 1));
   if (!endpoint.port) throw fail("needs a port from 0 to 65535 after its last colon");
   return endpoint;
+}
+
+std::string parse_host(std::string_view text, const std::string& where, const std::string& hint) {
+  const std::string_view whole = trim(text);
+  if (const auto host = parse_host_name(whole)) return *host;
+  const std::string what =
+      whole.empty() ? "is empty" : "'" + shorten(whole) + "' is not the name or address of a machine";
+  throw Error(
+      {.what = what, .where = where, .hint = "as in node0 or 10.0.0.1" + (hint.empty() ? "" : "; " + hint)});
 }
 
 namespace {

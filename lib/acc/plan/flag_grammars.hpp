@@ -23,6 +23,10 @@ struct Endpoint {
 /// `:` precedes the port, where an address precedes it. Throws Error{usage} with `where` for anything else.
 Endpoint parse_endpoint(std::string_view text, const std::string& where);
 
+/// Parses the name or address of a machine, without a port; an IPv6 address may have brackets. Throws
+/// Error{usage} with `where`, and `hint` beside the examples, for anything else.
+std::string parse_host(std::string_view text, const std::string& where, const std::string& hint = "");
+
 /// Parses torchrun's `--tee` and `--redirects`: `0` to `3`, or `RANK:N,RANK:N` (the last entry of a rank
 /// wins). Throws Error{usage} with `where`.
 StreamMap parse_stream_map(std::string_view text, const std::string& where);

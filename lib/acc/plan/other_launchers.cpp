@@ -5,6 +5,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/rendezvous.hpp"
 
 namespace acc::launcher {
 
@@ -40,8 +41,8 @@ OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, con
 }
 
 Environment mpi_environment(const JobShape& shape, const Settings& settings) {
-  const bool has_address = settings.given(key::main_process_ip) && settings.given(key::main_process_port);
-  if (shape.num_machines > 1 && !has_address) {
+  const bool has_address = !trim(settings[key::main_process_ip]).empty();
+  if (shape.num_machines > 1 && !(has_address && settings.given(key::main_process_port))) {
     throw Error(
         {.what = fmt::format("{} machines need the address and port of machine 0", shape.num_machines),
          .where = settings.origin(key::num_machines),
@@ -50,7 +51,7 @@ Environment mpi_environment(const JobShape& shape, const Settings& settings) {
   if (shape.num_machines * shape.nproc_per_node == 1) return {};
   // MPI processes need a port that is known in advance.
   Environment environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
-  if (settings.given(key::main_process_ip)) environment.set("MASTER_ADDR", settings[key::main_process_ip]);
+  if (has_address) environment.set("MASTER_ADDR", main_process_host(settings, Dialect::launch));
   if (settings.given(key::main_process_port))
     environment.set("MASTER_PORT", settings.text(key::main_process_port));
   return environment;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "acc/base/host_name.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/usage_error.hpp"
@@ -38,6 +39,18 @@ std::optional<Endpoint> endpoint_given(const Settings& settings) {
   const std::string text = endpoint_text(settings);
   if (text.empty()) return std::nullopt;
   return parse_endpoint(text, settings.origin(key::rdzv_endpoint));
+}
+
+// torchrun's static rendezvous does not use the address, so that a malformed one does no harm.
+std::string local_address(const Settings& settings, bool is_static, std::vector<std::string>& notes) {
+  const std::string text(trim(settings[key::local_addr]));
+  if (text.empty()) return {};
+  const std::string& where = settings.origin(key::local_addr);
+  if (!is_static) return parse_host(text, where, "without a port");
+  const auto host = parse_host_name(text);
+  if (!host)
+    notes.push_back(fmt::format("{}: '{}' is not an address, and has no effect", where, shorten(text)));
+  return host.value_or("");
 }
 
 std::optional<std::uint16_t> master_port(const Settings& settings) {
@@ -86,10 +99,7 @@ void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan
 // The store of a job on one machine.
 void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   const bool is_static = plan.rendezvous.backend == RendezvousKind::static_;
-  std::optional<NamedAddress> address;
-  if (settings.given(key::main_process_ip)) {
-    address = {.host = settings[key::main_process_ip], .origin = settings.origin(key::main_process_ip)};
-  }
+  const bool binding = is_static && plan.dialect == Dialect::torchrun;
   plan.master_port = master_port(settings).value_or(0);
   if (plan.rendezvous.store_file) return;
   const auto endpoint = endpoint_given(settings);
@@ -97,13 +107,19 @@ void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, Laun
     plan.rendezvous.endpoint_host = endpoint->host;
     plan.rendezvous.endpoint_port = endpoint->port.value_or(kC10dPort);
   }
+  std::optional<NamedAddress> address;
   if (endpoint && is_static) {
     address = {.host = endpoint->host, .origin = settings.origin(key::rdzv_endpoint)};
     plan.master_port = *endpoint->port;
+  } else if (settings.given(key::main_process_ip)) {
+    const std::string text = settings[key::main_process_ip];
+    address = {.host = binding ? main_process_host(settings, plan.dialect)
+                               : parse_host_name(trim(text)).value_or(text),
+               .origin = settings.origin(key::main_process_ip)};
   }
   // A process without a rank has no store.
   if (!address || !plan.sets_ranks) return;
-  address->binding = is_static && plan.dialect == Dialect::torchrun;
+  address->binding = binding;
   plan_master_address(*address, inputs, plan);
 }
 
@@ -115,7 +131,7 @@ Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
   if (is_etcd) return {"localhost", kEtcdPort};
   const auto port = master_port(settings);
   if (settings.given(key::main_process_ip))
-    return {settings[key::main_process_ip], port.value_or(kMasterPort)};
+    return {main_process_host(settings, plan.dialect), port.value_or(kMasterPort)};
   if (plan.dialect == Dialect::launch) {
     fail(settings.origin(key::num_machines),
          fmt::format("{} machines need the address of machine 0", plan.num_machines),
@@ -163,6 +179,12 @@ void plan_file(const Settings& settings, const LaunchInputs& inputs, LaunchPlan&
 
 }  // namespace
 
+std::string main_process_host(const Settings& settings, Dialect dialect) {
+  return parse_host(
+      settings[key::main_process_ip], settings.origin(key::main_process_ip),
+      dialect == Dialect::torchrun ? "the port is --master-port" : "the port is --main_process_port");
+}
+
 void plan_rendezvous(const Settings& settings, const JobShape& shape, const LaunchInputs& inputs,
                      LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
@@ -190,7 +212,7 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
          "the static rendezvous needs one, as in " + endpoint->host + ":29500");
   }
   set_secret(settings, inputs, plan);
-  rendezvous.local_addr = settings[key::local_addr];
+  rendezvous.local_addr = local_address(settings, is_static, plan.notes);
   rendezvous.node_rank = plan.machine_rank;
   rendezvous.node_timeout = node_timeout(settings);
   set_spares(settings, rendezvous);

@@ -21,6 +21,9 @@ namespace acc::launcher {
 void plan_rendezvous(const Settings& settings, const JobShape& shape, const LaunchInputs& inputs,
                      LaunchPlan& plan);
 
+/// The host of machine 0 (main_process_ip). Throws Error{usage} if what is given names none.
+std::string main_process_host(const Settings& settings, Dialect dialect);
+
 /// The address given for the store of a job on one machine.
 struct NamedAddress {
   std::string host = {};

@@ -47,6 +47,16 @@ TEST_CASE("questions_machines: of many machines the rank is a number below their
   CHECK(interview.values().at("machine_rank") == 999999);
 }
 
+TEST_CASE("questions_machines: the address of machine 0 has no port, and names a machine", "[config]") {
+  acc::launcher::Interview interview = interview_after({"", "multi-GPU", "2", ""});
+  CHECK(current_name(interview) == "main_process_ip");
+  CHECK(interview.answer("10.0.0.1:29500") ==
+        "'10.0.0.1:29500' is not the name or address of a machine; its port is the next question");
+  CHECK(interview.answer(":::").has_value());
+  CHECK_FALSE(interview.answer("fd00::1").has_value());
+  CHECK(interview.values().at("main_process_ip") == "fd00::1");
+}
+
 TEST_CASE("questions_device: one process of many GPUs is refused, and the question stays", "[config]") {
   acc::launcher::Interview interview = interview_after(kOneMachine);
   CHECK(acc::test::current_name(interview) == "num_processes");

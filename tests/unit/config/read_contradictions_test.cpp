@@ -31,6 +31,19 @@ TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
                                  "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
 }
 
+TEST_CASE("contradictions: several machines need an address that names one", "[config]") {
+  const auto found = [](const std::string& address) {
+    return found_in("distributed_type: MULTI_CPU\nnum_machines: 2\nmain_process_ip: " + address + "\n");
+  };
+  CHECK(found("''") ==
+        std::vector<std::string>{"c.yaml:2: num_machines 2 need main_process_ip (the address of machine 0)"});
+  CHECK(found("10.0.0.1:29500") ==
+        std::vector<std::string>{"c.yaml:3: main_process_ip '10.0.0.1:29500' is not the name or address of a "
+                                 "machine (the port is main_process_port)"});
+  CHECK(found("'[fd00::1]'").empty());
+  CHECK(found_in("distributed_type: MULTI_CPU\nmain_process_ip: ''\n").empty());
+}
+
 TEST_CASE("contradictions: processes of MULTI_GPU need a GPU each, as accelerate asks at the launch",
           "[config]") {
   const std::string two = "distributed_type: MULTI_GPU\nnum_processes: 2\ngpu_ids: ";

@@ -77,6 +77,10 @@ TEST_CASE("mpi: several machines need the address of machine 0", "[plan]") {
             shape, Settings(inputs({"--main_process_ip", "a", "--main_process_port", "7", "train.py"}))) ==
         acc::Environment{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "7"}});
   CHECK(error_of([&] {
+          acc::launcher::mpi_environment(
+              shape, Settings(inputs({"--main_process_ip", "a:7", "--main_process_port", "7", "train.py"})));
+        }).starts_with("--main_process_ip: 'a:7' is not the name or address of a machine"));
+  CHECK(error_of([&] {
           acc::launcher::mpi_environment(shape, Settings(inputs({"--num_machines", "2", "train.py"})));
         }) ==
         "--num_machines: 2 machines need the address and port of machine 0 (--main_process_ip and "

@@ -150,6 +150,47 @@ TEST_CASE("rendezvous: local address, node timeout and spares", "[plan]") {
   CHECK(error({"--spares=-1"}) == "--spares: -1 is not a number of nodes");
 }
 
+TEST_CASE("rendezvous: an address that names no machine is refused at once, not waited for", "[plan]") {
+  const auto launch_error = [](const std::string& address) {
+    return error({"--num_machines=2", "--num_processes=2", "--machine_rank=1", "--main_process_ip", address},
+                 Dialect::launch);
+  };
+  CHECK(launch_error("") ==
+        "--main_process_ip: is empty (as in node0 or 10.0.0.1; the port is --main_process_port)");
+  CHECK(
+      launch_error("10.0.0.1:29500") ==
+      "--main_process_ip: '10.0.0.1:29500' is not the name or address of a machine (as in node0 or 10.0.0.1; "
+      "the port is --main_process_port)");
+  CHECK(launch_error("http://h").starts_with("--main_process_ip: 'http://h' is not"));
+  CHECK(error({"--nnodes=2", "--master-addr="}) ==
+        "--master-addr: is empty (as in node0 or 10.0.0.1; the port is --master-port)");
+  CHECK(error({"--master-addr="}).starts_with("--master-addr: is empty"));
+  CHECK(plan_of({"--nnodes=2", "--master-addr", "localhost "}).rendezvous.endpoint_host == "localhost");
+  CHECK(plan_of({"--nnodes=2", "--master-addr=[::1]"}).master_addr == "::1");
+  const acc::launcher::Value file = {{"num_machines", 2}, {"num_processes", 2}, {"main_process_ip", ""}};
+  CHECK(acc::test::error_of([&] { launch_plan({"--cpu"}, file); }).find(": is empty") != std::string::npos);
+}
+
+TEST_CASE("rendezvous: a local address is one, unless nothing uses it", "[plan]") {
+  const std::vector<std::string> c10d = {"--nnodes=2", "--rdzv-backend=c10d", "--local-addr"};
+  const auto with = [&](const std::string& address) {
+    std::vector<std::string> words = c10d;
+    words.push_back(address);
+    return words;
+  };
+  CHECK(error(with("127.0.0.1:5")) ==
+        "--local-addr: '127.0.0.1:5' is not the name or address of a machine (as in node0 or 10.0.0.1; "
+        "without a "
+        "port)");
+  CHECK(error(with("http://x")).starts_with("--local-addr: 'http://x' is not"));
+  CHECK(plan_of(with("")).rendezvous.local_addr.empty());
+  CHECK(plan_of(with("[::1]")).rendezvous.local_addr == "::1");
+  const LaunchPlan plan = plan_of({"--nnodes=2", "--master-addr=node0", "--local-addr=10.0.0.1 10.0.0.2"});
+  CHECK(plan.rendezvous.local_addr.empty());
+  CHECK(plan.notes ==
+        std::vector<std::string>{"--local-addr: '10.0.0.1 10.0.0.2' is not an address, and has no effect"});
+}
+
 TEST_CASE("rendezvous: accelerate's file names machine 0 and the back end", "[plan]") {
   acc::launcher::Value file = {{"distributed_type", "MULTI_CPU"},
                                {"num_machines", 2},
