@@ -74,7 +74,7 @@ class Steps {
         board_(board),
         reporter_(reporter),
         limit_(limit),
-        watchdog_(std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000)), [this] { expire(); }) {}
+        watchdog_(to_milliseconds(limit), [this] { expire(); }) {}
 
   // If `waits`, the step only waits for the other processes, within the time limit of the step before.
   void begin(const char* name, bool waits = false) {
@@ -130,7 +130,7 @@ CheckResult run_check(Steps& steps, const Trial& trial) {
 // Joins the job. While the returned group exists, all Accelerators of this process use it.
 std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
   // The timeout is longer than the time limit, whose error names the missing ranks.
-  const std::chrono::milliseconds timeout(static_cast<std::int64_t>(options.time_limit * 2000));
+  const std::chrono::milliseconds timeout = to_milliseconds(2 * options.time_limit);
   const Accelerator accelerator({.process_group = {.timeout = timeout}});
   const int processes = accelerator.num_processes();
   reporter.begin({.num_processes = processes,

@@ -12,6 +12,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/text.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/plan/engine_values.hpp"
 #include "acc/plan/job_shape.hpp"
@@ -27,10 +28,6 @@
 
 namespace acc::launcher {
 namespace {
-
-std::chrono::milliseconds to_milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
-}
 
 std::chrono::milliseconds positive_seconds(double value, const std::string& where) {
   if (value > 0 && value < 1e9) return to_milliseconds(value);

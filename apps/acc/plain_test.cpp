@@ -218,7 +218,7 @@ int plain_test_worker(const std::vector<std::string>& words) {
   const std::string name = has_rank ? "store" : "start";
   if (worker.world_size != expected)
     fail_step(worker, name, fmt::format("{} processes instead of {}", worker.world_size, words.at(0)));
-  const std::chrono::milliseconds limit(static_cast<std::int64_t>(seconds.value_or(60) * 1000));
+  const std::chrono::milliseconds limit = to_milliseconds(seconds.value_or(60));
   const double took = has_rank ? meet_in_store(worker, limit) : 0;
   if (worker.rank != 0) return 0;
   const nlohmann::json check = {{"name", name}, {"passed", true}, {"seconds", took}, {"failure", ""}};

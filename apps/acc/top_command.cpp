@@ -244,7 +244,7 @@ void watch_jobs(const TopOptions& options) {
   require_terminal(environment);
   const TopStyle style{.color = environment.get("NO_COLOR").empty(), .host = host_name()};
   TopState state(options.filter);
-  TopReader reader(std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.interval)));
+  TopReader reader(to_milliseconds(options.interval));
   try {
     for (;;) {
       const TopAction action = show_until_asked(state, reader, style);

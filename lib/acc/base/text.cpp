@@ -184,6 +184,13 @@ std::string pluralize(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, ending);
 }
 
+std::chrono::milliseconds to_milliseconds(double seconds) {
+  const double exact = seconds * 1000;
+  // Not ceil(): acc goes without libm.
+  const auto whole = static_cast<std::int64_t>(exact);
+  return std::chrono::milliseconds(static_cast<double>(whole) < exact ? whole + 1 : whole);
+}
+
 std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{} s", static_cast<double>(time.count()) / 1000);
 }

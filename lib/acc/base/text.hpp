@@ -61,6 +61,10 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
 /// `1 node`, `3 nodes`, `2 processes`.
 std::string pluralize(std::uint64_t count, std::string_view noun);
 
+/// Seconds as a time, rounded up: what is not 0, which often means never or at once, does not become 0.
+/// Below 1e15 seconds in size.
+std::chrono::milliseconds to_milliseconds(double seconds);
+
 /// `1.5 s`.
 std::string seconds_text(std::chrono::milliseconds time);
 /// `0.213 s`, `1800 s`: what was measured, to three significant digits or to a second.

@@ -69,7 +69,7 @@ std::optional<std::chrono::milliseconds> node_timeout(const Settings& settings) 
   if (!(*seconds > 0) || *seconds > 1e9)
     fail(settings.origin(key::node_timeout),
          fmt::format("{:g} is not a positive number of seconds", *seconds));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+  return to_milliseconds(*seconds);
 }
 
 void set_spares(const Settings& settings, RendezvousPlan& rendezvous) {

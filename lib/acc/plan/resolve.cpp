@@ -251,7 +251,7 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
   const auto seconds = [&](SettingKey<double> time) {
     const double value = settings[time];
     if (value < 0 || value > 1e9) fail(settings.origin(time), "must be a non-negative number of seconds");
-    return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+    return to_milliseconds(value);
   };
   plan.min_uptime = seconds(key::min_uptime);
   if (const std::int64_t in_vain = settings[key::restarts_without_progress].value_or(0); in_vain != 0) {
@@ -341,10 +341,11 @@ HangPlan plan_hang(const Settings& settings) {
   const double seconds = settings[key::hang_timeout];
   if (seconds < 0 || seconds > 1e9)
     fail(settings.origin(key::hang_timeout), "must be a number of seconds, or 0 for never");
-  if (seconds == 0 && settings.given(key::on_hang)) {
-    fail(settings.origin(key::on_hang), "needs a hang timeout", "--hang-timeout SECONDS");
+  for (const SettingId id : {SettingId(key::on_hang), SettingId(key::hang_watch)}) {
+    if (seconds == 0 && settings.given(id))
+      fail(settings.origin(id), "needs a hang timeout", "--hang-timeout SECONDS");
   }
-  return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+  return {.timeout = to_milliseconds(seconds),
           .action = settings[key::on_hang],
           .watch = settings[key::hang_watch]};
 }

@@ -71,8 +71,18 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
   CHECK(plan.output.observed);
   CHECK(error_of([] { resolve(inputs({"--on-hang", "kill", "train.py"})); }) ==
         "--on-hang: needs a hang timeout (--hang-timeout SECONDS)");
+  CHECK(error_of([] { resolve(inputs({"--hang-watch", "progress", "train.py"})); }) ==
+        "--hang-watch: needs a hang timeout (--hang-timeout SECONDS)");
   CHECK(error_of([] { resolve(inputs({"--hang-timeout", "-1", "train.py"})); }) ==
         "--hang-timeout: must be a number of seconds, or 0 for never");
+}
+
+TEST_CASE("resolve: a time below a millisecond is not none", "[plan]") {
+  const LaunchPlan plan = resolve(inputs({"--hang-timeout", "0.0004", "--on-hang", "kill", "--min-uptime",
+                                          "0.0001", "--node-timeout", "1e-9", "train.py"}));
+  CHECK(plan.hang.timeout == std::chrono::milliseconds(1));
+  CHECK(plan.min_uptime == std::chrono::milliseconds(1));
+  CHECK(plan.rendezvous.node_timeout == std::chrono::milliseconds(1));
 }
 
 TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's variable", "[plan]") {
