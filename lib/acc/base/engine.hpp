@@ -88,8 +88,8 @@ void set_run_id(Engine& engine, const std::string& id, const std::string& origin
 Engine find_engine(const Environment& environment, std::string_view choice = "auto");
 
 /// Of a process that no engine started, or one that does not tell: variables by which a platform or a script
-/// says that there are other nodes, as in `NNODES=2 and NODE_RANK=1`. Empty if there are none, and in a
-/// worker of some launcher.
+/// says that there are other nodes, as in `NNODES=2 and NODE_RANK=1` or `RANK=1 without WORLD_SIZE`. Empty if
+/// there are none, and in a worker of some launcher.
 std::string other_nodes(const Environment& environment);
 
 /// srun's option for all components of a heterogeneous job; empty in other jobs.

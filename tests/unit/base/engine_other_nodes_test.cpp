@@ -16,6 +16,18 @@ TEST_CASE("engine_other_nodes: variables that count nodes are named", "[base]") 
         "CLUSTER_SPEC with 2 hosts");
 }
 
+TEST_CASE("engine_other_nodes: variables of which a part is missing are named, too", "[base]") {
+  CHECK(other_nodes({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}}) ==
+        "WORLD_SIZE=2 and MASTER_ADDR=h");
+  CHECK(other_nodes({{"RANK", "1"}}) == "RANK=1 without WORLD_SIZE");
+  CHECK(other_nodes({{"NODE_RANK", "1"}}) == "NODE_RANK=1 without NNODES");
+  CHECK(other_nodes({{"OMPI_COMM_WORLD_SIZE", "2"}}) == "OMPI_COMM_WORLD_SIZE=2");
+  CHECK(other_nodes({{"PMI_SIZE", "2"}}) == "PMI_SIZE=2");
+  CHECK(other_nodes({{"RANK", "0"}}).empty());
+  CHECK(other_nodes({{"RANK", "1"}, {"LOCAL_RANK", "1"}}).empty());
+  CHECK(other_nodes({{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "localhost"}}).empty());
+}
+
 TEST_CASE("engine_other_nodes: one node, nodes without a rank and a worker are nothing to tell", "[base]") {
   CHECK(other_nodes({}).empty());
   CHECK(other_nodes({{"NNODES", "1"}, {"NODE_RANK", "0"}}).empty());
