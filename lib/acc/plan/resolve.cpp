@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "acc/base/error.hpp"
@@ -125,6 +126,22 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings, std::vect
   output.log_dir = settings[key::log_dir];
   output.no_logs = output.log_dir == "/dev/null";
   return output;
+}
+
+// A console that would show no rank. torchrun takes such a list of local ranks, and several nodes may have
+// different numbers of workers.
+void check_filters(const Settings& settings, LaunchPlan& plan) {
+  if (plan.delegated || plan.rendezvous.max_nodes > 1) return;
+  const int workers = plan.nproc_per_node;
+  const auto shows_none = [&](const std::vector<int>& ranks) {
+    return !ranks.empty() && std::ranges::all_of(ranks, [&](int rank) { return rank >= workers; });
+  };
+  if (const auto& ranks = plan.output.ranks_filter; shows_none(ranks))
+    fail(settings.origin(key::ranks_filter), missing_rank_text(ranks.front(), workers));
+  if (const auto& ranks = plan.output.local_ranks_filter; shows_none(ranks))
+    plan.notes.push_back(fmt::format("{}: {}, and the console shows none",
+                                     settings.origin(key::local_ranks_filter),
+                                     missing_rank_text(ranks.front(), workers)));
 }
 
 // torchrun's handlers. Scripts may abbreviate --event-log-handler as --event-log, so both flags accept
@@ -437,6 +454,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);
   plan.output = plan_output(inputs, settings, plan.notes);
+  check_filters(settings, plan);
   if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
   choose_event_outputs(settings, plan);

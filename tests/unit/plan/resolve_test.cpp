@@ -98,6 +98,21 @@ TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's v
   CHECK(resolve(inputs({"train.py"})).output.line_prefix_template == "[${role_name}${local_rank}]:");
 }
 
+TEST_CASE("resolve: a filter that no rank of the job passes is refused, or noted where torchrun takes it",
+          "[plan]") {
+  const auto plan_of = [](const char* flag, const char* ranks) {
+    return resolve(inputs({flag, ranks, "--nproc-per-node", "2", "train.py"}, Dialect::torchrun));
+  };
+  CHECK(error_of([&] { plan_of("--ranks-filter", "9"); }) ==
+        "--ranks-filter: there is no rank 9: the job has 2 workers");
+  CHECK(plan_of("--ranks-filter", "1-9").notes.empty());
+  CHECK(plan_of("--local-ranks-filter", "9").notes ==
+        std::vector<std::string>{
+            "--local-ranks-filter: there is no rank 9: the job has 2 workers, and the console shows none"});
+  CHECK_NOTHROW(resolve(inputs({"--ranks-filter", "9", "--nnodes", "2", "--master-addr", "node0", "train.py"},
+                               Dialect::torchrun)));
+}
+
 TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
   const acc::launcher::OutputPlan output =
       resolve(inputs({"--ranks-filter", "0-1", "--duplicate-stdout-filters", "a,b",
