@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/command_line.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/settings.hpp"
@@ -59,6 +60,37 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
   if (uses_parallelism(settings)) environment.overlay(parallelism_environment(settings));
   environment.overlay(peer_to_peer_environment(inputs));
   return environment;
+}
+
+namespace {
+
+// What this process inherits is then the environment of a worker, which starts a job of its own.
+bool is_in_worker(const Environment& environment) {
+  return environment.contains("LOCAL_RANK") || (environment.contains("ACCELERATE_MIXED_PRECISION") &&
+                                                environment.contains("ACCELERATE_DYNAMO_BACKEND"));
+}
+
+bool same_value(const std::string& one, const std::string& other) {
+  return to_lower(one) == to_lower(other) ||
+         (parse_truth(one).has_value() && parse_truth(one) == parse_truth(other));
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_replaced(const LaunchInputs& inputs, const Settings& settings,
+                                           const Environment& environment) {
+  if (is_in_worker(inputs.environment)) return {};
+  std::vector<std::string> notes;
+  for (const SettingSpec& spec : schema()) {
+    if (spec.environment.empty() || settings.given(spec.id)) continue;
+    const auto inherited = inputs.environment.find(spec.environment);
+    const auto value = environment.find(spec.environment);
+    if (!inherited || inherited->empty() || !value || same_value(*inherited, *value)) continue;
+    const std::string way = spec.flags.empty() ? std::string(spec.name) : spellings(spec.flags.front());
+    notes.push_back(fmt::format("{}={} has no effect: the workers get {}, the default; {} changes it",
+                                spec.environment, shorten(*inherited), *value, way));
+  }
+  return notes;
 }
 
 Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape, Settings& settings) {

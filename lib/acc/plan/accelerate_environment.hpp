@@ -40,4 +40,9 @@ Environment parallelism_environment(const Settings& settings);
 /// several RTX 40 GPUs with a driver older than 550.40.07. Inherited values are kept.
 Environment peer_to_peer_environment(const LaunchInputs& inputs);
 
+/// Notes on variables that a user has exported and that `environment`, of the workers, replaces by defaults,
+/// as accelerate does. None where another launcher has set them.
+std::vector<std::string> notes_on_replaced(const LaunchInputs& inputs, const Settings& settings,
+                                           const Environment& environment);
+
 }  // namespace acc::launcher

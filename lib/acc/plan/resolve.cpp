@@ -431,6 +431,10 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   if (shape.distributed_type == DistributedType::deepspeed) {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
+  if (inputs.dialect == Dialect::launch) {
+    for (std::string& note : notes_on_replaced(inputs, settings, plan.environment))
+      plan.notes.push_back(std::move(note));
+  }
   for (const std::string& note :
        {note_temporary_folder(inputs), note_uninterruptible_timeout(inputs.environment)}) {
     if (!note.empty()) plan.notes.push_back(note);

@@ -84,6 +84,26 @@ TEST_CASE("accelerate_environment: gpu_ids become the mask of the device's kind"
   CHECK_FALSE(environment_of({"--gpu_ids", "all", "train.py"}, {}).contains("CUDA_VISIBLE_DEVICES"));
 }
 
+TEST_CASE("accelerate_environment: an exported variable that a default replaces is noted", "[plan]") {
+  const auto notes = [](const Environment& exported, std::vector<std::string> words = {}) {
+    words.emplace_back("train.py");
+    LaunchInputs launch_inputs = inputs(words);
+    launch_inputs.environment.overlay(exported);
+    const Settings settings(launch_inputs);
+    return notes_on_replaced(launch_inputs, settings, accelerate_environment(launch_inputs, {}, settings));
+  };
+  CHECK(notes({}).empty());
+  CHECK(notes({{"ACCELERATE_MIXED_PRECISION", "bf16"}}) ==
+        std::vector<std::string>{
+            "ACCELERATE_MIXED_PRECISION=bf16 has no effect: the workers get no, the default; "
+            "--mixed-precision/--mixed_precision changes it"});
+  CHECK(notes({{"ACCELERATE_USE_CPU", "true"}}).size() == 1);
+  CHECK(notes({{"ACCELERATE_USE_CPU", "0"}, {"ACCELERATE_DYNAMO_BACKEND", "no"}}).empty());
+  CHECK(notes({{"ACCELERATE_MIXED_PRECISION", "bf16"}}, {"--mixed_precision", "fp16"}).empty());
+  CHECK(notes({{"ACCELERATE_USE_CPU", "true"}, {"LOCAL_RANK", "0"}}).empty());
+  CHECK(notes({{"ACCELERATE_MIXED_PRECISION", "bf16"}, {"ACCELERATE_DYNAMO_BACKEND", "NO"}}).empty());
+}
+
 TEST_CASE("accelerate_environment: the allowed cores are divided among the workers", "[plan]") {
   CHECK(threads_of(inputs({"train.py"}), 4) == "4");
   CHECK(threads_of(inputs({"train.py"}), 5) == "3");
