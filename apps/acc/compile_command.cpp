@@ -13,6 +13,7 @@
 #include "acc/base/subprocess/command.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
+#include "replace_process.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -49,7 +50,7 @@ Python python_with_torch(const std::string& requested) {
                                     options.output,
                                     options.precision,
                                     options.fixed_batch ? "fixed" : "any"};
-  ::execv(python.file.c_str(), pointers_to(words).data());
+  replace_process(python.file.c_str(), pointers_to(words).data());
   throw Error({.kind = ErrorKind::system, .what = std::strerror(errno), .where = python.file.string()});
 }
 

@@ -10,6 +10,7 @@
 #include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/caller.hpp"
+#include "replace_process.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -73,7 +74,7 @@ void KeptAccelerate::become(const std::vector<std::string>& words) const {
   Environment environment = environment_;
   environment.set(kHandedOn, program);
   const std::vector<std::string> variables = std::move(environment).to_strings();
-  ::execvpe(program.c_str(), pointers_to(command).data(), pointers_to(variables).data());
+  replace_process(program.c_str(), pointers_to(command).data(), pointers_to(variables).data());
   throw cannot_start(program, std::strerror(errno));
 }
 

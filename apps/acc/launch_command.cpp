@@ -38,6 +38,7 @@
 #include "agent_command.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
+#include "replace_process.hpp"
 #include "version.hpp"
 
 namespace acc::launcher {
@@ -212,7 +213,7 @@ void run_with_srun(const CommandLine& command_line, const std::string& command,
   std::vector<char*> arguments;
   for (std::string& word : srun) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
+  replace_process(arguments[0], arguments.data());
   throw Error({.kind = ErrorKind::system,
                .what = std::generic_category().message(errno),
                .where = srun.front(),
@@ -277,8 +278,6 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 
 int start(LaunchPlan plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
-  // Else launch() does.
-  if (!plan.logging.file.empty()) ::signal(SIGXFSZ, SIG_IGN);
   log::open(plan.logging);
   // Each node says the same of the engine but for its own place, and each task the same of everything.
   const bool first = plan.machine_rank == 0;

@@ -172,6 +172,8 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
 int main(int argc, char** argv) try {
   // Who ignores it hands that on: the kernel would then reap what acc starts, and no signal would come.
   std::signal(SIGCHLD, SIG_DFL);
+  // Beyond `ulimit -f` a file is then as on a full disk: its write fails, says so, and leaves nothing behind.
+  std::signal(SIGXFSZ, SIG_IGN);
   acc::Environment environment = acc::Environment::of_process();
   open_log(environment);
   const std::string name = base_name(argv[0]);

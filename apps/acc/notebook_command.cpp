@@ -15,6 +15,7 @@
 #include "acc/base/subprocess/command.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
+#include "replace_process.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -50,7 +51,7 @@ Python notebook_python(const std::string& requested) {
   const Python python = notebook_python(options.python);
   std::vector<std::string> words = {python.file.string(), script.lexically_normal().string(), action};
   if (!options.prefix.empty()) words.insert(words.end(), {"--prefix", options.prefix});
-  ::execv(python.file.c_str(), pointers_to(words).data());
+  replace_process(python.file.c_str(), pointers_to(words).data());
   throw Error({.kind = ErrorKind::system, .what = std::strerror(errno), .where = python.file.string()});
 }
 

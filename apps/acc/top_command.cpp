@@ -31,6 +31,7 @@
 #include "acc/top/top_screen.hpp"
 #include "acc/top/top_state.hpp"
 #include "commands.hpp"
+#include "replace_process.hpp"
 #include "running_jobs.hpp"
 
 namespace acc::launcher {
@@ -147,7 +148,7 @@ struct Command {
 [[noreturn]] void become(const Command& command, const std::vector<char*>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::signal(SIGINT, SIG_DFL);
-  ::execvp(command.file.c_str(), words.data());
+  replace_process(command.file.c_str(), words.data());
   constexpr int kNotStarted = 127;
   ::_exit(kNotStarted);
 }

@@ -16,6 +16,7 @@
 #include "acc/config/defaults.hpp"
 #include "acc/plan/tpu_config.hpp"
 #include "commands.hpp"
+#include "replace_process.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -35,7 +36,7 @@ ConfigValues read_values(const std::string& named) {
 // Replaces acc by gcloud, so that its exit code is that of acc.
 [[noreturn]] void execute(std::vector<std::string> command) {
   const std::vector<char*> words = pointers_to(command);
-  ::execvp(words.front(), words.data());
+  replace_process(words.front(), words.data());
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("cannot be started: {}", std::strerror(errno)),
                .where = command.front(),

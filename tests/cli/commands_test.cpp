@@ -2,6 +2,8 @@
 // estimate-memory, merge-weights, to-fsdp2, tpu-config and completion from a shell.
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
@@ -295,6 +297,25 @@ TEST_CASE("acc: output that cannot be written is an error, whatever the command"
   CHECK(acc::test::run({"/bin/sh", "-c", program + " launch --cpu true >&-"},
                        acc::test::clean_environment(folder.path().string()))
             .code == 0);
+}
+
+TEST_CASE("acc: a file beyond `ulimit -f` is not written, which is said, and nothing is left", "[cli]") {
+  const TemporaryFolder folder;
+  const std::string config = "distributed_type: 'NO'\n";
+  const auto file = folder.write("c.yaml", config);
+  const std::string program = (acc::program_folder() / "acc").string();
+  for (const std::string command :
+       {"config set --config_file c.yaml num_processes=1", "new training project"}) {
+    const Run run =
+        acc::test::run({"/bin/sh", "-c", "ulimit -f 0; exec " + program + " " + command},
+                       acc::test::clean_environment(folder.path().string()), "", folder.path().string());
+    CAPTURE(command, run.err);
+    CHECK(run.code == 1);
+    CHECK(contains(run.err, "File too large"));
+  }
+  CHECK(acc::read_file(file) == config);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+    CHECK_FALSE(contains(entry.path().filename().string(), ".acc-"));
 }
 
 }  // namespace commands_test

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+namespace acc::launcher {
+
+/// Executes a program, found on PATH, in the place of acc. It gets the default of SIGXFSZ, which acc ignores.
+/// Returns if the program cannot be executed; errno says why.
+void replace_process(const char* program, char* const* words, char* const* environment = ::environ);
+
+}  // namespace acc::launcher
