@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 
+#include "acc/base/text.hpp"
 #include "acc/config/document_parsers.hpp"
 #include "acc/config/value.hpp"
 
@@ -38,9 +40,60 @@ void merge(DocumentNode& mapping, const DocumentNode& from) {
   }
 }
 
+// The position after the quoted text that starts at `from`, or npos. Inside, a quote is doubled, or follows a
+// backslash.
+std::size_t after_quotes(std::string_view text, std::size_t from) {
+  const char quote = text[from];
+  for (std::size_t i = from + 1; i < text.size(); ++i) {
+    const bool escapes = quote == '"' ? text[i] == '\\' : text.substr(i, 2) == "''";
+    if (escapes) {
+      ++i;
+    } else if (text[i] == quote) {
+      return i + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+bool starts_with_quote(std::string_view text) {
+  return text.starts_with('"') || text.starts_with('\'');
+}
+
+/// What yaml-cpp accepts and YAML does not, found in the text behind its events.
+class YamlText {
+ public:
+  explicit YamlText(std::string_view text) : text_(text) {}
+
+  /// Whether the quoted text that starts at the mark ends; yaml-cpp ends it with the file.
+  bool closes_quotes(const YAML::Mark& mark) const {
+    const std::size_t from = offset_of(mark);
+    return !starts_with_quote(text_.substr(from)) || after_quotes(text_, from) != std::string_view::npos;
+  }
+
+  /// Whether the key of a block mapping at the mark has its colon, or a `?` before it; yaml-cpp takes the
+  /// last line of a file for a key without.
+  bool ends_key(const YAML::Mark& mark, const std::string& key) const {
+    const std::size_t from = offset_of(mark);
+    const std::size_t line = text_.find_last_of('\n', from) + 1;
+    if (trim(text_.substr(line, from - line)).ends_with('?')) return true;
+    const bool quoted = starts_with_quote(text_.substr(from));
+    if (!quoted && !text_.substr(from).starts_with(key)) return true;  // after an anchor or a tag
+    const std::size_t end = quoted ? after_quotes(text_, from) : from + key.size();
+    const std::size_t next = text_.find_first_not_of(" \t", end);
+    return next != std::string_view::npos && text_[next] == ':';
+  }
+
+ private:
+  std::size_t offset_of(const YAML::Mark& mark) const {
+    return std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
+  }
+
+  std::string_view text_;
+};
+
 class YamlEvents : public YAML::EventHandler {
  public:
-  explicit YamlEvents(const std::string& file) : file_(file), builder_(file) {}
+  YamlEvents(std::string_view text, const std::string& file) : text_(text), file_(file), builder_(file) {}
 
   DocumentNode release_root() { return builder_.release_root(); }
   bool has_root() const { return builder_.has_root(); }
@@ -51,7 +104,10 @@ class YamlEvents : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add_scalar({.text = "null", .position = position_of(mark)}, anchor);
+    // The value of a key without a colon has the mark of the key.
+    if (key_ && key_->mark.pos == mark.pos && !in_braces_.back() && !text_.ends_key(mark, key_->text))
+      fail_at(file_, position_of(mark), fmt::format("'{}' has no `: value`", shorten(key_->text)));
+    add_scalar(mark, {.text = "null", .position = position_of(mark)}, anchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -60,7 +116,9 @@ class YamlEvents : public YAML::EventHandler {
     const bool quoted = tag == "!" || is_standard(tag, {"str"});
     const bool plain = tag == "?" || tag.empty() || is_standard(tag, {"int", "float", "bool", "null"});
     if (!quoted && !plain) fail_at(file_, position, fmt::format("the tag {} is not supported", tag));
-    add_scalar({.value = quoted ? Value(text) : read_plain_scalar(text),
+    if (!text_.closes_quotes(mark)) fail_at(file_, position, "the quotes are not closed");
+    add_scalar(mark,
+               {.value = quoted ? Value(text) : read_plain_scalar(text),
                 .text = text,
                 .quoted = quoted,
                 .position = position},
@@ -79,38 +137,44 @@ class YamlEvents : public YAML::EventHandler {
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(DocumentNode::Kind::list, mark, tag, anchor);
+                       YAML::EmitterStyle::value style) override {
+    open(DocumentNode::Kind::list, mark, tag, anchor, style);
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(DocumentNode::Kind::mapping, mark, tag, anchor);
+                  YAML::EmitterStyle::value style) override {
+    open(DocumentNode::Kind::mapping, mark, tag, anchor, style);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
 
  private:
-  void add_scalar(DocumentNode node, YAML::anchor_t anchor) {
+  void add_scalar(const YAML::Mark& mark, DocumentNode node, YAML::anchor_t anchor) {
     if (builder_.expects_key()) {
+      key_ = {mark, node.text};
       builder_.add_key(std::move(node.text), node.position);
       return;
     }
+    key_.reset();
     if (anchor != 0) anchors_[anchor] = node;
     builder_.add(std::move(node));
   }
 
-  void open(DocumentNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+  void open(DocumentNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            YAML::EmitterStyle::value style) {
     const Position position = position_of(mark);
     if (builder_.expects_key()) fail_at(file_, position, "a key must be text, not a list or a mapping");
     if (!tag.empty() && tag != "?" && !is_standard(tag, {"seq", "map"}))
       fail_at(file_, position, fmt::format("the tag {} is not supported", tag));
     builder_.open(kind, position);
     open_anchors_.push_back(anchor);
+    in_braces_.push_back(style == YAML::EmitterStyle::Flow);
+    key_.reset();
   }
 
   void close() {
     const YAML::anchor_t anchor = open_anchors_.back();
     open_anchors_.pop_back();
+    in_braces_.pop_back();
     const DocumentNode& node = builder_.close();
     if (anchor == 0) return;
     // Each anchor stores a copy of its nodes, so they count again.
@@ -118,8 +182,18 @@ class YamlEvents : public YAML::EventHandler {
     anchors_[anchor] = node;
   }
 
+  struct Key {
+    YAML::Mark mark = {};
+    std::string text = {};
+  };
+
+  YamlText text_;
   std::string file_;
   DocumentBuilder builder_;
+  /// The key whose value is next.
+  std::optional<Key> key_ = {};
+  /// Whether each open node is written in braces or brackets, where a key may have no value.
+  std::vector<bool> in_braces_ = {};
   std::map<YAML::anchor_t, DocumentNode> anchors_ = {};
   std::vector<YAML::anchor_t> open_anchors_ = {};
 };
@@ -143,7 +217,7 @@ void resolve_merges(DocumentNode& node) {
 }  // namespace
 
 DocumentNode parse_yaml(std::string_view text, const std::string& file) {
-  YamlEvents events(file);
+  YamlEvents events(text, file);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

@@ -69,6 +69,24 @@ TEST_CASE("document_yaml: malformed text is refused with its position", "[config
   CHECK(error_in("a: &x b\n*x : 1\n") == "c:2:1: an alias cannot be a key");
 }
 
+TEST_CASE("document_yaml: a key without a colon is refused where YAML refuses it", "[config]") {
+  CHECK(error_in("a: 1\nmixed_precision") == "c:2:1: 'mixed_precision' has no `: value`");
+  CHECK(error_in("a: 1\ns:\n  x: 1\n  y\n") == "c:4:3: 'y' has no `: value`");
+  CHECK(error_in("a:\n- b: 1\n  c\n") == "c:3:3: 'c' has no `: value`");
+  CHECK(value_of("a: 1\nb:") == Value{{"a", 1}, {"b", nullptr}});
+  CHECK(value_of("a: 1\n\"b\" :\r\n") == Value{{"a", 1}, {"b", nullptr}});
+  CHECK(value_of("{a: 1, b}") == Value{{"a", 1}, {"b", nullptr}});
+  CHECK(value_of("a: 1\n? b\n") == Value{{"a", 1}, {"b", nullptr}});
+}
+
+TEST_CASE("document_yaml: quotes that are not closed are refused", "[config]") {
+  CHECK(error_in("a: \"node0\n") == "c:1:4: the quotes are not closed");
+  CHECK(error_in("a: 'it''s\n\n") == "c:1:4: the quotes are not closed");
+  CHECK(error_in("a: \"x\\\"\n") == "c:1:4: the quotes are not closed");
+  CHECK(value_of("é: \"x\n  y\"\nb: 'it''s'\nc: |\n  'x\n") ==
+        Value{{"é", "x y"}, {"b", "it's"}, {"c", "'x\n"}});
+}
+
 TEST_CASE("document_yaml: expansion of aliases is limited", "[config]") {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 20; ++i) {
