@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "acc/base/text.hpp"
 #include "acc/config/value.hpp"
@@ -59,7 +60,8 @@ Result integer_value(const SettingSpec& spec, const DocumentNode& node) {
 }
 
 Result number_value(const SettingSpec& spec, const DocumentNode& node) {
-  if (node.value.is_number()) return Value(node.value.get<double>());
+  if (node.value.is_number() && std::isfinite(node.value.get<double>()))
+    return Value(node.value.get<double>());
   // In YAML 1.1 `1e-5` is text.
   if (const auto number = parse_number(node.text)) return Value(*number);
   return wrong(spec, "a number", node);

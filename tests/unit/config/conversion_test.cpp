@@ -65,6 +65,9 @@ TEST_CASE("conversion: numbers may be written as YAML 1.1 does not know them", "
   CHECK(in_file("shutdown_timeout", "1e-1") == 0.1);
   CHECK(in_file("shutdown_timeout", "3") == 3.0);
   CHECK(in_file("shutdown_timeout", "x") == "wrong: shutdown_timeout must be a number, not 'x'");
+  for (const char* endless : {".inf", "-.inf", ".nan"})
+    CHECK(in_file("gradient_clipping", endless) ==
+          "wrong: gradient_clipping must be a number, not '" + std::string(endless) + "'");
 }
 
 TEST_CASE("conversion: lists hold texts and sections are mappings", "[config]") {
