@@ -38,7 +38,7 @@ REFUSED = {
     "deepspeed-hostfile": "needs a hostfile",
     "even-counts": "cannot be divided evenly",
     "fsdp-contradiction-typed": "fsdp_sync_module_states",
-    "fsdp-versions": "version 2 of FSDP|in version 2",
+    "fsdp-versions": "version 2 of FSDP|in version [12]",
     "two-deepspeed-files": "conflicts with deepspeed_config_file",
     "type-and-count": "contradict each other",
     "pod-flags": "TPU jobs are started by Python",

@@ -14,6 +14,36 @@
 namespace acc::launcher {
 namespace {
 
+// Whether version 1 frees the parameters after the forward pass, which is all that version 2 asks.
+bool frees_parameters(std::string_view strategy) {
+  return strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD";
+}
+
+// Version 1 reads the strategy alone.
+void check_version_1(const Settings& settings) {
+  const TruthOrText reshard = settings[key::fsdp_reshard_after_forward];
+  if (reshard != TruthOrText(false) || !frees_parameters(settings[key::fsdp_sharding_strategy])) return;
+  throw Error(
+      {.what = "fsdp_reshard_after_forward false has no effect in version 1, the default of fsdp_version",
+       .where = settings.origin(key::fsdp_reshard_after_forward),
+       .hint = "fsdp_version 2 has it; in version 1 it is fsdp_sharding_strategy SHARD_GRAD_OP"});
+}
+
+// Version 2 reads fsdp_reshard_after_forward alone.
+void check_strategy_in_version_2(const Settings& settings, bool reshard) {
+  if (!settings.given(key::fsdp_sharding_strategy)) return;
+  const std::string strategy = settings[key::fsdp_sharding_strategy];
+  const bool shards = strategy != "NO_SHARD";
+  if (shards && frees_parameters(strategy) == reshard) return;
+  throw Error(
+      {.what = fmt::format("version 2 of FSDP has no fsdp_sharding_strategy {}: it shards everything, and "
+                           "fsdp_reshard_after_forward is {}",
+                           strategy, reshard),
+       .where = settings.origin(key::fsdp_sharding_strategy),
+       .hint =
+           shards ? "leave it out; `acc to-fsdp2` rewrites a file of version 1" : "fsdp_version 1 has it"});
+}
+
 void check(const Settings& settings) {
   if (settings[key::fsdp_cpu_ram_efficient_loading] && !settings[key::fsdp_sync_module_states]) {
     throw Error({.what =
@@ -22,7 +52,7 @@ void check(const Settings& settings) {
                  .where = settings.origin(key::fsdp_sync_module_states),
                  .hint = "turn both on, or both off"});
   }
-  if (settings[key::fsdp_version] == 1) return;
+  if (settings[key::fsdp_version] == 1) return check_version_1(settings);
   const TruthOrText reshard = settings[key::fsdp_reshard_after_forward];
   if (const auto* strategy = std::get_if<std::string>(&reshard)) {
     throw Error(
@@ -30,6 +60,7 @@ void check(const Settings& settings) {
          .where = settings.origin(key::fsdp_reshard_after_forward),
          .hint = "`acc to-fsdp2` rewrites a file of version 1"});
   }
+  check_strategy_in_version_2(settings, std::get<bool>(reshard));
   if (settings[key::fsdp_state_dict_type] == "LOCAL_STATE_DICT") {
     throw Error({.what = "version 2 of FSDP has no LOCAL_STATE_DICT",
                  .where = settings.origin(key::fsdp_state_dict_type),

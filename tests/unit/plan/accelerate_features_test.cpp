@@ -61,6 +61,37 @@ TEST_CASE("fsdp: contradictions are refused with both names", "[plan]") {
         "FULL_STATE_DICT)");
 }
 
+TEST_CASE("fsdp: version 2 refuses a strategy of version 1 that it would not follow", "[plan]") {
+  const auto refusal = [](const std::vector<std::string>& words, Value file) {
+    file["fsdp_version"] = 2;
+    return error_of([&] { environment_of(words, file); });
+  };
+  CHECK(refusal({"train.py"}, {{"fsdp_sharding_strategy", "NO_SHARD"}})
+            .ends_with("version 2 of FSDP has no fsdp_sharding_strategy NO_SHARD: it shards everything, and "
+                       "fsdp_reshard_after_forward is true (fsdp_version 1 has it)"));
+  CHECK(refusal({"--fsdp_sharding_strategy", "shard_grad_op", "train.py"}, Value::object()) ==
+        "--fsdp_sharding_strategy: version 2 of FSDP has no fsdp_sharding_strategy SHARD_GRAD_OP: it shards "
+        "everything, and fsdp_reshard_after_forward is true (leave it out; `acc to-fsdp2` rewrites a file of "
+        "version 1)");
+  CHECK(refusal({"train.py"}, {{"fsdp_sharding_strategy", "HYBRID_SHARD"},
+                               {"fsdp_reshard_after_forward", false}}) != "no error");
+  CHECK(refusal({"train.py"}, {{"fsdp_sharding_strategy", "FULL_SHARD"}}) == "no error");
+  CHECK(refusal({"train.py"}, {{"fsdp_sharding_strategy", "SHARD_GRAD_OP"},
+                               {"fsdp_reshard_after_forward", false}}) == "no error");
+}
+
+TEST_CASE("fsdp: version 1 refuses fsdp_reshard_after_forward false where it would shard fully", "[plan]") {
+  const Value file = {{"fsdp_reshard_after_forward", false}};
+  CHECK(error_of([&] { environment_of({"train.py"}, file); })
+            .ends_with("fsdp_reshard_after_forward false has no effect in version 1, the default of "
+                       "fsdp_version (fsdp_version 2 has it; in version 1 it is fsdp_sharding_strategy "
+                       "SHARD_GRAD_OP)"));
+  CHECK(environment_of({"--fsdp_sharding_strategy", "SHARD_GRAD_OP", "train.py"}, file)
+            .get("FSDP_SHARDING_STRATEGY") == "SHARD_GRAD_OP");
+  CHECK(environment_of({"--fsdp_version", "2", "train.py"}, file).get("FSDP_RESHARD_AFTER_FORWARD") ==
+        "false");
+}
+
 TEST_CASE("fp8: the backend is passed in upper case", "[plan]") {
   const acc::launcher::LaunchInputs launch_inputs = acc::test::inputs(
       {"--fp8_backend", "te", "--fp8_override_linear_precision", "true,false,true", "train.py"});
