@@ -185,6 +185,15 @@ TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refus
         "acc: " + misspelt + "acc: " + unknown);
 }
 
+TEST_CASE("launch: gpu_ids that the machine lacks are refused", "[cli]") {
+  const Acc acc(4);
+  acc.folder.write("train.py", "");
+  acc.folder.write("c.yaml", "{distributed_type: NO, gpu_ids: 7}");
+  const Run run = acc({"launch", "--config_file", "c.yaml", "train.py"});
+  CHECK(run.code == 2);
+  CHECK(run.err == "acc: c.yaml:1: this machine has no GPU 7 (it has 4 GPUs, counted from 0)\n");
+}
+
 TEST_CASE("config: check shows notes beside errors", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "distributed_type: NO\nipex_config: {}\ndebug: maybe\ndebug: perhaps\n");

@@ -261,7 +261,7 @@ std::vector<Problem> contradictions(const FileConfig& config) {
          where(config, key::main_process_ip), "the port is main_process_port"});
   }
   const auto ids = value_in(values, key::gpu_ids);
-  const bool names_one = ids && *ids != "all" && ids->find(',') == std::string::npos;
+  const bool names_one = ids && to_lower(*ids) != "all" && ids->find(',') == std::string::npos;
   const bool on_gpus = kind_of(values) == ConfigKind::cluster &&
                        value_in(values, key::distributed_type) == DistributedType::multi_gpu;
   if (names_one && on_gpus && machines == 1 && processes != nullptr && *processes > 1) {

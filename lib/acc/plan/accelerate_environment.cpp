@@ -37,10 +37,13 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
   }
   if (settings[key::debug]) environment.set("ACCELERATE_DEBUG_MODE", "true");
   const std::string gpu_ids = settings[key::gpu_ids];
-  if (!gpu_ids.empty() && gpu_ids != "all") {
+  if (selects_devices(gpu_ids)) {
     const std::string mask(device_mask_name(shape.distributed_type));
-    environment.set(
-        mask, select_devices(gpu_ids, mask, inputs.environment.find(mask), settings.origin(key::gpu_ids)));
+    const std::string origin = settings.origin(key::gpu_ids);
+    const std::string devices = select_devices(gpu_ids, mask, inputs.environment.find(mask), origin);
+    if (mask == device_mask_name(DistributedType::multi_gpu) && !shape.use_cpu)
+      require_gpus(devices, inputs.machine, origin);
+    environment.set(mask, devices);
   }
   environment.set("ACCELERATE_MIXED_PRECISION", settings[key::mixed_precision]);
   if (settings[key::mixed_precision] == "fp8") environment.overlay(fp8_environment(settings));

@@ -12,6 +12,7 @@
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/usage_error.hpp"
+#include "acc/plan/visible_devices.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -276,8 +277,8 @@ void check_devices(const Settings& settings, int gpus, JobShape& shape) {
   }
   if (type != DistributedType::multi_gpu) return;
   const std::string ids = settings[key::gpu_ids];
-  const bool named = !ids.empty() && ids != "all";
-  const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus;
+  const bool named = selects_devices(ids);
+  const int offered = named ? count_devices(ids, type, settings.origin(key::gpu_ids)) : gpus;
   if (named && offered < 2 && shape.num_machines == 1 && shape.nproc_per_node > 1) {
     fail(settings.origin(key::gpu_ids),
          fmt::format("gpu_ids names one GPU, and {} processes are to share it", shape.nproc_per_node),

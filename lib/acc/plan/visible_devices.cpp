@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "acc/base/machine.hpp"
+#include <algorithm>
+
+#include "acc/base/environment.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/usage_error.hpp"
 
@@ -19,7 +21,53 @@ std::vector<std::string> fields_of(const std::string& mask) {
   return names;
 }
 
+// CUDA takes a list up to its first entry of another kind, and nothing of one that names a device twice. A
+// comma at the end does no harm.
+void require_list_of_gpus(const std::string& mask, const std::string& origin) {
+  std::vector<std::string> names = fields_of(mask);
+  if (names.size() > 1 && names.back().empty()) names.pop_back();
+  for (const std::string& name : names) {
+    if (!name.empty() && std::ranges::count(names, name) > 1)
+      fail(origin, fmt::format("gpu_ids names GPU {} twice, and CUDA shows none of such a list", name),
+           "name it once");
+  }
+  const std::vector<std::string> devices = devices_of_mask(mask);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i < devices.size() && devices[i] == names[i]) continue;
+    fail(origin, fmt::format("'{}' in '{}' does not name a GPU", names[i], mask),
+         "numbers from 0, or names that begin with GPU- or MIG-, separated by commas");
+  }
+}
+
 }  // namespace
+
+bool selects_devices(std::string_view ids) {
+  return !trim(ids).empty() && to_lower(trim(ids)) != "all";
+}
+
+int count_devices(const std::string& ids, DistributedType type, const std::string& origin) {
+  if (device_mask_name(type) != kCudaMask) return static_cast<int>(fields_of(ids).size());
+  require_list_of_gpus(ids, origin);
+  return static_cast<int>(devices_of_mask(ids).size());
+}
+
+void require_gpus(const std::string& mask, const Machine& machine, const std::string& origin) {
+  if (machine.gpus.empty()) return;
+  require_list_of_gpus(mask, origin);
+  const std::vector<std::string> devices = devices_of_mask(mask);
+  const std::size_t shown = visible_gpus(machine, Environment{{std::string(kCudaMask), mask}}).size();
+  if (shown == devices.size()) return;
+  fail(origin, fmt::format("this machine has no GPU {}", devices[shown]),
+       fmt::format("it has {}, counted from 0", pluralize(machine.gpus.size(), "GPU")));
+}
+
+std::vector<Gpu> imagined_gpus(std::size_t count, const std::string& ids) {
+  const std::vector<std::string> names = fields_of(ids);
+  std::vector<Gpu> gpus;
+  for (std::size_t i = 0; i < count; ++i)
+    gpus.push_back({.index = static_cast<int>(i), .uuid = i < names.size() ? names[i] : ""});
+  return gpus;
+}
 
 std::string_view device_mask_name(DistributedType type) {
   switch (type) {

@@ -14,6 +14,7 @@
 #include "acc/plan/program.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/usage_error.hpp"
+#include "acc/plan/visible_devices.hpp"
 #include "acc/script/batch_script.hpp"
 #include "acc/script/job_manifest.hpp"
 #include "acc/script/script_words.hpp"
@@ -145,9 +146,12 @@ class ScriptPlanner {
   void set_devices(const JobShape& shape, bool on_cpu) {
     const bool any = !visible_gpus(inputs_.machine, inputs_.environment).empty();
     const std::string ids = settings_[key::gpu_ids];
-    const bool named = !ids.empty() && ids != "all";
+    const bool named = selects_devices(ids);
     const bool gpus = !on_cpu && (any || named || trains_on_gpus(shape.distributed_type));
-    if (gpus) job_.gpus_per_node = named ? static_cast<int>(split(ids, ',').size()) : job_.workers_per_node;
+    if (gpus) {
+      job_.gpus_per_node = named ? count_devices(ids, shape.distributed_type, settings_.origin(key::gpu_ids))
+                                 : job_.workers_per_node;
+    }
     job_.may_use_gpus = !gpus && !on_cpu;
     constexpr int kThreadsWithGpu = 8;
     constexpr int kThreads = 4;
@@ -215,8 +219,7 @@ class ScriptPlanner {
     node.environment.overlay(job_.environment);
     for (const char* name : {"PATH", "HOME"}) node.environment.set(name, inputs_.environment.get(name));
     if (row_.in_pods) node.file_is_default = false;
-    node.machine.gpus.clear();
-    for (int i = 0; i < job_.gpus_per_node; ++i) node.machine.gpus.push_back({.index = i});
+    node.machine.gpus = imagined_gpus(static_cast<std::size_t>(job_.gpus_per_node), settings_[key::gpu_ids]);
     node.look_up = [](const std::string&) { return HostLookup{.addresses = {"127.0.0.1"}}; };
     node.full_host_name = [] { return std::string("pod-0.job"); };
     node.exchange = [](const Environment&, int, const std::string&) {

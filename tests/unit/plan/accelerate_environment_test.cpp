@@ -2,6 +2,7 @@
 #include "acc/plan/accelerate_environment.hpp"
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/inputs.hpp"
 
 namespace accelerate_environment_test {
@@ -14,6 +15,7 @@ using acc::launcher::JobShape;
 using acc::launcher::Launcher;
 using acc::launcher::LaunchInputs;
 using acc::launcher::Settings;
+using acc::test::error_of;
 using acc::test::inputs;
 
 namespace {
@@ -102,6 +104,18 @@ TEST_CASE("accelerate_environment: an exported variable that a default replaces 
   CHECK(notes({{"ACCELERATE_MIXED_PRECISION", "bf16"}}, {"--mixed_precision", "fp16"}).empty());
   CHECK(notes({{"ACCELERATE_USE_CPU", "true"}, {"LOCAL_RANK", "0"}}).empty());
   CHECK(notes({{"ACCELERATE_MIXED_PRECISION", "bf16"}, {"ACCELERATE_DYNAMO_BACKEND", "NO"}}).empty());
+}
+
+TEST_CASE("accelerate_environment: gpu_ids that this machine lacks are refused where they would be used",
+          "[plan]") {
+  const auto refusal = [](const JobShape& shape) {
+    const LaunchInputs launch_inputs = inputs({"--gpu_ids", "7", "train.py"}, Dialect::launch, 4);
+    return error_of([&] { accelerate_environment(launch_inputs, shape, Settings(launch_inputs)); });
+  };
+  CHECK(refusal({}).starts_with("--gpu_ids: this machine has no GPU 7"));
+  CHECK(refusal({.use_cpu = true}) == "no error");
+  CHECK(refusal({.launcher = Launcher::elastic, .distributed_type = DistributedType::multi_xpu}) ==
+        "no error");
 }
 
 TEST_CASE("accelerate_environment: the allowed cores are divided among the workers", "[plan]") {

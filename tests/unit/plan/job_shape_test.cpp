@@ -32,8 +32,9 @@ JobShape shape_of(const std::vector<std::string>& words, const Value& file = Val
   return shape_of(launch_inputs);
 }
 
-std::string shape_error(const std::vector<std::string>& words, const Value& file = Value::object()) {
-  return error_of([&] { shape_of(words, file); });
+std::string shape_error(const std::vector<std::string>& words, const Value& file = Value::object(),
+                        int gpus = 0) {
+  return error_of([&] { shape_of(words, file, gpus); });
 }
 
 }  // namespace
@@ -114,6 +115,17 @@ TEST_CASE("job_shape: both dialects count alike, and a contradiction names both 
         "them)");
   CHECK(shape_error({"--num_machines", "2", "--nnodes", "3", "train.py"})
             .starts_with("--nnodes (nnodes = 3) and --num_machines"));
+}
+
+TEST_CASE("job_shape: the GPUs that gpu_ids offer are counted as CUDA counts them", "[plan]") {
+  const Value three = {{"distributed_type", "MULTI_GPU"}, {"num_processes", 3}};
+  CHECK(shape_of({"--gpu_ids", "0,1", "train.py"}, three, 4).notes ==
+        std::vector<std::string>{"3 workers share 2 GPUs"});
+  CHECK(shape_of({"--gpu_ids", "ALL", "train.py"}, three, 4).notes.empty());
+  CHECK(shape_error({"--gpu_ids", "0,,1", "train.py"}, three, 4)
+            .starts_with("--gpu_ids: '' in '0,,1' does not"));
+  CHECK(shape_error({"--gpu_ids", "2,2,1", "train.py"}, three, 4)
+            .starts_with("--gpu_ids: gpu_ids names GPU 2 twice"));
 }
 
 TEST_CASE("job_shape: flags override the file's number and type", "[plan]") {

@@ -3,12 +3,17 @@
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/inputs.hpp"
 
 namespace visible_devices_test {
 
 using acc::launcher::device_of_each_worker;
+using acc::launcher::Dialect;
+using acc::launcher::require_gpus;
 using acc::launcher::select_devices;
+using acc::launcher::selects_devices;
 using acc::test::error_of;
+using acc::test::inputs;
 
 namespace {
 
@@ -36,6 +41,33 @@ TEST_CASE("visible devices: a number beyond the inherited mask is an error that 
         "job.yaml:3: there is no device 2 in CUDA_VISIBLE_DEVICES='4,5', which acc inherited (numbers count "
         "within that list, from 0)");
   CHECK(error_of([] { select_devices("0", kMask, "", "--gpu_ids"); }) != "no error");
+}
+
+TEST_CASE("visible devices: a list of which CUDA would show a part only is refused", "[plan]") {
+  const auto refusal = [](const std::string& mask, int gpus) {
+    return error_of(
+        [&] { require_gpus(mask, inputs({"train.py"}, Dialect::launch, gpus).machine, "--gpu_ids"); });
+  };
+  CHECK(refusal("0,5", 4) == "--gpu_ids: this machine has no GPU 5 (it has 4 GPUs, counted from 0)");
+  CHECK(refusal("0,1,2,2", 4) ==
+        "--gpu_ids: gpu_ids names GPU 2 twice, and CUDA shows none of such a list (name it once)");
+  CHECK(refusal("none", 4) ==
+        "--gpu_ids: 'none' in 'none' does not name a GPU (numbers from 0, or names that begin with GPU- or "
+        "MIG-, separated by commas)");
+  for (const char* mask : {"7", "0,,1", "-1", "1x", "GPU-9", "GPU-1,0", ",0"}) {
+    CAPTURE(mask);
+    CHECK(refusal(mask, 4) != "no error");
+  }
+  for (const char* mask : {"3", "0, 2", "1,", "GPU-1,GPU-3", "MIG-aa,MIG-bb"}) {
+    CAPTURE(mask);
+    CHECK(refusal(mask, 4) == "no error");
+  }
+  CHECK(refusal("7", 0) == "no error");
+}
+
+TEST_CASE("visible devices: `all` in any case selects none", "[plan]") {
+  for (const char* ids : {"all", "ALL", " All", ""}) CHECK_FALSE(selects_devices(ids));
+  CHECK(selects_devices("0"));
 }
 
 TEST_CASE("visible devices: each worker gets one, in the mask's order", "[plan]") {

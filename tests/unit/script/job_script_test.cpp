@@ -80,6 +80,7 @@ TEST_CASE("job script: GPUs are asked for where the job uses them", "[script]") 
   CHECK(job_of("slurm", {"--multi_gpu", "--num_processes", "4", "train.py"}).gpus_per_node == 4);
   CHECK(job_of("slurm", {"--use_fsdp", "--num_processes", "4", "train.py"}).gpus_per_node == 4);
   CHECK(job_of("slurm", {"--gpu_ids", "0,1,2", "train.py"}).gpus_per_node == 3);
+  CHECK(job_of("slurm", {"--gpu_ids", "GPU-aa,GPU-bb", "train.py"}).gpus_per_node == 2);
   const ScriptJob unknown = job_of("slurm", {"--nproc_per_node", "2", "train.py"});
   CHECK(unknown.gpus_per_node == 0);
   CHECK(unknown.may_use_gpus);
