@@ -215,8 +215,9 @@ int set(const ConfigOptions& options) {
   fs::path file = file_to_write(options, environment);
   if (options.file.empty()) file = find_default_config(environment).value_or(file);
   const Descriptor lock = lock_folder_of(file);
-  ConfigValues values =
-      fs::exists(file) ? read_config(file).values : default_config(visible_gpu_count(environment), "no");
+  ConfigValues values = fs::exists(fs::symlink_status(file))
+                            ? read_config(file).values
+                            : default_config(visible_gpu_count(environment), "no");
   assign(values, options.assignments);
   edit(values, file);
   fmt::print("The configuration was saved at {}\n", file.string());

@@ -151,12 +151,23 @@ void take_name_of(const std::string& launcher, GatheredInputs& gathered) {
   if (gathered.inputs.caller.kept.empty()) note_lost_python(launcher, gathered);
 }
 
+void note_hidden_config(GatheredInputs& gathered) {
+  const LaunchInputs& inputs = gathered.inputs;
+  if (gathered.config || inputs.dialect != Dialect::launch) return;
+  if (has_true_flag(inputs.command_line, key::use_cpu)) return;
+  if (const std::string note = note_hidden_default_config(inputs.environment); !note.empty())
+    gathered.notes.push_back(note);
+}
+
 GatheredInputs gather_inputs_of(CommandLine command_line, const LaunchCall& call) {
   survive_early_notices(call.environment);
   std::optional<ConfigText> config;
   if (call.dialect == Dialect::launch) config = config_text_of(command_line, call.environment);
   if (config && call.check_config) call.check_config(*config);
-  return gather_inputs(std::move(command_line), call.dialect, call.environment, config, call.replaced);
+  GatheredInputs gathered =
+      gather_inputs(std::move(command_line), call.dialect, call.environment, config, call.replaced);
+  note_hidden_config(gathered);
+  return gathered;
 }
 
 // What the nodes of an allocation run. Their acc is this program itself, and may not lie beside what was
@@ -230,7 +241,9 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   survive_early_notices(environment);
   std::optional<ConfigText> config;
   if (dialect == Dialect::launch) config = config_text_of(command_line, environment);
-  return gather_inputs(std::move(command_line), dialect, std::move(environment), config);
+  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect, std::move(environment), config);
+  note_hidden_config(gathered);
+  return gathered;
 }
 
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,

@@ -185,6 +185,18 @@ TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refus
         "acc: " + misspelt + "acc: " + unknown);
 }
 
+TEST_CASE("config: a default file that is a link to a missing one stops a launch, and `set`", "[cli]") {
+  const Acc acc;
+  acc.folder.write("train.py", "");
+  const auto file = acc.folder.path() / kDefault;
+  std::filesystem::create_directories(file.parent_path());
+  std::filesystem::create_symlink("missing.yaml", file);
+  for (const Run& run : {acc({"launch", "--dry_run", "train.py"}), acc({"config", "set", "debug=true"})}) {
+    CHECK(run.code != 0);
+    CHECK(contains(run.err, file.string() + ": cannot be read: No such file or directory"));
+  }
+}
+
 TEST_CASE("launch: gpu_ids that the machine lacks are refused", "[cli]") {
   const Acc acc(4);
   acc.folder.write("train.py", "");

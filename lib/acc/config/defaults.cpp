@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/defaults.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "acc/base/home.hpp"
@@ -48,13 +51,42 @@ fs::path default_config_path(const Environment& environment) {
   return base / "accelerate" / "default_config.yaml";
 }
 
+namespace {
+
+// What the file system answers to the question for the file, or the link.
+std::error_code look_for(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(file, error);
+  if (status.type() == fs::file_type::not_found)
+    return std::make_error_code(std::errc::no_such_file_or_directory);
+  return error;
+}
+
+// A link whose target is missing and a file on a server that does not answer are there: reading them says why
+// they cannot be read. Behind a folder that others may not search, as a container's HOME=/root for its user,
+// there may be none.
+bool is_there(const fs::path& file) {
+  const std::error_code error = look_for(file);
+  return error != std::errc::no_such_file_or_directory && error != std::errc::permission_denied;
+}
+
+}  // namespace
+
 std::optional<fs::path> find_default_config(const Environment& environment) {
   fs::path file = default_config_path(environment);
-  std::error_code ignored;
-  if (fs::exists(file, ignored)) return file;
+  if (is_there(file)) return file;
   file.replace_extension(".json");
-  if (fs::exists(file, ignored)) return file;
+  if (is_there(file)) return file;
   return std::nullopt;
+}
+
+std::string note_hidden_default_config(const Environment& environment) {
+  const fs::path file = default_config_path(environment);
+  if (look_for(file) != std::errc::permission_denied) return {};
+  return fmt::format(
+      "{}: permission denied: the defaults hold, whether or not this file exists (set HF_HOME, or "
+      "name a file with --config_file)",
+      file.string());
 }
 
 }  // namespace acc::launcher

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "acc/base/environment.hpp"
@@ -26,7 +27,10 @@ ConfigValues default_config(int gpus, std::string_view mixed_precision);
 std::filesystem::path default_config_path(const Environment& environment);
 
 /// The default config file if it exists: the YAML file, else default_config.json beside it, which old
-/// versions of accelerate wrote.
+/// versions of accelerate wrote. One that is there and cannot be read counts, as a link to a missing file.
 std::optional<std::filesystem::path> find_default_config(const Environment& environment);
+
+/// Says that a default config file would not be seen, as this user may not search its folder; empty: it would.
+std::string note_hidden_default_config(const Environment& environment);
 
 }  // namespace acc::launcher

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/defaults.hpp"
 
+#include <sys/fsuid.h>
+#include <unistd.h>
+
 #include "acc/base/text.hpp"
 #include "acc/config/write.hpp"
 #include "support/catch.hpp"
@@ -14,6 +17,7 @@ using acc::launcher::ConfigValues;
 using acc::launcher::default_config;
 using acc::launcher::default_config_path;
 using acc::launcher::find_default_config;
+using acc::launcher::note_hidden_default_config;
 using acc::launcher::with_defaults;
 
 TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", "[config]") {
@@ -87,6 +91,40 @@ TEST_CASE("paths: an old JSON default is found where there is no YAML one", "[co
   CHECK(find_default_config(environment) == json);
   const auto yaml = folder.write("accelerate/default_config.yaml", "{}");
   CHECK(find_default_config(environment) == yaml);
+}
+
+TEST_CASE("paths: a default file that cannot be reached is not taken for none", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const Environment environment{{"HF_HOME", folder.path().string()}};
+  std::filesystem::create_directory(folder.path() / "accelerate");
+  const auto link = folder.path() / "accelerate" / "default_config.yaml";
+  std::filesystem::create_symlink("missing.yaml", link);
+  CHECK(find_default_config(environment) == link);
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(link.filename(), link);
+  CHECK(find_default_config(environment) == link);
+  CHECK(note_hidden_default_config(environment).empty());
+}
+
+TEST_CASE("paths: a folder that this user may not search is said to hide the default file", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  folder.write("accelerate/default_config.yaml", "{}");
+  const Environment environment{{"HF_HOME", folder.path().string()}};
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::none);
+  constexpr uid_t kNobody = 65534;
+  ::setfsuid(kNobody);  // root may search every folder
+  const auto found = find_default_config(environment);
+  const std::string note = note_hidden_default_config(environment);
+  ::setfsuid(::geteuid());
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  CHECK_FALSE(found);
+  CHECK(
+      note.starts_with(default_config_path(environment).string() + ": permission denied: the defaults hold"));
+}
+
+TEST_CASE("paths: where a folder is missing there is no default file", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  CHECK_FALSE(find_default_config({{"HF_HOME", (folder.write("file", "") / "x").string()}}));
 }
 
 }  // namespace defaults_test
