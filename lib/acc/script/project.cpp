@@ -21,10 +21,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxName = 64;
 
-// Targets that CMake has in every project, and the other one of the template.
+// Targets that CMake has in every project, those of LibTorch's package and of what acc's source is built
+// with, and the other one of the template.
 constexpr std::string_view kTakenNames =
     "all clean depend edit_cache help install list_install_components package package_source "
-    "rebuild_cache test model_test";
+    "rebuild_cache test caffe2_nvrtc c10 c10_cuda tensorpipe tensorpipe_cuda tensorpipe_uv torch torch_cpu "
+    "torch_cpu_library torch_cuda torch_cuda_library torch_library fmt nlohmann_json sodium spdlog yaml-cpp "
+    "model_test";
 
 bool is_word(std::string_view name) {
   const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
@@ -120,7 +123,7 @@ std::string project_name(const fs::path& folder) {
   }
   const bool is_ours = name == "acc" || name.starts_with("acc_") || name.starts_with("acc-");
   if (is_ours || contains(split(kTakenNames, ' '), to_lower(name)))
-    refuse("is a name that CMake or acc uses itself", "choose another one");
+    refuse("is a name that CMake, LibTorch or acc uses itself", "choose another one");
   return name;
 }
 

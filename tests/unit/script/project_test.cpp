@@ -54,10 +54,11 @@ TEST_CASE("project: what cannot name a program is refused", "[script]") {
   CHECK(error_of([] { project_name(std::string(65, 'a')); }) ==
         std::string(65, 'a') + ": '" + std::string(65, 'a') +
             "' cannot be the name of a program (at most 64 letters, digits, _ and -, a letter first)");
-  for (const std::string taken : {"test", "All", "model_test", "acc", "acc_runtime"}) {
+  for (const std::string taken : {"test", "All", "model_test", "torch", "C10", "fmt", "acc", "acc_runtime"}) {
     INFO(taken);
     CHECK(error_of([&] { project_name("work/" + taken); }) ==
-          "work/" + taken + ": '" + taken + "' is a name that CMake or acc uses itself (choose another one)");
+          "work/" + taken + ": '" + taken +
+              "' is a name that CMake, LibTorch or acc uses itself (choose another one)");
   }
 }
 
