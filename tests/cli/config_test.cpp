@@ -185,6 +185,13 @@ TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refus
         "acc: " + misspelt + "acc: " + unknown);
 }
 
+TEST_CASE("config: set says that a file was written anew only where it was", "[cli]") {
+  const Acc acc;
+  acc.folder.write("c.yaml", "distributed_type: NO\nnum_processes: 2 # two\n");
+  CHECK(acc({"config", "set", "--config_file", "c.yaml", "num_processes="}).err.empty());
+  CHECK(acc.folder.read("c.yaml") == "distributed_type: 'NO'\n");
+}
+
 TEST_CASE("config: a default file that is a link to a missing one stops a launch, and `set`", "[cli]") {
   const Acc acc;
   acc.folder.write("train.py", "");

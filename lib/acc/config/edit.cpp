@@ -2,6 +2,8 @@
 #include "acc/config/edit.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -208,8 +210,11 @@ std::string edited_text(std::string_view text, const Value& target, const RowOf&
 
 }  // namespace
 
-std::string edited_config(std::string_view text, const ConfigValues& values,
-                          const std::filesystem::path& file) {
+namespace {
+
+// Empty: the file cannot be edited by lines.
+std::optional<std::string> edited_by_lines(std::string_view text, const ConfigValues& values,
+                                           const std::filesystem::path& file) {
   const Value target = written_values(values);
   require_utf8(target, "config");
   try {
@@ -217,8 +222,16 @@ std::string edited_config(std::string_view text, const ConfigValues& values,
     if (written_values(parse_config(edited, file).values) == target) return edited;
   } catch (const NotEditable&) {
   } catch (const Error&) {
-    // The edited text is not valid: write the file anew.
+    // The edited text is not valid.
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string edited_config(std::string_view text, const ConfigValues& values,
+                          const std::filesystem::path& file) {
+  if (auto edited = edited_by_lines(text, values, file)) return std::move(*edited);
   return format_config(values, file);
 }
 
@@ -240,9 +253,9 @@ bool edit_config(const ConfigValues& values, const std::filesystem::path& file) 
     return true;
   }
   const std::string text = read_file(file, DocumentLimits::kBytes);
-  const std::string edited = edited_config(text, values, file);
-  replace_file(file, edited);
-  return !has_comment(text) || has_comment(edited);
+  const auto edited = edited_by_lines(text, values, file);
+  replace_file(file, edited ? *edited : format_config(values, file));
+  return edited || !has_comment(text);
 }
 
 }  // namespace acc::launcher

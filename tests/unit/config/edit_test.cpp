@@ -145,6 +145,8 @@ TEST_CASE("edit: says whether a file had to be written without its comments", "[
   CHECK(unchanged("# mine\ndistributed_type: NO\n"));
   CHECK(unchanged("{distributed_type: NO, debug: false}\n"));
   CHECK_FALSE(unchanged("{distributed_type: NO, debug: false}  # mine\n"));
+  // The comment went with its line.
+  CHECK(unchanged("distributed_type: NO\nnum_processes: 2  # two\n"));
 }
 
 }  // namespace edit_test
