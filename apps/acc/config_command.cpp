@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -173,9 +175,13 @@ int write_default(const ConfigOptions& options) {
 }
 
 int check(const ConfigOptions& options) {
-  const ConfigReport report = inspect_config(file_to_read(options));
-  const FileConfig& config = report.config;
-  std::vector<Problem> problems = report.problems.empty() ? contradictions(config) : report.problems;
+  ConfigReport report = inspect_config(file_to_read(options));
+  FileConfig& config = report.config;
+  std::vector<Problem> problems = report.problems;
+  if (problems.empty()) {
+    std::ranges::move(keys_without_effect(config), std::back_inserter(config.notes));
+    problems = contradictions(config);
+  }
   problems.insert(problems.end(), report.misspelt.begin(), report.misspelt.end());
   if (options.strict) {
     problems.insert(problems.end(), config.notes.begin(), config.notes.end());
@@ -285,7 +291,8 @@ void add_config_command(CLI::App& app, int& code, CommandSet rules) {
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
   CLI::App* checker = add_command(config, "check", "Report all errors of a config file", inner, code, check);
   checker->add_option("file", inner->file, "The config file (default: the default one)");
-  checker->add_flag("--strict", inner->strict, "Treat keys without effect as errors");
+  checker->add_flag("--strict", inner->strict,
+                    "Treat unknown keys of sections and keys without effect as errors");
   add_command(config, "show", "Print the configuration with its defaults", inner, code, show);
   add_command(config, "get", "Print the value of a key", inner, code, get)
       ->add_option("key", inner->key, "KEY or SECTION.KEY")

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <system_error>
@@ -69,6 +70,14 @@ std::string random_uuid() {
 
 bool has_true_flag(const CommandLine& command_line, SettingKey<bool> flag) {
   return value_in(command_line.flags, flag).value_or(false);
+}
+
+// Whether a flag gives sections of a config file an effect that its own type or precision does not.
+bool chooses_type(const CommandLine& command_line) {
+  return std::ranges::any_of(
+      std::initializer_list<SettingId>{key::use_cpu, key::use_deepspeed, key::use_fsdp, key::use_megatron_lm,
+                                       key::multi_gpu, key::tpu, key::mixed_precision},
+      [&](SettingId flag) { return command_line.flags.contains(flag); });
 }
 
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
@@ -260,7 +269,9 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environm
   inputs.file_is_default = !command_line.flags.contains(key::config_file);
   if (config) {
     const FileRules rules = replaced == kAccelerate ? FileRules::accelerate : FileRules::acc;
-    const FileConfig file = parse_config(config->text, config->path, rules);
+    FileConfig file = parse_config(config->text, config->path, rules);
+    if (!chooses_type(command_line))
+      std::ranges::move(keys_without_effect(file), std::back_inserter(file.notes));
     if (has_true_flag(command_line, key::strict)) refuse_notes(file);
     inputs.file = file_settings(file);
     inputs.file_order = file_order(file);

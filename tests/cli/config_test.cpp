@@ -185,6 +185,22 @@ TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refus
         "acc: " + misspelt + "acc: " + unknown);
 }
 
+TEST_CASE("config: sections that another type has are noted, and --strict refuses them", "[cli]") {
+  const Acc acc(2);
+  acc.folder.write("train.py", "");
+  acc.folder.write("c.yaml",
+                   "distributed_type: MULTI_GPU\nnum_processes: 2\nfsdp_config: {fsdp_version: 2}\n");
+  const std::string idle = "c.yaml:3: fsdp_config has no effect with distributed_type MULTI_GPU\n";
+  CHECK(acc({"config", "check", "c.yaml"}).out == "note: " + idle + "c.yaml: ok\n");
+  CHECK(acc({"config", "check", "--strict", "c.yaml"}).err == "acc: " + idle);
+  CHECK(acc({"launch", "--strict", "--config_file", "c.yaml", "train.py"}).err == "acc: " + idle);
+  CHECK(contains(acc({"launch", "--dry_run", "--config_file", "c.yaml", "train.py"}).out, "note: " + idle));
+  // The flag gives the section its effect.
+  const Run chosen = acc({"launch", "--dry_run", "--use_fsdp", "--config_file", "c.yaml", "train.py"});
+  CHECK(chosen.code == 0);
+  CHECK_FALSE(contains(chosen.out, "has no effect"));
+}
+
 TEST_CASE("config: set says that a file was written anew only where it was", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "distributed_type: NO\nnum_processes: 2 # two\n");

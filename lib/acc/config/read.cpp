@@ -235,6 +235,36 @@ std::string where(const FileConfig& config, SettingId key) {
 
 }  // namespace
 
+std::vector<Problem> keys_without_effect(const FileConfig& config) {
+  const ConfigValues& values = config.values;
+  if (kind_of(values) == ConfigKind::sagemaker) return {};
+  const auto type = value_in(values, key::distributed_type);
+  if (!type) return {};
+  std::vector<Problem> problems;
+  const auto note = [&](SettingId key, const std::string& why) {
+    problems.push_back({.what = fmt::format("{} has no effect with {}", file_key(row_of(key)), why),
+                        .where = where(config, key)});
+  };
+  const auto note_section = [&](SettingKey<Section> section, bool has_effect, const std::string& why) {
+    const auto entry = values.find(file_key(row_of(section)));
+    // accelerate writes empty sections for what was not asked.
+    if (!has_effect && entry != values.end() && !entry->second.empty()) note(section, why);
+  };
+  const std::string of_type = fmt::format("distributed_type {}", word_of(*type));
+  const bool on_cpu = *type == DistributedType::no || *type == DistributedType::multi_cpu;
+  note_section(key::fsdp_config, *type == DistributedType::fsdp, of_type);
+  note_section(key::deepspeed_config, *type == DistributedType::deepspeed, of_type);
+  note_section(key::megatron_lm_config, *type == DistributedType::megatron_lm, of_type);
+  note_section(key::mpirun_config, on_cpu, of_type);
+  // Several processes of a NO job, which a flag asks for, are another type.
+  note_section(key::parallelism_config, *type != DistributedType::multi_cpu && *type != DistributedType::xla,
+               of_type);
+  const std::string precision = value_in(values, key::mixed_precision).value_or("no");
+  note_section(key::fp8_config, precision == "fp8", "mixed_precision " + precision);
+  if (!on_cpu && value_in(values, key::use_cpu) == true) note(key::use_cpu, of_type);
+  return problems;
+}
+
 std::vector<Problem> contradictions(const FileConfig& config) {
   std::vector<Problem> problems;
   const ConfigValues& values = config.values;

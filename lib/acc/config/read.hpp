@@ -40,8 +40,7 @@ struct FileConfig {
   std::map<std::string, int, std::less<>> positions = {};
   /// The keys of `positions` in the order of the file.
   std::vector<std::string> order = {};
-  /// Keys without effect: unknown keys of sections, keys of older versions, and all but the last of equal
-  /// keys.
+  /// Unknown keys of sections, keys of older versions, and all but the last of equal keys.
   std::vector<Problem> notes = {};
 };
 
@@ -79,6 +78,10 @@ ConfigReport inspect_config(const std::filesystem::path& file);
 /// The same for a text in memory. `file` determines the format and is named in messages.
 FileConfig parse_config(std::string_view text, const std::filesystem::path& file,
                         FileRules rules = FileRules::acc);
+
+/// Sections, and use_cpu, that have no effect on a job of the file's distributed_type. Flags that choose
+/// another type, or precision, can give them one.
+std::vector<Problem> keys_without_effect(const FileConfig& config);
 
 /// Throws the notes as an Error{config} if there are any (`--strict`).
 void refuse_notes(const FileConfig& config);

@@ -55,4 +55,33 @@ TEST_CASE("contradictions: processes of MULTI_GPU need a GPU each, as accelerate
   CHECK(found_in("distributed_type: MULTI_GPU\nnum_processes: 1\ngpu_ids: '3'\n").empty());
 }
 
+TEST_CASE("keys without effect: sections of another type are told, empty ones are not", "[config]") {
+  const auto found = [](const std::string& yaml) {
+    std::vector<std::string> lines;
+    for (const acc::Problem& problem : keys_without_effect(acc::launcher::parse_config(yaml, "c.yaml")))
+      lines.push_back(to_string(problem));
+    return lines;
+  };
+  CHECK(found("distributed_type: MULTI_GPU\nuse_cpu: true\nfsdp_config: {fsdp_version: 2}\n"
+              "deepspeed_config: {}\nmegatron_lm_config: {tp_degree: 2}\n") ==
+        std::vector<std::string>{"c.yaml:3: fsdp_config has no effect with distributed_type MULTI_GPU",
+                                 "c.yaml:5: megatron_lm_config has no effect with distributed_type MULTI_GPU",
+                                 "c.yaml:2: use_cpu has no effect with distributed_type MULTI_GPU"});
+  CHECK(found("distributed_type: FSDP\ndeepspeed_config: {zero_stage: 2}\n") ==
+        std::vector<std::string>{"c.yaml:2: deepspeed_config has no effect with distributed_type FSDP"});
+  CHECK(found("distributed_type: MULTI_GPU\nmixed_precision: bf16\nfp8_config: {fp8_backend: TE}\n") ==
+        std::vector<std::string>{"c.yaml:3: fp8_config has no effect with mixed_precision bf16"});
+  CHECK(found("{distributed_type: FSDP, fsdp_config: {fsdp_version: 2}, parallelism_config: {tp_size: 2}}")
+            .empty());
+  CHECK(found("{distributed_type: MULTI_CPU, use_cpu: true, mpirun_config: {mpirun_hostfile: h}}").empty());
+}
+
+TEST_CASE("keys without effect: files of accelerate's questionnaire have none", "[config]") {
+  for (const auto& entry : std::filesystem::directory_iterator(ACC_TEST_DATA "/config_corpus")) {
+    INFO(entry.path());
+    if (entry.path().filename().string().starts_with("launch_")) continue;
+    CHECK(keys_without_effect(acc::launcher::inspect_config(entry.path()).config).empty());
+  }
+}
+
 }  // namespace read_contradictions_test
