@@ -290,7 +290,9 @@ void add_config_command(CLI::App& app, int& code, CommandSet rules) {
   make->add_option("--mixed_precision,--mixed-precision", inner->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
   CLI::App* checker = add_command(config, "check", "Report all errors of a config file", inner, code, check);
-  checker->add_option("file", inner->file, "The config file (default: the default one)");
+  CLI::Option* checked =
+      checker->add_option("file", inner->file, "The config file (default: the default one)");
+  for (CLI::App* command : {checker, &config}) checked->excludes(command->get_option("--config_file"));
   checker->add_flag("--strict", inner->strict,
                     "Treat unknown keys of sections and keys without effect as errors");
   add_command(config, "show", "Print the configuration with its defaults", inner, code, show);

@@ -201,6 +201,14 @@ TEST_CASE("config: sections that another type has are noted, and --strict refuse
   CHECK_FALSE(contains(chosen.out, "has no effect"));
 }
 
+TEST_CASE("config: check reads one file, and refuses two", "[cli]") {
+  const Acc acc;
+  for (const char* name : {"c.yaml", "d.yaml"}) acc.folder.write(name, "distributed_type: NO\n");
+  CHECK(acc({"config", "check", "d.yaml"}).code == 0);
+  CHECK(acc({"config", "check", "--config_file", "c.yaml", "d.yaml"}).code == 2);
+  CHECK(acc({"config", "--config_file", "c.yaml", "check", "d.yaml"}).code == 2);
+}
+
 TEST_CASE("config: set says that a file was written anew only where it was", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "distributed_type: NO\nnum_processes: 2 # two\n");
