@@ -26,6 +26,7 @@
 #include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"
+#include "acc/plan/config_check.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -181,6 +182,7 @@ int check(const ConfigOptions& options) {
   if (problems.empty()) {
     std::ranges::move(keys_without_effect(config), std::back_inserter(config.notes));
     problems = contradictions(config);
+    if (problems.empty() && report.misspelt.empty()) problems = launch_problems(config);
   }
   problems.insert(problems.end(), report.misspelt.begin(), report.misspelt.end());
   if (options.strict) {

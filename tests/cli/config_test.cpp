@@ -185,6 +185,17 @@ TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refus
         "acc: " + misspelt + "acc: " + unknown);
 }
 
+TEST_CASE("config: check refuses what a launch with the file would refuse", "[cli]") {
+  const Acc acc;
+  acc.folder.write("train.py", "");
+  acc.folder.write("c.yaml", "distributed_type: MULTI_CPU\nnum_processes: 2\nrdzv_backend: foo\n");
+  const std::string refusal = "acc: c.yaml:3: 'foo' is not a rendezvous back end (static, c10d or etcd)\n";
+  const Run check = acc({"config", "check", "c.yaml"});
+  CHECK(check.code == 2);
+  CHECK(check.err == refusal);
+  CHECK(acc({"launch", "--config_file", "c.yaml", "train.py"}).err == refusal);
+}
+
 TEST_CASE("config: sections that another type has are noted, and --strict refuses them", "[cli]") {
   const Acc acc(2);
   acc.folder.write("train.py", "");
