@@ -74,6 +74,7 @@ int agent_command() {
            [](const JobSpec& spec) {
              const LaunchPlan plan = plan_of(inputs_on_host(spec));
              if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
+             return plan.shutdown_timeout;
            },
        .run = [](const JobSpec& spec) { return start_or_explain(plan_of(inputs_on_host(spec))); },
        .reports =

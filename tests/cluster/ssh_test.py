@@ -266,12 +266,29 @@ def is_agent(pid):
 
 @case
 def a_killed_client_takes_all_with_it(acc):
+    """What its workers have is saved before, also on this machine, where the agent is a child of the client."""
+    for first in ("one", "localhost"):
+        with Sshd(acc) as hosts:
+            job = hosts.start(f"{first},two", *PATIENT, "--shutdown-timeout", "5", "--nproc_per_node", "2", "--no_python", "/bin/sh", "-c",
+                              f"trap 'touch {hosts.folder}/saved-$RANK; exit' TERM; "
+                              "setsid sh -c 'trap \"\" HUP TERM INT; sleep 1000' & echo begun; wait")
+            assert [job.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
+            job.kill()
+            print("all ended after", round(hosts.until("no worker is left", lambda: not hosts.workers(), 20), 2), "s")
+            assert len(list(hosts.folder.glob("saved-*"))) == 4, list(hosts.folder.iterdir())
+
+
+@case
+def an_agent_that_is_asked_to_end_asks_its_workers(acc):
     with Sshd(acc) as hosts:
-        job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "2", "--no_python", "/bin/sh", "-c",
-                          "setsid sh -c 'trap \"\" HUP TERM INT; sleep 1000' & echo begun; wait")
-        assert [job.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
-        job.kill()
-        print("all ended after", round(hosts.until("no worker is left", lambda: not hosts.workers(), 20), 2), "s")
+        job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          f"trap 'touch {hosts.folder}/saved-$RANK; exit' TERM; echo begun; while :; do sleep 0.1; done")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        agents = [pid for pid in hosts.marked() if is_agent(pid) and not is_agent(parent_of(pid))]
+        os.kill(agents[0], signal.SIGTERM)
+        _, err = job.communicate(timeout=60)
+        assert job.returncode == 143 and "the connection is lost" not in err, (job.returncode, err)
+        assert len(list(hosts.folder.glob("saved-*"))) == 2, list(hosts.folder.iterdir())
 
 
 @case

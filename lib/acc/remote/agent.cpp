@@ -15,6 +15,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <csignal>
@@ -51,6 +52,8 @@ constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
 constexpr int kMaxPortsTried = 1000;
 constexpr std::uint16_t kDefaultPort = 29500;
 constexpr auto kEndOfStreams = std::chrono::seconds(1);
+// How much longer than the grace period of its workers the job has to end by itself.
+constexpr auto kMarginOfJob = std::chrono::seconds(5);
 // A driver may block for longer.
 constexpr auto kMeasureTimeout = std::chrono::seconds(5);
 // More than a pipe holds, but not without limit: another process may never cease to write.
@@ -101,6 +104,8 @@ class HostAgent {
   void on_spec(const std::string& text);
   void on_start(const std::string& text);
   void on_signal(const std::string& text);
+  void wait_for_own_signal();
+  void on_own_signal(int signal);
   void on_look();
   void reap_lookers() const;
   void refuse(ErrorKind kind, std::vector<Problem> problems);
@@ -114,14 +119,17 @@ class HostAgent {
   void write_queue();
   void keep_alive();
   void end_when_done();
-  void lose_client(const char* reason);
+  void lose_client(const std::string& reason);
+  void ask_job_to_end();
 
   const HostJob& job_;
   asio::io_context loop_{1};
   stream_descriptor in_{loop_};
   stream_descriptor out_{loop_};
+  asio::signal_set signals_{loop_};
   RunningTimer alive_{loop_};
   RunningTimer last_output_{loop_};
+  RunningTimer kill_{loop_};
   ChildAnswer looker_{loop_};
   std::array<char, std::size_t{64} << 10U> in_buffer_ = {};
   FrameReader frames_{false};
@@ -129,6 +137,8 @@ class HostAgent {
   std::string queue_ = {};
   std::string writing_ = {};
   std::optional<JobSpec> spec_ = {};
+  /// How long the workers have to end.
+  std::chrono::milliseconds grace_ = {};
   std::optional<Process> process_ = {};
   std::optional<int> code_ = {};
   std::vector<std::shared_ptr<JobStream>> streams_ = {};
@@ -147,6 +157,8 @@ int HostAgent::run() {
   out_.assign(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   queue_ = greeting();
   write_queue();
+  for (const int signal : {SIGTERM, SIGHUP, SIGINT}) signals_.add(signal);
+  wait_for_own_signal();
   read_input();
   loop_.run();
   return code_.value_or(exit_code(ErrorKind::system));
@@ -160,11 +172,11 @@ void HostAgent::read_input() {
     try {
       for (const Frame& frame : frames_.feed({in_buffer_.data(), size})) on_frame(frame);
     } catch (const Error& wrong) {
-      refuse(wrong.kind(), wrong.problems());
+      process_ ? lose_client(wrong.what()) : refuse(wrong.kind(), wrong.problems());
     } catch (const std::exception& wrong) {
-      refuse(ErrorKind::system, {{.what = wrong.what()}});
+      process_ ? lose_client(wrong.what()) : refuse(ErrorKind::system, {{.what = wrong.what()}});
     }
-    read_input();
+    if (!lost_) read_input();
   });
 }
 
@@ -203,7 +215,7 @@ void HostAgent::on_spec(const std::string& text) {
   }
   spec_->environment = environment_on_host(Environment::of_process(), spec_->environment);
   try {
-    job_.check(*spec_);
+    grace_ = job_.check(*spec_);
   } catch (const Error& error) {
     return refuse(error.kind(), error.problems());
   }
@@ -213,7 +225,6 @@ void HostAgent::on_spec(const std::string& text) {
 void HostAgent::refuse(ErrorKind kind, std::vector<Problem> problems) {
   send(FrameKind::refused, to_json(Refusal{kind, std::move(problems)}));
   code_ = exit_code(kind);
-  if (process_) ::kill(process_->id(), SIGKILL);
   end_when_done();
 }
 
@@ -233,6 +244,22 @@ void HostAgent::on_signal(const std::string& text) {
   const auto signal = parse_integer(text);
   if (process_ && !code_ && signal && *signal > 0 && *signal < NSIG)
     ::kill(process_->id(), static_cast<int>(*signal));
+}
+
+void HostAgent::wait_for_own_signal() {
+  signals_.async_wait([this](error_code error, int signal) {
+    if (error) return;
+    on_own_signal(signal);
+    wait_for_own_signal();
+  });
+}
+
+// Whoever ends this agent, as an engine or an administrator, means its job.
+void HostAgent::on_own_signal(int signal) {
+  log::debug("received {}", signal_name(signal));
+  if (process_) return code_ ? void() : ask_job_to_end();
+  code_ = 128 + signal;
+  loop_.stop();
 }
 
 // In a child, since it waits for other nodes and for drivers.
@@ -284,7 +311,8 @@ void HostAgent::start_job() {
   const ProcessLauncher launcher = {.environment = spec_->environment,
                                     .in = nothing.get(),
                                     .out = out.workers.get(),
-                                    .err = err.workers.get()};
+                                    .err = err.workers.get(),
+                                    .death_signal = SIGTERM};
   process_.emplace(
       launcher.fork(loop_.get_executor(), [&]() -> int { be_job(job_, *spec_, log.workers.get()); }));
   for (auto& [channel, kind] :
@@ -396,16 +424,26 @@ void HostAgent::end_when_done() {
   send(FrameKind::exit, fmt::to_string(*code_));
 }
 
-// Kills the job: its guardian ends what it has started.
-void HostAgent::lose_client(const char* reason) {
+// Nobody takes the output of the job any more, which must not delay its end.
+void HostAgent::lose_client(const std::string& reason) {
   if (std::exchange(lost_, true)) return;
   log::debug("the job ends here: {}", reason);
   in_.close();
   alive_.cancel();
   queue_.clear();
-  stalled_.clear();
   if (!process_ || code_) return loop_.stop();
-  ::kill(process_->id(), SIGKILL);
+  for (const auto& stream : std::exchange(stalled_, {})) forward(stream);
+  ask_job_to_end();
+}
+
+// Its workers have their grace, in which they save what they have. If it is killed, its guardian ends what it
+// has started.
+void HostAgent::ask_job_to_end() {
+  ::kill(process_->id(), SIGTERM);
+  kill_.expires_after(grace_ + kMarginOfJob);
+  kill_.async_wait([this](error_code error) {
+    if (!error && !code_) ::kill(process_->id(), SIGKILL);
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -14,8 +15,9 @@ namespace acc::launcher {
 struct HostJob {
   /// This acc's version.
   std::string version = {};
-  /// Throws Error for what prevents the start here: the program is missing.
-  std::function<void(const JobSpec&)> check = {};
+  /// Returns how long the workers have to end once they are asked to. Throws Error for what prevents the
+  /// start here: the program is missing.
+  std::function<std::chrono::milliseconds(const JobSpec&)> check = {};
   /// Runs this node's part of the job, in a process of its own with the job's environment and folder. Returns
   /// the exit code.
   std::function<int(const JobSpec&)> run = {};
@@ -25,7 +27,8 @@ struct HostJob {
 
 /// The far side of `acc launch --hosts` (`acc agent`): reads what to run on standard input, runs it, and
 /// sends its output, heartbeats and exit code on standard output. It is the guard of the job here: when its
-/// input ends or is silent for too long, it kills the job. Returns the exit code of the job.
+/// input ends or is silent for too long, or it gets SIGTERM, SIGHUP or SIGINT, it asks the job to end, and
+/// kills it if that takes 5 s longer than its workers have. Returns the exit code of the job.
 ///
 /// To be called from the main thread of a process without other threads.
 int run_agent(const HostJob& job);

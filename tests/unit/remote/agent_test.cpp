@@ -72,6 +72,7 @@ class AgentProcess {
   }
   void send_text(std::string_view text) { CHECK(acc::write_all(ours_.get(), text)); }
   void close_input() { ::shutdown(ours_.get(), SHUT_WR); }
+  void signal(int number) const { ::kill(pid_, number); }
 
   /// The next frame of this kind; others are skipped. An empty payload with kind heartbeat: the stream ended.
   Frame next(FrameKind kind) {
@@ -115,13 +116,21 @@ const std::string kStart =
     to_json(acc::launcher::StartOrder{.address = "10.0.0.7", .port = 23456, .run_id = "run"});
 
 HostJob job_of(std::function<int(const JobSpec&)> run) {
-  return {.version = "acc 1", .check = [](const JobSpec&) {}, .run = std::move(run)};
+  return {.version = "acc 1",
+          .check = [](const JobSpec&) { return std::chrono::seconds(0); },
+          .run = std::move(run)};
 }
 
-/// Runs until it is killed.
+/// Runs until it is ended.
 int wait_for_ever(const JobSpec&) {
   acc::write_all(STDOUT_FILENO, "runs");
   for (;;) ::pause();
+}
+
+/// Runs until SIGTERM, which it handles as a worker does that saves what it has: it exits with 7.
+int wait_for_request(const JobSpec& spec) {
+  ::signal(SIGTERM, [](int) { ::_exit(7); });
+  return wait_for_ever(spec);
 }
 
 void begin(AgentProcess& agent, const JobSpec& spec = spec_of()) {
@@ -193,7 +202,9 @@ TEST_CASE("agent: an error of the job is told by acc, and is its exit code", "[r
 
 TEST_CASE("agent: refuses what cannot start, and says why", "[remote]") {
   HostJob job = job_of([](const JobSpec&) { return 0; });
-  job.check = [](const JobSpec&) { throw Error({.what = "no such file", .where = "train.py"}); };
+  job.check = [](const JobSpec&) -> std::chrono::milliseconds {
+    throw Error({.what = "no such file", .where = "train.py"});
+  };
   AgentProcess agent(job);
   agent.send(FrameKind::spec, to_json(spec_of()));
   CHECK(parse_refusal(agent.next(FrameKind::refused).payload).problems ==
@@ -257,20 +268,76 @@ TEST_CASE("agent: passes signals on", "[remote]") {
   CHECK(agent.next(FrameKind::exit).payload == "143");
 }
 
-TEST_CASE("agent: kills the job when its input ends", "[remote]") {
-  AgentProcess agent(job_of(wait_for_ever));
+TEST_CASE("agent: a job whose client is lost is asked to end, and may save what it has", "[remote]") {
+  AgentProcess agent(job_of(wait_for_request));
   begin(agent);
   CHECK(agent.next(FrameKind::out).payload == "runs");
-  agent.close_input();
-  CHECK(agent.exit_code() == 128 + SIGKILL);
+  SECTION("its input ends") {
+    agent.close_input();
+  }
+  SECTION("its input is of another program") {
+    agent.send_text("GET / HTTP/1.1\r\n\r\n");
+  }
+  CHECK(agent.exit_code() == 7);
 }
 
-TEST_CASE("agent: kills the job when the client is silent, unless it said that it would be", "[remote]") {
+TEST_CASE("agent: output that nobody takes any more delays no job that is asked to end", "[remote]") {
+  AgentProcess agent(job_of([](const JobSpec&) {
+    ::signal(SIGTERM, [](int) {
+      const std::string much(std::size_t{4} << 20U, 'x');
+      ::_exit(acc::write_all(STDOUT_FILENO, much) ? 7 : 8);
+    });
+    const std::string much(std::size_t{1} << 20U, 'x');
+    while (acc::write_all(STDOUT_FILENO, much)) {
+    }
+    return 9;
+  }));
+  begin(agent);
+  agent.next(FrameKind::out);
+  agent.close_input();
+  CHECK(agent.exit_code() == 7);
+}
+
+TEST_CASE("agent: a signal to it asks the job to end, and the client hears how it did", "[remote]") {
+  const int signal = GENERATE(SIGTERM, SIGHUP, SIGINT);
+  AgentProcess agent(job_of(wait_for_request));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  agent.signal(signal);
+  CHECK(agent.next(FrameKind::exit).payload == "7");
+}
+
+TEST_CASE("agent: a signal before the job has begun ends it", "[remote]") {
+  AgentProcess agent(job_of(wait_for_ever));
+  agent.send(FrameKind::spec, to_json(spec_of()));
+  agent.next(FrameKind::ready);
+  agent.signal(SIGTERM);
+  CHECK(agent.exit_code() == 128 + SIGTERM);
+}
+
+TEST_CASE("agent: a job whose agent is killed is asked to end, too", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  static std::string path;
+  path = folder.path() / "saved";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const Descriptor saved(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  AgentProcess agent(job_of([](const JobSpec& spec) {
+    ::signal(SIGTERM, [](int) { ::_exit(acc::write_all(::open(path.c_str(), O_WRONLY), "x") ? 7 : 8); });
+    return wait_for_ever(spec);
+  }));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  agent.signal(SIGKILL);
+  pollfd readable = {.fd = saved.get(), .events = POLLIN, .revents = 0};
+  CHECK(::poll(&readable, 1, 60'000) == 1);
+}
+
+TEST_CASE("agent: a silent client is lost, unless it said that it would be silent", "[remote]") {
   JobSpec spec = spec_of();
   spec.silence = std::chrono::milliseconds(200);
-  AgentProcess agent(job_of(wait_for_ever));
+  AgentProcess agent(job_of(wait_for_request));
   begin(agent, spec);
-  CHECK(agent.exit_code() == 128 + SIGKILL);
+  CHECK(agent.exit_code() == 7);
 
   AgentProcess paused(job_of([](const JobSpec&) {
     ::usleep(600'000);  // three times the allowed silence

@@ -73,7 +73,7 @@ void set_grouping(ProcessGrouping grouping) {
 
 bool prepare(const ProcessLauncher& launcher, pid_t parent) {
   reset_signals(launcher);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_PDEATHSIG, launcher.death_signal);
   // Otherwise Yama allows only the child's ancestors to attach a debugger.
   ::prctl(PR_SET_PTRACER, parent);
   // The parent may have died before PR_SET_PDEATHSIG was set; the signal would never be sent.

@@ -12,6 +12,7 @@
 // Must come after the includes above.
 #include <boost/asio/io_context.hpp>
 #include <boost/process/v2/process.hpp>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -42,8 +43,8 @@ std::vector<int> changed_signals();
 /// A launcher for Boost.Process. It creates the child with clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD), so
 /// the cost does not depend on the size of this process, and a failure between clone and exec is known
 /// without a pipe. The child has the default signal dispositions but for `ignored_signals`, an empty signal
-/// mask, and no descriptors but 0, 1 and 2; it is killed when the thread that started it ends, and this
-/// process and its descendants may attach a debugger to it.
+/// mask, and no descriptors but 0, 1 and 2; it gets `death_signal` when the thread that started it ends, and
+/// this process and its descendants may attach a debugger to it.
 class ProcessLauncher {
  public:
   Environment environment = {};
@@ -58,6 +59,7 @@ class ProcessLauncher {
   std::vector<int> ignored_signals = {};
   /// Absent: inherited. See raise_open_files().
   std::optional<rlimit> open_files = {};
+  int death_signal = SIGKILL;
   /// Called in the child before exec, in the parent's memory: it must not allocate. If it returns false, with
   /// errno, the start fails.
   std::function<bool()> before_exec = {};
