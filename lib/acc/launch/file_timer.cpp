@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/stat_line.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -28,6 +29,8 @@ TimerTable::Time running_time(double seconds, const TimerTable::Now& now) {
 
 }  // namespace
 
+TimerTable::TimerTable() : TimerTable([](pid_t pid) { return process_start(std::to_string(pid)); }) {}
+
 bool TimerTable::add(std::string_view line, const Now& now) {
   const Json request = Json::parse(line, nullptr, false);
   const auto number = [&](const char* key) { return request.contains(key) && request[key].is_number(); };
@@ -39,37 +42,42 @@ bool TimerTable::add(std::string_view line, const Now& now) {
   const int signal = request["signal"].get<int>();
   if (pid <= 0 || signal >= NSIG) return false;
   if (seconds >= 0) {
-    timers_[pid][scope] = {.expiry = running_time(seconds, now), .signal = signal};
+    const std::uint64_t start = start_of_(pid);
+    TimedProcess& process = processes_[pid];
+    if (process.start != start) process = {.start = start};
+    process.timers[scope] = {.expiry = running_time(seconds, now), .signal = signal};
     return true;
   }
-  const auto timers = timers_.find(pid);
-  if (timers == timers_.end()) return true;
-  timers->second.erase(scope);
-  if (timers->second.empty()) timers_.erase(timers);
+  const auto process = processes_.find(pid);
+  if (process == processes_.end()) return true;
+  process->second.timers.erase(scope);
+  if (process->second.timers.empty()) processes_.erase(process);
   return true;
 }
 
 std::optional<TimerTable::Time> TimerTable::next() const {
   std::optional<Time> first;
-  for (const auto& [pid, timers] : timers_) {
-    for (const auto& [scope, timer] : timers) first = std::min(first.value_or(timer.expiry), timer.expiry);
+  for (const auto& [pid, process] : processes_) {
+    for (const auto& [scope, timer] : process.timers)
+      first = std::min(first.value_or(timer.expiry), timer.expiry);
   }
   return first;
 }
 
 std::vector<TimerTable::Expired> TimerTable::expire(Time now) {
   std::vector<Expired> expired;
-  for (auto process = timers_.begin(); process != timers_.end();) {
+  for (auto process = processes_.begin(); process != processes_.end();) {
     const std::pair<const std::string, Timer>* oldest = nullptr;
     bool is_expired = false;
-    for (const auto& timer : process->second) {
+    for (const auto& timer : process->second.timers) {
       if (timer.second.expiry > now) continue;
       is_expired = true;
       if (timer.second.signal <= 0) continue;
       if (oldest == nullptr || timer.second.expiry < oldest->second.expiry) oldest = &timer;
     }
-    if (oldest != nullptr) expired.push_back({process->first, oldest->first, oldest->second.signal});
-    process = is_expired ? timers_.erase(process) : std::next(process);
+    if (oldest != nullptr)
+      expired.push_back({process->first, oldest->first, oldest->second.signal, process->second.start});
+    process = is_expired ? processes_.erase(process) : std::next(process);
   }
   return expired;
 }

@@ -7,12 +7,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "acc/base/running_clock.hpp"
@@ -35,11 +37,20 @@ class TimerTable {
     pid_t pid = 0;
     std::string scope = {};
     int signal = 0;
+    /// When it started, as process_start() says it: another process may have its pid.
+    std::uint64_t process_start = 0;
     bool operator==(const Expired&) const = default;
   };
 
+  /// Says when the process of a pid started; 0: there is none.
+  using StartOf = std::function<std::uint64_t(pid_t)>;
+
+  TimerTable();
+  explicit TimerTable(StartOf start_of) : start_of_(std::move(start_of)) {}
+
   /// Handles one request: a JSON object with pid, scope_id, expiration_time (seconds since 1970; negative:
-  /// released) and signal. Returns false when `line` is not a request.
+  /// released) and signal. Returns false when `line` is not a request. The timers of a process with the same
+  /// pid that has ended are removed.
   bool add(std::string_view line, const Now& now);
 
   /// The earliest deadline.
@@ -54,7 +65,13 @@ class TimerTable {
     Time expiry = {};
     int signal = 0;
   };
-  std::map<pid_t, std::map<std::string, Timer>> timers_ = {};
+  struct TimedProcess {
+    std::uint64_t start = 0;
+    /// By scope.
+    std::map<std::string, Timer> timers = {};
+  };
+  StartOf start_of_;
+  std::map<pid_t, TimedProcess> processes_ = {};
 };
 
 /// torchrun's file timer: workers set deadlines through a named pipe; one that misses a deadline is

@@ -144,6 +144,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     for (const RankView& rank : parts.job().ranks) {
       RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank),
                                                                .progress = parts.progress(rank.local_rank)});
+      // The pid of a rank that has ended may be another process's by now.
+      if (!rank.ended.empty()) continue;
       for (const ProcessStat* process : table.tree(rank.own_pid()))
         activity.cpu_time += exact_cpu_time(*process);
     }

@@ -22,6 +22,7 @@
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/stat_line.hpp"
 #include "acc/base/subprocess/child_answer.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/control/control_server.hpp"
@@ -119,10 +120,12 @@ void or_warn(Reporter& reporter, const std::function<void()>& write) {
   }
 }
 
-// Signals a process that missed a deadline, if it is a descendant: the file could name any process.
+// Signals a process that missed a deadline, if it is a descendant: the file could name any process, and the
+// one that set the deadline may have ended.
 void signal_late_process(const TimerTable::Expired& expired, Reporter& reporter) {
   for (const Descendant& process : descendants_of(::getpid())) {
-    if (process.pid != expired.pid) continue;
+    if (process.pid != expired.pid || process_start(std::to_string(process.pid)) != expired.process_start)
+      continue;
     reporter.report(Warning{fmt::format("process {} did not finish '{}' in time and gets {}", expired.pid,
                                         expired.scope, signal_name(expired.signal))});
     signal_descendant(process, expired.signal);

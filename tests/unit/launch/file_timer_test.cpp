@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -38,7 +39,7 @@ TEST_CASE("file_timer: reports a missed deadline, among invalid requests", "[lau
     write_as_a_worker(pipe, R"({"pid": 8, "scope_id": "b", "expiration_time": 1, "signal": 15})"
                             "\n");
     while (seen.empty()) loop.run_one();
-    CHECK(seen == std::vector<TimerTable::Expired>{{8, "b", 15}});
+    CHECK(seen == std::vector<TimerTable::Expired>{{8, "b", 15, process_start("8")}});
     struct stat status = {};
     CHECK(::stat(pipe.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777U) == 0600);
