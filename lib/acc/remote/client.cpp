@@ -265,7 +265,7 @@ void Client::on_frame(std::size_t index, const Frame& frame) {
       if (dropping_) return;
       return err().feed(run.err, frame.payload, true);
     case FrameKind::log:
-      if (repeats_.is_new(frame.payload, static_cast<int>(index)))
+      if (repeats_.is_new(frame.payload, static_cast<int>(index), RunningClock::now()))
         err().announce(with_host(printable(frame.payload), run.host.name));
       return;
     case FrameKind::reports:

@@ -51,12 +51,28 @@ std::string with_host(std::string_view lines, const std::string& host) {
   return fmt::format("{}{}: {}", kPrefix, host, lines.substr(kPrefix.size()));
 }
 
-bool RepeatFilter::is_new(const std::string& text, int host) {
-  const auto [entry, added] = first_host_.emplace(text, host);
-  if (!added) return entry->second == host;
+namespace {
+
+// As lost_output_text() does.
+bool tells_lost_output(std::string_view text) {
+  return text.find(" of output is lost: ") != std::string_view::npos ||
+         text.find(" of output are lost: ") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool RepeatFilter::is_new(const std::string& text, int host, RunningClock::time_point now) {
+  if (tells_lost_output(text)) return true;
+  const auto [entry, added] = said_.emplace(text, Said{host, now});
+  if (!added) {
+    Said& said = entry->second;
+    if (said.host != host && now - said.time < kSameTime) return false;
+    said = {host, now};
+    return true;
+  }
   order_.push_back(text);
   if (order_.size() > kRemembered) {
-    first_host_.erase(order_.front());
+    said_.erase(order_.front());
     order_.pop_front();
   }
   return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/running_clock.hpp"
 
 // What the client makes of that which several hosts say.
 
@@ -37,15 +39,20 @@ std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems);
 /// Lines of acc on a host, for a person: `acc: text` becomes `acc: host: text`.
 std::string with_host(std::string_view lines, const std::string& host);
 
-/// What several hosts say alike is said once. Remembers the last texts.
+/// What several hosts say alike at about the same time is said once. Remembers the last texts.
 class RepeatFilter {
  public:
-  /// Whether this is not what another host has said already.
-  bool is_new(const std::string& text, int host);
+  /// Whether this is not what another host has just said. Output is lost on each host by itself.
+  bool is_new(const std::string& text, int host, RunningClock::time_point now);
 
  private:
   static constexpr std::size_t kRemembered = 256;
-  std::map<std::string, int> first_host_ = {};
+  static constexpr std::chrono::seconds kSameTime{5};
+  struct Said {
+    int host = 0;
+    RunningClock::time_point time = {};
+  };
+  std::map<std::string, Said> said_ = {};
   std::deque<std::string> order_ = {};
 };
 

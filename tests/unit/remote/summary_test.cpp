@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/remote/summary.hpp"
 
+#include "acc/launch/console.hpp"
 #include "support/catch.hpp"
 
 namespace summary_test {
@@ -45,16 +46,33 @@ TEST_CASE("summary: lines of acc on a host get its name", "[remote]") {
 }
 
 TEST_CASE("summary: what several hosts say alike is said once", "[remote]") {
+  const acc::RunningClock::time_point now;
   RepeatFilter said;
-  CHECK(said.is_new("waiting", 0));
-  CHECK_FALSE(said.is_new("waiting", 1));
+  CHECK(said.is_new("waiting", 0, now));
+  CHECK_FALSE(said.is_new("waiting", 1, now));
   // The first may say it again.
-  CHECK(said.is_new("waiting", 0));
-  CHECK(said.is_new("stopping", 1));
-  CHECK_FALSE(said.is_new("stopping", 0));
+  CHECK(said.is_new("waiting", 0, now));
+  CHECK(said.is_new("stopping", 1, now));
+  CHECK_FALSE(said.is_new("stopping", 0, now));
   // Only the last texts are remembered.
-  for (int i = 0; i < 300; ++i) CHECK(said.is_new(std::to_string(i), 0));
-  CHECK(said.is_new("waiting", 1));
+  for (int i = 0; i < 300; ++i) CHECK(said.is_new(std::to_string(i), 0, now));
+  CHECK(said.is_new("waiting", 1, now));
+}
+
+TEST_CASE("summary: what happens to another host later is said again", "[remote]") {
+  const acc::RunningClock::time_point now;
+  RepeatFilter said;
+  CHECK(said.is_new("a log file cannot be written", 0, now));
+  CHECK_FALSE(said.is_new("a log file cannot be written", 1, now + std::chrono::seconds(1)));
+  CHECK(said.is_new("a log file cannot be written", 2, now + std::chrono::seconds(6)));
+}
+
+TEST_CASE("summary: output that is lost is told by each host", "[remote]") {
+  const acc::RunningClock::time_point now;
+  RepeatFilter said;
+  const std::string lost = acc::launcher::lost_output_text(290, "No space left on device");
+  CHECK(said.is_new(lost, 0, now));
+  CHECK(said.is_new(lost, 1, now));
 }
 
 }  // namespace summary_test
