@@ -325,6 +325,24 @@ TEST_CASE(
   CHECK(std::ranges::count(missing.err, '\n') == 1);
 }
 
+TEST_CASE("cli: a program that is gone at a restart hides neither the failure nor its logs", "[cli]") {
+  Cli acc;
+  acc.environment.set("TMPDIR", acc.folder.path().string());
+  const auto program = acc.folder.write("prog", "#!/bin/sh\necho why >&2\nrm -- \"$0\"\nexit 5\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Run run = acc({"run", "--standalone", "-r", "3", "--max-restarts", "3", "--no-python", "./prog"});
+  CHECK(run.code == 5);
+  CHECK(run.err.find("acc: warning: the workers cannot be started again: ./prog: cannot be started: No such "
+                     "file or directory\nacc: rank 0 ") != std::string::npos);
+  std::vector<std::string> texts;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(acc.folder.path())) {
+    if (file.path().parent_path().parent_path().filename() == "attempt_0" &&
+        file.path().filename() == "stderr.log")
+      texts.push_back(acc.folder.read(std::filesystem::relative(file.path(), acc.folder.path()).string()));
+  }
+  CHECK(texts == std::vector<std::string>{"why\n"});
+}
+
 TEST_CASE("cli: in a removed folder each command is one error line", "[cli]") {
   const Cli acc;
   for (const std::string& command :

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/agent.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -92,6 +95,8 @@ class Agent {
   bool goes_on();
   void leave();
   void start_workers();
+  void make_log_folder();
+  std::filesystem::path log_folder() const;
   void start_worker(int local_rank);
   void warn_of_missing_ranks();
   void stop_workers();
@@ -168,6 +173,12 @@ class Agent {
   bool preparing_ = false;
   /// Local ranks that failed without being asked to end, in the order of their ends.
   std::vector<int> failed_ = {};
+  /// The report of the last attempt if that failed, for one that cannot begin.
+  std::optional<LaunchReport> failed_before_ = {};
+  /// Since the job's start.
+  bool has_started_workers_ = false;
+  /// In this attempt.
+  bool has_log_folder_ = true;
   /// From the start of the attempt to its first failure.
   TimePoint began_ = {};
   std::chrono::milliseconds uptime_ = {};
@@ -239,7 +250,14 @@ LaunchReport Agent::run() {
 void Agent::run_attempts() {
   do {
     report_ = {.restarts = attempt_};
-    run_attempt();
+    try {
+      run_attempt();
+    } catch (const Error& error) {
+      if (!failed_before_) throw;
+      parts_.reporter.report(Warning{fmt::format("the workers cannot be started again: {}", error.what())});
+      report_ = *failed_before_;
+      return;
+    }
     note_progress();
     if (!failed_.empty()) report_.first_failure = find_cause();
     // A signal to the whole job reaches the workers too, and their end may be noticed first.
@@ -292,6 +310,12 @@ bool Agent::goes_on() {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
   }
   if (round_over_->reached.is_known) reached_ = {};
+  failed_before_.reset();
+  if (report_.first_failure || report_.hung) {
+    failed_before_ = report_;
+    failed_before_->group_code.reset();
+    failed_before_->own_failure = report_.first_failure && is_own(*report_.first_failure);
+  }
   return round_over_->restart;
 }
 
@@ -377,7 +401,7 @@ bool Agent::wait_until_prepared() {
 }
 
 void Agent::start_workers() {
-  parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
+  make_log_folder();
   parts_.reporter.report(AttemptStarted{attempt_, round_});
   warn_of_missing_ranks();
   began_ = parts_.processes.now();
@@ -388,6 +412,24 @@ void Agent::start_workers() {
     if (must_end()) return;
     start_worker(local_rank);
   }
+}
+
+// A disk that has become full does not end a job that runs.
+void Agent::make_log_folder() {
+  has_log_folder_ = true;
+  try {
+    parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
+  } catch (const Error& error) {
+    if (!has_started_workers_) throw;
+    has_log_folder_ = false;
+    const Problem& problem = error.problems().front();
+    parts_.reporter.report(
+        Warning{fmt::format("{}: {}; attempt {} has no log files", problem.where, problem.what, attempt_)});
+  }
+}
+
+std::filesystem::path Agent::log_folder() const {
+  return has_log_folder_ ? parts_.logs.attempt(attempt_) : std::filesystem::path();
 }
 
 // Those of --wrap-rank, once for each size of the job.
@@ -401,7 +443,7 @@ void Agent::warn_of_missing_ranks() {
 }
 
 void Agent::start_worker(int local_rank) {
-  const std::filesystem::path folder = parts_.logs.attempt(attempt_);
+  const std::filesystem::path folder = log_folder();
   const Attempt attempt = {.number = attempt_,
                            .round = round_,
                            .folder = folder.string(),
@@ -427,6 +469,7 @@ void Agent::start_worker(int local_rank) {
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   const StartedWorker started = parts_.processes.start(std::move(start));
   worker.pid = started.pid;
+  has_started_workers_ = true;
   ++running_;
   // It has yet to install its handlers.
   for (const auto& [signal, known] : noticed_) unreached_[signal].insert(local_rank);
@@ -762,7 +805,7 @@ WorkerFailure Agent::describe(int local_rank) const {
                            .time = worker.end_time,
                            .attempt = attempt_,
                            .stderr_tail = parts_.processes.stderr_tail(local_rank)};
-  const std::filesystem::path folder = parts_.logs.attempt(attempt_);
+  const std::filesystem::path folder = log_folder();
   if (!folder.empty()) {
     failure.error_file = read_error_file(folder / std::to_string(local_rank) / "error.json");
     if (failure.error_file) failure.error_file->stays = parts_.logs.stays_after_failure();

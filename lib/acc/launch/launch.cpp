@@ -172,6 +172,21 @@ class PersonReporter : public Reporter {
   TextReporter text_;
 };
 
+// Whether an attempt has ended before the job did.
+class RestartNote : public Reporter {
+ public:
+  explicit RestartNote(bool& has_restarted) : has_restarted_(has_restarted) {}
+
+  void report(const Event& event) override {
+    const auto* changed = std::get_if<GroupChanged>(&event);
+    if (std::holds_alternative<Restarting>(event) || (changed != nullptr && changed->restart))
+      has_restarted_ = true;
+  }
+
+ private:
+  bool& has_restarted_;
+};
+
 // The reporters for the person and for programs.
 void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters,
                    bool& lost_result) {
@@ -356,6 +371,10 @@ struct Job {
   Reporters& reporters;
   /// The result of a preflight alone could not be written.
   bool& lost_result;
+  bool& has_restarted;
+
+  /// Of a job that an error of acc ends: the logs of an attempt that failed before say why it did.
+  bool keeps_logs() const { return has_restarted && leftovers.logs.stays_after_failure(); }
 };
 
 // Constructs it where it stays: what a loop or a callback knows does not move.
@@ -601,7 +620,7 @@ int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
     or_warn(job.reporters,
             [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
   job.output.finish();
-  job.leftovers.remove();
+  job.leftovers.remove(!job.keeps_logs());
   return exit_code(kind);
 }
 
@@ -609,6 +628,7 @@ int report_error(const Job& job, const std::exception& error, ErrorKind kind) {
 LaunchReport finish(const Job& job) {
   const LaunchPlan& plan = job.plan;
   add_reporters(plan, job.program != nullptr, job.output, job.reporters, job.lost_result);
+  job.reporters.add(std::make_unique<RestartNote>(job.has_restarted));
   if (logs_events(plan)) job.reporters.report(started_job(plan));
   LaunchReport report = run_agent(job);
   if (report.first_failure)
@@ -626,8 +646,10 @@ auto with_job(const LaunchPlan& plan, const Leftovers& leftovers, const Supervis
   const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
   Reporters reporters;
   bool lost_result = false;
+  bool has_restarted = false;
   output.on_warning([&](const std::string& text) { reporters.report(Warning{text}); });
-  return run(Job{plan, leftovers, supervisor, terminal, program, loop, output, reporters, lost_result});
+  return run(Job{plan, leftovers, supervisor, terminal, program, loop, output, reporters, lost_result,
+                 has_restarted});
 }
 
 // Asio's own text names its sources.
@@ -736,18 +758,20 @@ LaunchReport run_for_program(const LaunchPlan& original, const HostProgram& prog
   const Leftovers leftovers(plan, program.pid);
   const MemoryGuard memory(leftovers.memory);
   tell_workers(leftovers, plan);
+  bool keeps_logs = false;
   try {
     return with_job(plan, leftovers, {program.pid, program.exit_event, raise_open_files()}, nullptr, &program,
-                    [](const Job& job) {
+                    [&](const Job& job) {
                       try {
                         return finish(job);
                       } catch (...) {
+                        keeps_logs = job.keeps_logs();
                         job.output.finish();
                         throw;
                       }
                     });
   } catch (...) {
-    leftovers.remove();
+    leftovers.remove(!keeps_logs);
     throw;
   }
 }

@@ -2,6 +2,7 @@
 #include "acc/launch/output.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,8 @@ struct Output::Impl {
     std::shared_ptr<FilteredLog> copy = {};
   };
 
+  WorkerStreams open(int local_rank, const fs::path& folder, const std::string& line_prefix,
+                     std::optional<int> rank);
   Descriptor open_stream(StreamRequest stream);
   Record record_of(WorkerOutput& worker, StreamName stream, const StreamPlan& plan);
   const WorkerOutput* find(int local_rank) const;
@@ -146,6 +149,7 @@ struct Output::Impl {
   std::function<void()> grown = [] {};
   bool finishing = false;
   bool warned = false;
+  bool has_ended_attempt = false;
   /// Whether some output goes to this console only.
   bool out_is_needed = false;
   bool err_is_needed = false;
@@ -279,49 +283,62 @@ void Output::on_growth(std::function<void()> grown) {
   impl_->grown = std::move(grown);
 }
 
+// A disk that has become full does not end a job that runs.
 WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
                            std::optional<int> rank) {
+  try {
+    return impl_->open(local_rank, folder, line_prefix, rank);
+  } catch (const Error& error) {
+    if (folder.empty() || !impl_->has_ended_attempt) throw;
+    impl_->warn(fmt::format("{}; its worker has no log files in this attempt", error.what()));
+    return impl_->open(local_rank, {}, line_prefix, rank);
+  }
+}
+
+WorkerStreams Output::Impl::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
+                                 std::optional<int> rank) {
   const bool has_folder = !folder.empty();
-  const WorkerNumbers numbers = {.local_rank = impl_->plan.first_local_rank + local_rank,
+  const WorkerNumbers numbers = {.local_rank = plan.first_local_rank + local_rank,
                                  .rank = rank.value_or(local_rank)};
-  const StreamPlan out = plan_stream(impl_->plan, numbers, Streams::out, has_folder);
-  const StreamPlan err = plan_stream(impl_->plan, numbers, Streams::err, has_folder);
-  if (has_folder) impl_->open_filtered(folder.parent_path());
+  const StreamPlan out_plan = plan_stream(plan, numbers, Streams::out, has_folder);
+  const StreamPlan err_plan = plan_stream(plan, numbers, Streams::err, has_folder);
+  if (has_folder) open_filtered(folder.parent_path());
   const fs::path log = folder / "stdout.log";
   const fs::path error_log = folder / "stderr.log";
-  WorkerOutput& worker = impl_->outputs[local_rank] = {};
+  WorkerOutput& worker = outputs[local_rank] = {};
   // Output that passes through us has its tail in memory, even when the disk is full.
-  if (err.file && !err.console) worker.error_log = error_log;
+  if (err_plan.file && !err_plan.console) worker.error_log = error_log;
 
   WorkerStreams streams;
-  streams.err = impl_->open_stream({.plan = err,
-                                    .console = impl_->consoles.err,
-                                    .log = error_log,
-                                    .prefix = line_prefix,
-                                    .tail = &worker.tail,
-                                    .record = impl_->record_of(worker, StreamName::err, err),
-                                    .copy = impl_->filtered_err});
-  if (impl_->one_console && plain(out) && plain(err)) {
+  streams.err = open_stream({.plan = err_plan,
+                             .console = consoles.err,
+                             .log = error_log,
+                             .prefix = line_prefix,
+                             .tail = &worker.tail,
+                             .record = record_of(worker, StreamName::err, err_plan),
+                             .copy = filtered_err});
+  if (one_console && plain(out_plan) && plain(err_plan)) {
     streams.out = duplicate(streams.err);  // one channel for both keeps their order
-  } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
-    streams.out = impl_->open_stream({.plan = out,
-                                      .console = impl_->consoles.out,
-                                      .log = log,
-                                      .prefix = line_prefix,
-                                      .record = impl_->record_of(worker, StreamName::out, out),
-                                      .copy = impl_->filtered_out});
+  } else if (workers > 1 || plan.observed || !plain(out_plan)) {
+    streams.out = open_stream({.plan = out_plan,
+                               .console = consoles.out,
+                               .log = log,
+                               .prefix = line_prefix,
+                               .record = record_of(worker, StreamName::out, out_plan),
+                               .copy = filtered_out});
   }
-  if (impl_->plan.observed) {
-    if (out.file && !out.console) worker.out_file = duplicate(streams.out);
-    if (err.file && !err.console) worker.err_file = duplicate(streams.err);
+  if (plan.observed) {
+    if (out_plan.file && !out_plan.console) worker.out_file = duplicate(streams.out);
+    if (err_plan.file && !err_plan.console) worker.err_file = duplicate(streams.err);
   }
-  const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
-  worker.destinations = {destination_of(out, log, kind_of_stdout),
-                         destination_of(err, error_log, Kind::memory)};
+  const Kind kind_of_stdout = !streams.out ? Kind::passed : out_plan.console ? Kind::memory : Kind::discarded;
+  worker.destinations = {destination_of(out_plan, log, kind_of_stdout),
+                         destination_of(err_plan, error_log, Kind::memory)};
   return streams;
 }
 
 void Output::end_attempt() {
+  impl_->has_ended_attempt = true;
   for (const auto& relay : impl_->relays) relay->finish();
   impl_->relays.clear();
   for (auto* log : {&impl_->filtered_out, &impl_->filtered_err}) {

@@ -707,6 +707,48 @@ TEST_CASE("agent: a worker that cannot be started stops the others and is an err
   CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}});
 }
 
+TEST_CASE("agent: where workers cannot be started again, the failure before is the job's", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 1) job.processes.cannot_start(0);
+  };
+  const LaunchReport report = job.run(plan_of(1, 3));
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->attempt == 0);
+  CHECK(report.exit_code == 3);
+  CHECK(report.own_failure);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text ==
+        "the workers cannot be started again: /bin/train: cannot be started");
+}
+
+TEST_CASE("agent: a job that runs starts again without log files where there is no room for them",
+          "[launch]") {
+  const TemporaryFolder folder;
+  LaunchPlan plan = plan_of(1, 1);
+  plan.output.no_logs = false;
+  plan.output.log_dir = folder.path();
+  const LogFolder logs = LogFolder::make(plan);
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end(0, Exited{0}, 1s);
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 0) return;
+    std::filesystem::remove_all(logs.run_folder());
+    folder.write(logs.run_folder().filename(), "a file");
+  };
+  CHECK(job.run(plan, logs).exit_code == 0);
+  REQUIRE(job.processes.started().size() == 2);
+  CHECK(job.processes.started()[0].folder == logs.attempt(0) / "0");
+  CHECK(job.processes.started()[1].folder.empty());
+  CHECK(job.processes.started()[1].environment.get("TORCHELASTIC_ERROR_FILE").empty());
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text == logs.attempt(1).string() +
+                                                   ": cannot create the log folder: Not a directory; "
+                                                   "attempt 1 has no log files");
+}
+
 TEST_CASE("agent: workers get their ranks in the job", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
@@ -1550,11 +1592,18 @@ TEST_CASE("agent: only the node with group rank 0 copies the state", "[launch]")
 
 TEST_CASE("agent: the state goes to the disk, too, where acc cannot go on", "[launch]") {
   JobWithState job;
-  job.processes.will_end_in(0, 0, Exited{3});
   job.rendezvous.on_round = [&] {
     if (job.rendezvous.rounds == 1) job.processes.cannot_start(0);
   };
-  CHECK_THROWS_AS(job.run(plan_of(1, 1)), Error);
+  SECTION("a worker has failed before") {
+    job.processes.will_end_in(0, 0, Exited{3});
+    CHECK(job.run(plan_of(1, 1)).exit_code == 3);
+  }
+  SECTION("none has") {
+    job.processes.will_end_in(0, 0, Exited{0});
+    job.rendezvous.others = RoundOver{.restart = true, .text = "node 1 was lost"};
+    CHECK_THROWS_AS(job.run(plan_of(1, 1)), Error);
+  }
   CHECK(job.folders() == Texts{"/runs/checkpoint-1"});
 }
 

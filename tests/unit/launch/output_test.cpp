@@ -62,6 +62,29 @@ TEST_CASE("output: both streams of several workers are forwarded", "[launch]") {
   CHECK(output.stderr_tail(1) == "bad\n");
 }
 
+TEST_CASE("output: a log that cannot be written is an error, and in later attempts a warning", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  const std::filesystem::path missing = folder.path() / "0";
+  OutputPlan plan;
+  plan.redirects.default_streams = Streams::both;
+  Output output = shown.make(plan, 1);
+  std::vector<std::string> warnings;
+  output.on_warning([&](const std::string& text) { warnings.push_back(text); });
+  CHECK_THROWS_AS(output.open(0, missing, ""), Error);
+  output.end_attempt();
+  const WorkerStreams streams = output.open(0, missing, "");
+  CHECK(warnings ==
+        std::vector<std::string>{(missing / "stderr.log").string() +
+                                 ": cannot write the log: No such file or directory; its worker has "
+                                 "no log files in this attempt"});
+  write_to(streams.err, "oops\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.err.ours.get()) == "oops\n");
+  CHECK(output.stderr_tail(0) == "oops\n");
+}
+
 TEST_CASE("output: both streams to the same file keep their order", "[launch]") {
   Shown shown;
   Output output(shown.loop, {}, 1, {shown.out.workers.get(), shown.out.workers.get()});
