@@ -92,13 +92,13 @@ class Cluster:
         """Applies `verb` of netns_node.sh to a node: kill, crash, start, freeze, thaw, cut, heal."""
         self.script("netns_node.sh", self.tag, verb, str(index), *words, check=False)
 
-    def launch(self, index, *flags, script="sleep 1000", env=None):
-        """Starts `acc run` on a node; its output goes to a file that output() reads."""
+    def launch(self, index, *flags, script="sleep 1000", program=None, env=None):
+        """Starts `acc run` on a node, with a shell script or another program; its output goes to a file that output() reads."""
         name = pathlib.Path(self.folder.name) / f"node{index}.{time.monotonic_ns()}.log"
         words = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark, self.acc, "run"]
         with open(name, "wb") as log:
             self.agents[index] = subprocess.Popen(
-                [*words, *flags, "--no-python", "/bin/sh", "-c", script],
+                [*words, *flags, "--no-python", *([program] if program else ["/bin/sh", "-c", script])],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **(env or {})}, start_new_session=True)
         self.agents[index].log = name
         return self.agents[index]

@@ -7,6 +7,7 @@ Times are printed, not asserted, save against the time-outs that acc promises (w
 """
 
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -79,6 +80,22 @@ def worker_killed_and_restarted(acc):
         report("worker killed, restart of all nodes", recovered=time.monotonic() - began)
         counts = {env["TORCHELASTIC_RESTART_COUNT"] for env in cluster.workers().values()}
         assert counts == {"1"}, counts
+
+
+@case
+def node_cannot_start_its_workers(acc):
+    """The others need all nodes: they end with it, at once, and know why."""
+    with Cluster(acc, 2) as cluster:
+        bad = pathlib.Path(cluster.folder.name) / "bad"
+        bad.write_text("#!/no/such/interpreter\n")
+        bad.chmod(0o755)
+        static = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "node0", "--master-port", "29400", "--max-restarts", "2"]
+        for kind, words in (("c10d", flags("2", "--max-restarts", "2")), ("static", static)):
+            cluster.launch(0, *words, *(["--node-rank", "0"] if kind == "static" else []))
+            cluster.launch(1, *words, *(["--node-rank", "1"] if kind == "static" else []), program=str(bad))
+            report(f"a node cannot start its workers ({kind})", ended=ends_with(cluster, {2}))
+            assert f"acc: node node1: {bad}: cannot be started: its interpreter" in cluster.output(0), cluster.output(0)
+            nothing_left(cluster)
 
 
 @case

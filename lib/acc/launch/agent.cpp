@@ -45,6 +45,8 @@ constexpr auto kMinTimeOfReader = std::chrono::seconds(1);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
+// How long a node that cannot go on waits for the others to hear of it.
+constexpr auto kMaxWaitForAnswer = std::chrono::seconds(2);
 
 // Whether a worker that was asked to end has ended otherwise: by a crash or with its own exit code.
 bool ended_by_itself(const ExitStatus& status) {
@@ -89,6 +91,7 @@ class Agent {
  private:
   void run_attempts();
   void run_attempt();
+  void tell_nodes(const Error& error);
   bool meet();
   bool check_nodes();
   bool wait_until_prepared();
@@ -253,6 +256,7 @@ void Agent::run_attempts() {
     try {
       run_attempt();
     } catch (const Error& error) {
+      tell_nodes(error);
       if (!failed_before_) throw;
       parts_.reporter.report(Warning{fmt::format("the workers cannot be started again: {}", error.what())});
       report_ = *failed_before_;
@@ -267,6 +271,31 @@ void Agent::run_attempts() {
     }
     report_.hung = hung_ && failed_.empty() && !stop_signal_;
   } while (goes_on());
+}
+
+// Why this node cannot go on: the others would wait for it, and end without a reason.
+void Agent::tell_nodes(const Error& error) {
+  const RendezvousPlan& nodes = plan_.rendezvous;
+  if (nodes.max_nodes == 1 || asked_to_end()) return;
+  const TimePoint deadline = parts_.processes.now() + kMaxWaitForAnswer;
+  const int code = failed_before_ ? exit_code_of(*failed_before_) : exit_code(error.kind());
+  if (ready_ && !round_over_ && nodes.min_nodes == nodes.max_nodes) {
+    RoundOver end = {.text = fmt::format("node {}: {}", parts_.host, error.what()), .exit_code = code};
+    if (failed_before_ && failed_before_->first_failure) {
+      end.failure = to_json_text(*failed_before_->first_failure);
+      end.reason = std::exchange(end.text, {});
+    }
+    parts_.rendezvous.fail(end);
+    while (!round_over_ && !job_done_ && !asked_to_end()) {
+      if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
+    }
+    return;
+  }
+  is_leaving_ = true;
+  parts_.rendezvous.leave(error.what(), code);
+  while (!has_left_ && !kill_now_) {
+    if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
+  }
 }
 
 // Agrees with the other nodes on what comes next. Returns true for another attempt.

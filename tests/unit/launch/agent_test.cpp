@@ -723,6 +723,49 @@ TEST_CASE("agent: where workers cannot be started again, the failure before is t
         "the workers cannot be started again: /bin/train: cannot be started");
 }
 
+namespace {
+
+LaunchPlan plan_of_nodes(int min, int max, int max_restarts = 0) {
+  LaunchPlan plan = plan_of(1, max_restarts);
+  plan.rendezvous.min_nodes = min;
+  plan.rendezvous.max_nodes = max;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("agent: the others hear why a node cannot start its workers", "[launch]") {
+  Job job;
+  job.processes.cannot_start(0);
+  SECTION("a job that needs all its nodes ends at once") {
+    CHECK_THROWS_AS(job.run(plan_of_nodes(2, 2, 3)), Error);
+    CHECK(job.rendezvous.failures ==
+          std::vector<RoundOver>{{.text = "node localhost: /bin/train: cannot be started", .exit_code = 2}});
+  }
+  SECTION("another one goes on without this node") {
+    CHECK_THROWS_AS(job.run(plan_of_nodes(1, 2, 3)), Error);
+    CHECK(job.rendezvous.failures.empty());
+    CHECK(job.rendezvous.left_because == "/bin/train: cannot be started");
+    CHECK(job.rendezvous.left_with == 2);
+  }
+  CHECK(job.processes.elapsed() == 0ms);
+}
+
+TEST_CASE("agent: a node that cannot start its workers again tells the failure before, too", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 1) job.processes.cannot_start(0);
+  };
+  CHECK(job.run(plan_of_nodes(2, 2, 3)).exit_code == 3);
+  REQUIRE(job.rendezvous.failures.size() == 2);
+  const RoundOver& end = job.rendezvous.failures[1];
+  CHECK_FALSE(end.restart);
+  CHECK(end.failure == job.rendezvous.failures[0].failure);
+  CHECK(end.exit_code == 3);
+  CHECK(end.reason == "node localhost: /bin/train: cannot be started");
+}
+
 TEST_CASE("agent: a job that runs starts again without log files where there is no room for them",
           "[launch]") {
   const TemporaryFolder folder;
