@@ -59,6 +59,9 @@ class Walk:
             return self.dice.choice(["yes", "no", "No", "" if default is not None else "no"])
         if default is not None and self.dice.random() < 0.4:
             return ""
+        # acc asks again for what names no machine.
+        if "IP address" in prompt:
+            return self.dice.choice(["node0", "10.0.0.1", "fd00::1"])
         if "port" in prompt:
             return "29501"
         if "clipping" in prompt:
