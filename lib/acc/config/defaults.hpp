@@ -30,7 +30,8 @@ std::filesystem::path default_config_path(const Environment& environment);
 /// versions of accelerate wrote. One that is there and cannot be read counts, as a link to a missing file.
 std::optional<std::filesystem::path> find_default_config(const Environment& environment);
 
-/// Says that a default config file would not be seen, as this user may not search its folder; empty: it would.
+/// Says that a default config file would not be seen, as this user may not search its folder; empty: it
+/// would.
 std::string note_hidden_default_config(const Environment& environment);
 
 }  // namespace acc::launcher

@@ -26,8 +26,8 @@ std::string edited_document(std::string_view text, const Value& target, const st
                             const RowOf& row_of);
 
 /// Edits a config file atomically, or creates it. False: it could not be edited by lines, and was written
-/// anew without the comments that it had. Throws Error{config} if it cannot be parsed, Error{system} if it cannot be
-/// written.
+/// anew without the comments that it had. Throws Error{config} if it cannot be parsed, Error{system} if it
+/// cannot be written.
 bool edit_config(const ConfigValues& values, const std::filesystem::path& file);
 
 }  // namespace acc::launcher
