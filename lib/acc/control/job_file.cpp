@@ -139,6 +139,7 @@ namespace {
 
 constexpr std::string_view kJobSuffix = ".job";
 constexpr std::string_view kProgressSuffix = ".progress";
+constexpr std::string_view kWatchSuffix = ".watch";
 constexpr int kMaxOfOneName = 1000;
 
 // Empty if another process has locked it, or it was removed.
@@ -154,14 +155,25 @@ Descriptor open_locked(int folder, const std::string& name, int flags) {
   return file;
 }
 
-std::string read_all(const Descriptor& file) {
+// The folders that the file names. What does not end with its NUL was cut when it was written, and would be
+// another folder.
+std::vector<std::string> folders_in(const Descriptor& file) {
   std::string text;
   std::array<char, 4096> buffer;
   for (ssize_t n = 1; n > 0;) {
     n = ::read(file.get(), buffer.data(), buffer.size());
     if (n > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
   }
-  return text;
+  const std::size_t last_end = text.rfind('\0');
+  text.resize(last_end == std::string::npos ? 0 : last_end);
+  return split(text, '\0');
+}
+
+// Whether a job of this id makes folders of this name.
+bool has_name_of_job(const fs::path& folder, const std::string& id) {
+  const std::string name = folder.filename();
+  return name.starts_with(kLogStem) || name.starts_with(kMemoryStem) ||
+         name == id + std::string(kWatchSuffix);
 }
 
 bool is_own_folder(const fs::path& folder) {
@@ -176,11 +188,11 @@ bool remove_job(const Descriptor& descriptor, const fs::path& runtime_folder, co
   const Descriptor file = open_locked(folder, name, 0);
   struct stat info = {};
   if (!file) return ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
-  std::error_code ignored;
-  for (const std::string& leftover : split(read_all(file), '\0')) {
-    if (is_own_folder(leftover) && !remove_folder(leftover)) return false;
-  }
   const std::string id = name.substr(0, name.size() - kJobSuffix.size());
+  for (const std::string& leftover : folders_in(file)) {
+    if (has_name_of_job(leftover, id) && is_own_folder(leftover) && !remove_folder(leftover)) return false;
+  }
+  std::error_code ignored;
   fs::remove_all(runtime_folder / (id + std::string(kProgressSuffix)), ignored);
   const std::string socket = id + ".sock";
   ::unlinkat(folder, socket.c_str(), 0);
@@ -234,7 +246,11 @@ std::string JobFile::name() const {
 }
 
 void JobFile::add(const fs::path& folder) {
-  if (file_) write_all(file_.get(), folder.string() + '\0');
+  if (!file_) return;
+  const off_t end = ::lseek(file_.get(), 0, SEEK_END);
+  if (write_all(file_.get(), folder.string() + '\0')) return;
+  // A part of the path, on a full disk, would be taken for the beginning of the next one.
+  if (::ftruncate(file_.get(), end) == 0) ::lseek(file_.get(), end, SEEK_SET);
 }
 
 fs::path JobFile::progress_folder() const {
@@ -242,7 +258,7 @@ fs::path JobFile::progress_folder() const {
 }
 
 fs::path JobFile::watch_folder() const {
-  return file_ ? path_ / (id_ + ".watch") : fs::path();
+  return file_ ? path_ / (id_ + std::string(kWatchSuffix)) : fs::path();
 }
 
 void JobFile::remove() const {

@@ -35,6 +35,10 @@ Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make, u
 /// The names in an open folder that end with `suffix`, sorted, without hidden ones.
 std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix);
 
+/// How the names of a job's temporary folders begin.
+constexpr std::string_view kLogStem = "torchelastic_";
+constexpr std::string_view kMemoryStem = "acc_memory_";
+
 /// `<runtime folder>/<id>.job`: names the folders that a job would leave if all its processes were killed. It
 /// is locked while the process that made it, or a fork of it, is alive.
 class JobFile {
@@ -48,7 +52,8 @@ class JobFile {
   JobFile(const JobFile&) = delete;
   JobFile& operator=(const JobFile&) = delete;
 
-  /// Adds a temporary folder of the job, before it is created.
+  /// Adds a temporary folder of the job, before it is created: with one of these stems, or watch_folder().
+  /// Others are not removed, nor is one that cannot be written whole.
   void add(const std::filesystem::path& folder);
 
   /// `<runtime folder>/<id>.progress`, for a folder that is removed with the rest; empty without a file.
@@ -79,7 +84,7 @@ class JobFile {
 bool remove_folder(const std::filesystem::path& folder);
 
 /// Removes the folders, sockets and job files of this user's jobs that were killed. Never throws; what cannot
-/// be removed stays.
+/// be removed, or has a name that no job gives, stays.
 void remove_leftovers(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace acc::launcher

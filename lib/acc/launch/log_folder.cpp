@@ -15,6 +15,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/control/flight_record.hpp"
+#include "acc/control/job_file.hpp"
 #include "acc/launch/unique_folder.hpp"
 
 namespace acc::launcher {
@@ -81,7 +82,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
   fs::path base = output.log_dir;
   if (base.empty()) {
     const fs::path parent = temporary_parent(plan, streams);
-    base = make_unique_or_fail(parent / "torchelastic_", before);
+    base = make_unique_or_fail(parent / kLogStem, before);
     result.temporary_ = base;
     result.in_memory_ = parent == kMemory;
     if (result.in_memory_) result.pages_.clear();

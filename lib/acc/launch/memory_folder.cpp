@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kStem = "acc_memory_";
-
 // Of a file system in memory; 0 for others.
 std::uint64_t free_memory_in(const fs::path& folder) {
   struct statfs about = {};
@@ -79,9 +77,9 @@ MemoryFolder MemoryFolder::make(const MemoryRequest& request,
     throw Error({.kind = ErrorKind::system, .what = lack->what, .where = lack->where, .hint = lack->hint});
   MemoryFolder made;
   const std::uint64_t free = free_memory_in(shared_memory);
-  made.path_ = make_unique_folder(shared_memory / kStem, before);
+  made.path_ = make_unique_folder(shared_memory / kMemoryStem, before);
   if (free >= request.bytes && !made.path_.empty()) return made;
-  if (made.path_.empty()) made.path_ = make_unique_folder(fs::path("/tmp") / kStem, before);
+  if (made.path_.empty()) made.path_ = make_unique_folder(fs::path("/tmp") / kMemoryStem, before);
   made.is_mounted_ = !made.path_.empty() && mount_memory(made.path_, request.bytes);
   if (made.is_mounted_) return made;
   made.remove();

@@ -2,6 +2,7 @@
 #include "acc/control/job_file.hpp"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ struct JobFolders {
 
   TemporaryFolder base = {};
   fs::path runtime = base.path() / "acc";
-  fs::path leftover = base.path() / "left";
+  fs::path leftover = base.path() / "torchelastic_left";
 };
 
 // Calls `work` in a process that is then killed.
@@ -74,7 +75,7 @@ TEST_CASE("job_file: leftovers of a killed job are removed by the next one", "[c
   in_killed_process([&] {
     JobFile* file = new JobFile({folders.runtime}, "train-1");
     file->add(folders.leftover);
-    file->add(folders.base.path() / "never made");
+    file->add(folders.base.path() / "torchelastic_never_made");
   });
   CHECK(fs::exists(folders.runtime / "train-1.job"));
   CHECK(folders.has_leftovers());
@@ -165,17 +166,64 @@ TEST_CASE("job_file: a job that ends removes its file", "[control]") {
 
 TEST_CASE("job_file: only folders of our own are removed, and no link is followed", "[control]") {
   const JobFolders folders;
-  const fs::path link = folders.base.path() / "link";
+  const fs::path link = folders.base.path() / "torchelastic_link";
   fs::create_directory_symlink(folders.leftover, link);
   in_killed_process([&] {
     JobFile* file = new JobFile({folders.runtime}, "train-2");
     file->add(link);
-    file->add("relative");
+    file->add("torchelastic_relative");
   });
   remove_leftovers({folders.runtime});
   CHECK(fs::exists(folders.leftover / "attempt_0"));
   CHECK(fs::is_symlink(link));
   CHECK_FALSE(fs::exists(folders.runtime / "train-2.job"));
+}
+
+TEST_CASE("job_file: a path that was cut when it was written is no folder of the job", "[control]") {
+  const JobFolders folders;
+  const fs::path next = folders.base.path() / "acc_memory_next";
+  fs::create_directory(next);
+  std::ofstream(folders.runtime / "train-1.job") << folders.leftover.string();
+  std::ofstream(folders.runtime / "train-2.job") << next.string() << '\0' << folders.leftover.string();
+  remove_leftovers({folders.runtime});
+  CHECK(fs::exists(folders.leftover / "attempt_0"));
+  CHECK_FALSE(fs::exists(next));
+  CHECK_FALSE(fs::exists(folders.runtime / "train-1.job"));
+}
+
+TEST_CASE("job_file: only folders with a name that a job gives are removed", "[control]") {
+  const JobFolders folders;
+  const fs::path precious = folders.base.path() / "precious";
+  const fs::path watch = folders.base.path() / "train-1.watch";
+  const fs::path other_watch = folders.base.path() / "train-2.watch";
+  for (const fs::path& folder : {precious, watch, other_watch}) fs::create_directory(folder);
+  in_killed_process([&] {
+    JobFile* file = new JobFile({folders.runtime}, "train-1");
+    for (const fs::path& folder : {folders.base.path(), precious, watch, other_watch}) file->add(folder);
+  });
+  remove_leftovers({folders.runtime});
+  CHECK(fs::exists(precious));
+  CHECK(fs::exists(other_watch));
+  CHECK_FALSE(fs::exists(watch));
+  CHECK_FALSE(fs::exists(folders.runtime / "train-1.job"));
+}
+
+TEST_CASE("job_file: a folder that does not fit into the file leaves no part of its path there",
+          "[control]") {
+  const JobFolders folders;
+  const fs::path other = folders.base.path() / "acc_memory_other";
+  fs::create_directory(other);
+  in_killed_process([&] {
+    JobFile* file = new JobFile({folders.runtime}, "train-1");
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {.rlim_cur = other.string().size() + 1, .rlim_max = RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    file->add(folders.leftover.string() + std::string(100, 'x'));
+    file->add(other);
+  });
+  remove_leftovers({folders.runtime});
+  CHECK_FALSE(fs::exists(other));
+  CHECK(fs::exists(folders.leftover));
 }
 
 TEST_CASE("job_file: the job runs without a folder, too", "[control]") {
