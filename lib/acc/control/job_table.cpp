@@ -179,11 +179,12 @@ NodeReports reports_of(const JobUsage& job) {
                          .world_size = job.job.world_size,
                          .attempt = job.job.attempt,
                          .max_restarts = job.job.max_restarts};
-  reports.nodes.push_back({.node_rank = job.other_nodes.node_rank,
-                           .host = job.other_nodes.host,
-                           .workers = static_cast<int>(job.job.ranks.size()),
-                           .age = std::chrono::milliseconds(0),
-                           .ranks = text_of(job.job.ranks, job.ranks)});
+  reports.nodes.push_back(
+      {.node_rank = job.other_nodes.node_rank,
+       .host = job.other_nodes.host,
+       .workers = static_cast<int>(job.job.ranks.size()) + unstarted_ranks(job.job, job.other_nodes),
+       .age = std::chrono::milliseconds(0),
+       .ranks = text_of(job.job.ranks, job.ranks)});
   for (const NodeView& node : job.other_nodes.nodes) {
     reports.nodes.push_back({.node_rank = node.node_rank,
                              .host = node.host,

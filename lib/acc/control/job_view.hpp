@@ -82,6 +82,8 @@ struct JobView {
   int attempt = 0;
   int max_restarts = 0;
   int world_size = 1;
+  /// How many ranks this node has, or would have as a spare; 0: it does not say.
+  int workers = 0;
   std::chrono::system_clock::time_point started = {};
   std::vector<std::string> command = {};
   std::filesystem::path folder = {};

@@ -204,27 +204,51 @@ std::string shown_state(const NodeView& node, const RankUsage& usage) {
   return is_silent ? "silent " + short_duration(*node.age) : usage.state;
 }
 
+namespace {
+
+std::string ranks_text(int count) {
+  return pluralize(static_cast<std::uint64_t>(count), "rank");
+}
+
+// Ranks that neither this node has started nor another one has.
+int unknown_ranks(const JobView& job, const OtherNodes& other_nodes) {
+  std::int64_t unknown = job.world_size - static_cast<std::int64_t>(job.ranks.size());
+  for (const NodeView& node : other_nodes.nodes) unknown -= std::max(node.workers, 0);
+  return static_cast<int>(std::max<std::int64_t>(unknown, 0));
+}
+
+}  // namespace
+
+int unstarted_ranks(const JobView& job, const OtherNodes& other_nodes) {
+  const int unknown = unknown_ranks(job, other_nodes);
+  if (!job.has_other_nodes()) return unknown;
+  // A spare's workers have no ranks: those of the nodes in the job are all.
+  const std::int64_t waiting = job.workers - static_cast<std::int64_t>(job.ranks.size());
+  return static_cast<int>(std::clamp<std::int64_t>(waiting, 0, unknown));
+}
+
 std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& other_nodes) {
-  const auto world_size = static_cast<std::size_t>(std::max(job.world_size, 0));
-  std::size_t known_ranks = job.ranks.size();
   std::vector<std::string> lines;
   for (const NodeView& node : other_nodes.nodes) {
-    known_ranks += static_cast<std::size_t>(std::max(node.workers, 0));
-    const int unknown_ranks = node.workers - static_cast<int>(node.ranks.size());
-    if (unknown_ranks > 0)
-      lines.push_back(fmt::format("{} on {}: {}",
-                                  pluralize(static_cast<std::uint64_t>(unknown_ranks), "rank"), node.host,
+    const int missing = node.workers - static_cast<int>(node.ranks.size());
+    if (missing > 0)
+      lines.push_back(fmt::format("{} on {}: {}", ranks_text(missing), node.host,
                                   node.problem.empty() ? "not reported yet" : node.problem));
   }
   if (job.hosts > 0 && !other_nodes.reason.empty()) return {"its ranks are not known: " + other_nodes.reason};
-  if (known_ranks >= world_size) {
+  const int unstarted = unstarted_ranks(job, other_nodes);
+  if (unstarted > 0)
+    lines.push_back(fmt::format("{}{} {} not been started", ranks_text(unstarted),
+                                job.has_other_nodes() ? " of this node" : "",
+                                unstarted == 1 ? "has" : "have"));
+  const int elsewhere = unknown_ranks(job, other_nodes) - unstarted;
+  if (elsewhere == 0) {
     if (!other_nodes.reason.empty() && !other_nodes.nodes.empty())
       lines.push_back("ranks of other machines are as last seen: " + other_nodes.reason);
     return lines;
   }
   const std::string reason = other_nodes.reason.empty() ? "no acc runs there" : other_nodes.reason;
-  lines.push_back(
-      fmt::format("{} on other machines: {}", pluralize(world_size - known_ranks, "rank"), reason));
+  lines.push_back(fmt::format("{} on other machines: {}", ranks_text(elsewhere), reason));
   return lines;
 }
 

@@ -90,6 +90,9 @@ nlohmann::json to_json(const NodeView& node);
 /// RankUsage::state, or `silent 12s` if the node has not reported for 10 seconds.
 std::string shown_state(const NodeView& node, const RankUsage& usage);
 
+/// How many ranks this node has yet to start, as while its Python imports.
+int unstarted_ranks(const JobView& job, const OtherNodes& other_nodes);
+
 /// What is not shown of a job, and why, a line each: `2 ranks on b: it runs an older acc`.
 std::vector<std::string> lines_of_missing(const JobView& job, const OtherNodes& other_nodes);
 

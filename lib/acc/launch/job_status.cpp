@@ -55,6 +55,7 @@ JobView view_of(const LaunchPlan& plan, pid_t supervisor, pid_t agent) {
           .run_id = plan.run_id,
           .max_restarts = plan.max_restarts,
           .world_size = plan.num_machines * plan.nproc_per_node,
+          .workers = plan.nproc_per_node,
           .started = std::chrono::system_clock::now(),
           .command = plan.worker_command,
           .folder = std::filesystem::current_path(ignored)};

@@ -93,6 +93,7 @@ TEST_CASE("job_table: shows the state of the rendezvous", "[control]") {
 
 TEST_CASE("job_table: ranks of other nodes are among those of this one, with their hosts", "[control]") {
   JobUsage usage = training();
+  usage.job.rendezvous = "connected";
   usage.job.world_size = 6;
   usage.job.ranks[1] = {.rank = 2, .local_rank = 1, .pid = 13};
   usage.other_nodes = {
@@ -106,7 +107,7 @@ TEST_CASE("job_table: ranks of other nodes are among those of this one, with the
                 {.node_rank = 2, .host = "c", .workers = 2, .problem = "it does not answer"}}};
   const auto now = std::chrono::system_clock::time_point(1000s);
   CHECK(job_table({usage}, now, 200) ==
-        "train-10  run id none  up 0s  restarts 1 of 3  python train.py\n"
+        "train-10  run id none  up 0s  restarts 1 of 3  node connected  python train.py\n"
         "  RANK  HOST  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"
         "  0     a     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
         "  1     b     0      7    silent 12s   1s     -     0.0 MiB  2        -\n"
@@ -138,6 +139,15 @@ TEST_CASE("job_table: another machine is shown all nodes, this one among them", 
         "  0     b     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
         "  1     b     1      13   exit code 0  -      -     -        -        -\n"
         "  1 rank on a: it does not answer\n");
+  usage.job.workers = 2;
+  usage.job.world_size = 3;
+  usage.job.rendezvous = "connected";
+  usage.job.ranks.pop_back();
+  usage.ranks.pop_back();
+  shown.other_nodes = other_nodes_from_json(to_json(reports_of(usage)));
+  CHECK(job_table({shown}, {}, 200)
+            .ends_with("  1 rank on a: it does not answer\n"
+                       "  1 rank on b: not reported yet\n"));
   CHECK(job_list({shown})[0]["hosts"] == 2);
 }
 

@@ -130,24 +130,38 @@ TEST_CASE("node_view: a node that has become silent says so in the state of its 
 }
 
 TEST_CASE("node_view: each rank that is not shown is accounted for", "[control]") {
-  const JobView job = {.world_size = 8, .ranks = {{.rank = 0}, {.rank = 1}}};
+  const JobView job = {.world_size = 8, .rendezvous = "connected", .ranks = {{.rank = 0}, {.rank = 1}}};
   const NodeView shown = {.host = "b", .workers = 2, .ranks = std::vector<RankView>(2)};
   const NodeView older = {.host = "c", .workers = 1, .problem = "it runs an older acc"};
   using Lines = std::vector<std::string>;
   CHECK(lines_of_missing(job, {.nodes = {shown, older}}) ==
         Lines{"1 rank on c: it runs an older acc", "3 ranks on other machines: no acc runs there"});
   const NodeView starting = {.host = "b", .workers = 3, .ranks = std::vector<RankView>(2)};
-  CHECK(lines_of_missing({.world_size = 5, .ranks = job.ranks}, {.nodes = {starting}}) ==
-        Lines{"1 rank on b: not reported yet"});
+  CHECK(lines_of_missing({.world_size = 5, .rendezvous = "connected", .ranks = job.ranks},
+                         {.nodes = {starting}}) == Lines{"1 rank on b: not reported yet"});
   CHECK(lines_of_missing(job, {.reason = "torchrun hosts the job"}) ==
         Lines{"6 ranks on other machines: torchrun hosts the job"});
-  CHECK(lines_of_missing({.world_size = 2, .ranks = job.ranks}, {.reason = "the nodes meet in a file"})
+  CHECK(lines_of_missing({.world_size = 2, .rendezvous = "running", .ranks = job.ranks},
+                         {.reason = "the nodes meet in a file"})
             .empty());
-  CHECK(lines_of_missing({.world_size = 4, .ranks = job.ranks},
+  CHECK(lines_of_missing({.world_size = 4, .rendezvous = "connected", .ranks = job.ranks},
                          {.reason = "the leader is silent", .nodes = {shown}}) ==
         Lines{"ranks of other machines are as last seen: the leader is silent"});
   CHECK(lines_of_missing({.hosts = 2}, {.reason = "a does not answer"}) ==
         Lines{"its ranks are not known: a does not answer"});
+}
+
+TEST_CASE("node_view: ranks that this node has yet to start are not another machine's", "[control]") {
+  using Lines = std::vector<std::string>;
+  CHECK(lines_of_missing({.world_size = 2, .workers = 2}, {}) == Lines{"2 ranks have not been started"});
+  JobView job = {.world_size = 2, .workers = 2, .ranks = {{.rank = 0}}};
+  CHECK(lines_of_missing(job, {}) == Lines{"1 rank has not been started"});
+  job.rendezvous = "connected";
+  job.world_size = 4;
+  CHECK(lines_of_missing(job, {}) ==
+        Lines{"1 rank of this node has not been started", "2 ranks on other machines: no acc runs there"});
+  const NodeView whole = {.host = "b", .workers = 4, .ranks = std::vector<RankView>(4)};
+  CHECK(lines_of_missing({.world_size = 4, .workers = 2, .rendezvous = "spare"}, {.nodes = {whole}}).empty());
 }
 
 TEST_CASE("node_view: who has no ranks of the job learns of it from who has", "[control]") {
