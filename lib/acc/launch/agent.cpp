@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "acc/base/error.hpp"
+#include "acc/base/file_id.hpp"
 #include "acc/base/progress_page.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/launch_report.hpp"
@@ -137,6 +138,7 @@ class Agent {
   void note_end();
 
   void note_progress();
+  std::filesystem::path removed_folder() const;
   StepsReached tell_progress(bool restart);
 
   WorkerFailure describe(int local_rank) const;
@@ -195,6 +197,12 @@ class Agent {
   StepsReached reached_ = {};
   bool is_followed_ = false;
   bool told_not_followed_ = false;
+  /// Where the pages of this attempt are.
+  std::optional<FileId> page_folder_ = {};
+  /// Because this one was removed, nobody knows how far the workers of the attempt got; empty: they have
+  /// said.
+  std::filesystem::path removed_folder_ = {};
+  bool told_removed_folder_ = false;
   /// What the checks before this attempt came to.
   std::optional<NodeCheckResult> checked_ = {};
   /// Of the last attempt.
@@ -432,6 +440,7 @@ bool Agent::wait_until_prepared() {
 void Agent::start_workers() {
   make_log_folder();
   parts_.reporter.report(AttemptStarted{attempt_, round_});
+  if (plan_.restarts_without_progress > 0) page_folder_ = parts_.logs.make_page_folder(attempt_);
   warn_of_missing_ranks();
   began_ = parts_.processes.now();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
@@ -807,14 +816,31 @@ void Agent::note_progress() {
     if (const auto page = ProgressPage::read_last(prefix + std::to_string(local_rank)))
       ranks.push_back(*page);
   }
+  removed_folder_ = ranks.empty() ? removed_folder() : std::filesystem::path();
   reached_ = furthest(reached_, steps_reached(ranks));
   is_followed_ = is_followed_ || reached_.is_known;
 }
 
-// Where workers have said how far they are, one that ended before it said so has ended no step.
+// Of the folders by which workers say how far they are. A logout removes those of the user.
+std::filesystem::path Agent::removed_folder() const {
+  const auto folder = std::filesystem::path(parts_.logs.page_prefix(attempt_)).parent_path();
+  if (!page_folder_ || file_id(folder) != page_folder_) return folder;
+  const bool is_watched = parts_.watch_folder.empty() || file_id(parts_.watch_folder).has_value();
+  return is_watched ? std::filesystem::path() : parts_.watch_folder;
+}
+
+// Where workers have said how far they are, one that ended before it said so has ended no step, unless it
+// could not say so.
 StepsReached Agent::tell_progress(bool restart) {
   StepsReached reached = reached_;
-  reached.is_known = is_followed_;
+  reached.is_known = is_followed_ && removed_folder_.empty();
+  if (!removed_folder_.empty()) {
+    if (restart && !std::exchange(told_removed_folder_, true))
+      parts_.reporter.report(
+          Warning{"--restarts-without-progress has no effect while ranks cannot say how far they are: " +
+                  removed_folder_.string() + " was removed, as at a logout"});
+    return reached;
+  }
   if (plan_.restarts_without_progress > 0 && restart && !is_followed_ &&
       !std::exchange(told_not_followed_, true)) {
     parts_.reporter.report(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -35,6 +36,8 @@ struct JobParts {
   /// Empty: the job has no folder in memory.
   FlushParts flush = {};
   LogFolder logs = {};
+  /// Of --watch; empty: workers are not watched.
+  std::filesystem::path watch_folder = {};
   CgroupPaths cgroups = {};
   KernelLogPaths kernel_log = {};
   /// The host name in the failure report.

@@ -607,6 +607,7 @@ LaunchReport run_agent(const Job& job) {
                                    .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
                                    .flush = flush_parts,
                                    .logs = job.leftovers.logs,
+                                   .watch_folder = job.leftovers.watch,
                                    .host = host});
   watches.end(report.exit_code);
   return report;

@@ -114,6 +114,14 @@ std::string LogFolder::page_prefix(int attempt) const {
   return this->attempt(attempt) / "progress-";
 }
 
+std::optional<FileId> LogFolder::make_page_folder(int attempt) const {
+  const std::string prefix = page_prefix(attempt);
+  if (prefix.empty()) return std::nullopt;
+  const fs::path folder = fs::path(prefix).parent_path();
+  ::mkdir(folder.c_str(), 0700);
+  return file_id(folder);
+}
+
 void LogFolder::make_attempt(int number, int workers) const {
   // Also those of this number: workers that start again because a node joins or leaves have the same.
   remove_pages();

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 
+#include "acc/base/file_id.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
@@ -30,6 +32,9 @@ class LogFolder {
 
   /// The page of worker `local_rank` is this path and its number; empty: there is no folder in memory.
   std::string page_prefix(int attempt) const;
+
+  /// Makes the folder of the pages before the first worker needs it; absent: it cannot be made.
+  std::optional<FileId> make_page_folder(int attempt) const;
 
   /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N` and all pages.
   /// Throws Error{system}.

@@ -97,6 +97,8 @@ struct Job {
   CheckNodes check_nodes;
   FlushParts flush;
 
+  std::filesystem::path watch_folder = {};
+
   LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {},
                    const KernelLogPaths& kernel_log = {}) {
     return acc::launcher::run(plan, {.processes = processes,
@@ -105,6 +107,7 @@ struct Job {
                                      .check_nodes = check_nodes,
                                      .flush = flush,
                                      .logs = logs,
+                                     .watch_folder = watch_folder,
                                      .cgroups = cgroups,
                                      .kernel_log = kernel_log});
   }
@@ -267,6 +270,54 @@ TEST_CASE("agent: a failure tells how far the workers here got, before their pag
   CHECK(job.rendezvous.failures[1].reached == StepsReached{.is_known = true, .steps = 5});
   CHECK(job.rendezvous.failures[2].reached == StepsReached{.is_known = true, .steps = 0});
   CHECK(job.reporter.all<Warning>().empty());
+}
+
+TEST_CASE("agent: an attempt whose pages were removed is not one without progress", "[launch]") {
+  const test::TemporaryFolder folder;
+  const auto runtime = folder.path() / "acc";
+  std::filesystem::create_directory(runtime);
+  LaunchPlan plan = plan_of(1, 3);
+  plan.restarts_without_progress = 1;
+  const LogFolder logs = LogFolder::make(plan, [](const auto&) {}, runtime / "pages");
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  job.processes.before_start = [&] {
+    ProgressPage(logs.page_prefix(job.rendezvous.restarts) + "0").set_global_step(3);
+    // As a logout does; who logs in again has another folder.
+    if (job.rendezvous.rounds == 2) std::filesystem::remove_all(runtime);
+    if (job.rendezvous.rounds == 3) std::filesystem::create_directory(runtime);
+  };
+  CHECK(job.run(plan, logs).restarts == 3);
+  REQUIRE(job.rendezvous.failures.size() == 4);
+  CHECK(job.rendezvous.failures[0].reached == StepsReached{.is_known = true, .steps = 3});
+  CHECK_FALSE(job.rendezvous.failures[1].reached.is_known);
+  CHECK_FALSE(job.rendezvous.failures[2].reached.is_known);
+  const auto warnings = job.reporter.all<Warning>();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].text.find((runtime / "pages").string()) != std::string::npos);
+}
+
+TEST_CASE("agent: an attempt that could not be watched is not one without progress", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_of(1, 2);
+  plan.restarts_without_progress = 1;
+  const LogFolder logs = LogFolder::make(plan, [](const auto&) {}, folder.path() / "pages");
+  Job job;
+  job.watch_folder = folder.path() / "job.watch";
+  std::filesystem::create_directory(job.watch_folder);
+  job.processes.will_end(0, Exited{1});
+  job.processes.before_start = [&] {
+    if (job.rendezvous.rounds == 1)
+      ProgressPage(logs.page_prefix(job.rendezvous.restarts) + "0").set_global_step(3);
+    else
+      std::filesystem::remove_all(job.watch_folder);
+  };
+  CHECK(job.run(plan, logs).restarts == 2);
+  CHECK(job.rendezvous.failures[0].reached.is_known);
+  CHECK_FALSE(job.rendezvous.failures[1].reached.is_known);
+  const auto warnings = job.reporter.all<Warning>();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].text.find(job.watch_folder.string()) != std::string::npos);
 }
 
 TEST_CASE("agent: --restarts-without-progress has no effect where no worker says how far it is", "[launch]") {
