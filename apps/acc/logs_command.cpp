@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
@@ -46,9 +47,11 @@ int show_logs(const LogsOptions& options) {
   }
   const bool one_rank = options.ranks.size() == 1 || (options.ranks.empty() && job.view.ranks.size() == 1);
   std::map<std::pair<int, StreamName>, LinePrefixer> lines;
+  char last_byte = '\n';
   const auto on_output = [&](int rank, StreamName stream, std::string_view bytes) {
     const auto [line, added] = lines.try_emplace({rank, stream}, fmt::format("[{}] ", rank));
     write(one_rank ? std::string(bytes) : line->second.feed(bytes));
+    if (one_rank && !bytes.empty()) last_byte = bytes.back();
     if (options.follow) flush();
   };
   const auto on_note = [](const std::string& text) { log::write(log::Level::info, text); };
@@ -58,10 +61,12 @@ int show_logs(const LogsOptions& options) {
       write(lines.at({rank, stream}).show_unfinished());
       flush();
     };
-    reader.follow(on_silence, [&](int rank) {
-      for (auto& [source, line] : lines)
-        if (source.first == rank) write(line.finish());
-    });
+    const auto on_break = [&](int rank, StreamName stream) {
+      if (std::exchange(last_byte, '\n') != '\n') write("\n");
+      if (const auto line = lines.find({rank, stream}); line != lines.end()) write(line->second.finish());
+      flush();
+    };
+    reader.follow(on_silence, on_break);
   } else {
     reader.read();
   }

@@ -29,6 +29,10 @@ const char* name_of(StreamName stream) {
   return stream == StreamName::out ? "standard output" : "standard error";
 }
 
+std::string name_of(StreamName stream, int rank) {
+  return std::string(name_of(stream)) + " of rank " + std::to_string(rank);
+}
+
 StreamName stream_of(const nlohmann::json& message) {
   return message.at("stream") == "stdout" ? StreamName::out : StreamName::err;
 }
@@ -74,20 +78,30 @@ void LogReader::open_rank(const RankView& rank) {
 
 // After a restart a rank writes to other files, which may have the names of those before. Whoever begins to
 // follow is also told of ranks that it knows.
-void LogReader::on_started(const RankView& rank, const OnRestart& on_restart) {
+void LogReader::on_started(const RankView& rank, const OnBreak& on_break) {
   if (const auto pid = pids_.find(rank.rank); pid != pids_.end() && pid->second != rank.pid) {
-    read_files();
-    on_restart(rank.rank);
-    std::erase_if(logs_, [](const auto& entry) { return !has_name(entry.second.file, entry.first); });
+    read_files(on_break);
+    for (const StreamName stream : {StreamName::out, StreamName::err}) on_break(rank.rank, stream);
+    close_files(rank.rank);
   }
   open_rank(rank);
+}
+
+// Those of the attempt before, in which a file may have had the name that another one has now.
+void LogReader::close_files(int rank) {
+  std::erase_if(logs_, [&](const auto& entry) {
+    const auto& [name, log] = entry;
+    if (log.rank != rank && has_name(log.file, name)) return false;
+    if (log.watch >= 0) ::inotify_rm_watch(changes_.get(), log.watch);
+    return true;
+  });
 }
 
 void LogReader::open_stream(int rank, StreamName stream, const StreamDestination& destination) {
   const auto note = [&](const std::string& text) {
     if (notes_.insert(text).second) on_note_(text);
   };
-  const std::string subject = std::string(name_of(stream)) + " of rank " + std::to_string(rank);
+  const std::string subject = name_of(stream, rank);
   if (destination.kind == StreamDestination::Kind::passed) {
     note(subject + " is acc's own and is not kept; --tee or --redirects keeps it in a file");
   } else if (destination.kind == StreamDestination::Kind::discarded) {
@@ -100,18 +114,29 @@ void LogReader::open_stream(int rank, StreamName stream, const StreamDestination
       return note(subject + " cannot be read from " + printable_line(destination.file.string()) + ": " +
                   reason);
     }
-    if (::inotify_add_watch(changes_.get(), destination.file.c_str(), IN_MODIFY) < 0) poll_ms_ = kPollMs;
+    log.watch = ::inotify_add_watch(changes_.get(), destination.file.c_str(), IN_MODIFY);
+    if (log.watch < 0) poll_ms_ = kPollMs;
     logs_.emplace(destination.file, std::move(log));
   }
 }
 
+// In a file that has become shorter, as by logrotate's copytruncate, all that it has now.
+off_t LogReader::remaining_in(const Log& log, const OnBreak& on_break) const {
+  struct stat info = {};
+  if (::fstat(log.file.get(), &info) != 0) return 0;
+  const off_t position = ::lseek(log.file.get(), 0, SEEK_CUR);
+  if (info.st_size >= position) return info.st_size - position;
+  on_break(log.rank, log.stream);
+  on_note_(name_of(log.stream, log.rank) +
+           ": its log file was cut, and is read from its beginning; lines may be missing here");
+  return info.st_size - ::lseek(log.file.get(), 0, SEEK_SET);
+}
+
 // Up to the present end: a rank may write faster than this is read.
-void LogReader::read_files() {
+void LogReader::read_files(const OnBreak& on_break) {
   std::array<char, 1U << 16U> buffer;
   for (auto& [path, log] : logs_) {
-    struct stat info = {};
-    if (::fstat(log.file.get(), &info) != 0) continue;
-    for (off_t remaining = info.st_size - ::lseek(log.file.get(), 0, SEEK_CUR); remaining > 0;) {
+    for (off_t remaining = remaining_in(log, on_break); remaining > 0;) {
       const auto size = std::min(buffer.size(), static_cast<std::size_t>(remaining));
       const ssize_t n = ::read(log.file.get(), buffer.data(), size);
       if (n <= 0) break;
@@ -178,10 +203,10 @@ bool LogReader::wait_for_change(pollfd& agent) const {
   return count >= 0 || errno == EINTR;
 }
 
-std::optional<int> LogReader::follow(const OnSilence& on_silence, const OnRestart& on_restart) {
+std::optional<int> LogReader::follow(const OnSilence& on_silence, const OnBreak& on_break) {
   job_.client.send({{"request", "logs"}, {"ranks", ranks_}, {"follow", true}});
   for (;;) {
-    read_files();
+    read_files(on_break);
     report_silence(on_silence);
     pollfd agent = {.fd = job_.client.descriptor(), .events = POLLIN, .revents = 0};
     if (!job_.client.has_received() && !wait_for_change(agent)) return {};
@@ -191,11 +216,11 @@ std::optional<int> LogReader::follow(const OnSilence& on_silence, const OnRestar
     if (!job_.client.has_received() && agent.revents == 0) continue;
     const auto message = job_.client.read_message();
     if (!message || message->contains("ended")) {
-      read_files();
+      read_files(on_break);
       return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
     }
     if (message->contains("bytes")) on_piece(*message);
-    if (message->contains("started")) on_started(rank_view_from_json(message->at("started")), on_restart);
+    if (message->contains("started")) on_started(rank_view_from_json(message->at("started")), on_break);
   }
 }
 

@@ -31,7 +31,7 @@ class LogReader {
   /// Receives a sentence about missing output.
   using OnNote = std::function<void(const std::string&)>;
   using OnSilence = std::function<void(int rank, StreamName stream)>;
-  using OnRestart = std::function<void(int rank)>;
+  using OnBreak = std::function<void(int rank, StreamName stream)>;
 
   /// `ranks` empty: all. Throws Error{usage} for a rank that the job does not have here.
   LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, OnNote on_note);
@@ -43,23 +43,28 @@ class LogReader {
   bool has_failed() const { return failed_; }
 
   /// Reads the output until the job ends, across restarts. `on_silence` is called for a stream of which
-  /// nothing has come for a second, once until more comes; `on_restart` for a rank whose output has come to
-  /// the end of an attempt, before that of the next. Returns the job's exit code, if it was sent.
+  /// nothing has come for a second, once until more comes; `on_break` for one that does not go on where it
+  /// was: between two attempts, and in a file that was cut to begin anew, which is noted. Returns the job's
+  /// exit code, if it was sent.
   std::optional<int> follow(
-      const OnSilence& on_silence = [](int, StreamName) {}, const OnRestart& on_restart = [](int) {});
+      const OnSilence& on_silence = [](int, StreamName) {}, const OnBreak& on_break = [](int, StreamName) {});
 
  private:
   struct Log {
     int rank = 0;
     StreamName stream = StreamName::out;
     Descriptor file = {};
+    /// Its inotify watch; -1: there is none.
+    int watch = -1;
   };
 
   bool wants(int rank) const;
   void open_rank(const RankView& rank);
-  void on_started(const RankView& rank, const OnRestart& on_restart);
+  void on_started(const RankView& rank, const OnBreak& on_break);
+  void close_files(int rank);
   void open_stream(int rank, StreamName stream, const StreamDestination& destination);
-  void read_files();
+  void read_files(const OnBreak& on_break = [](int, StreamName) {});
+  off_t remaining_in(const Log& log, const OnBreak& on_break) const;
   void on_piece(const nlohmann::json& message);
   void pass_on(int rank, StreamName stream, std::string_view bytes);
   void report_silence(const OnSilence& on_silence);

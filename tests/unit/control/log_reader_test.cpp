@@ -43,6 +43,12 @@ struct Peer {
             [this](const std::string& text) { notes.push_back(text); }};
   }
 
+  LogReader::OnBreak on_break() {
+    return [this](int rank, StreamName stream) {
+      output += std::to_string(rank) + (stream == StreamName::out ? "o breaks|" : "e breaks|");
+    };
+  }
+
   Descriptor agent = {};
   std::unique_ptr<RunningJob> job = {};
   std::string output = {};
@@ -121,9 +127,8 @@ TEST_CASE("log_reader: who follows is told of a restart, between the output of t
   later.pid = 11;
   later.out.file = logs.write("b", "second");
   peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n{\"ended\":9}\n");
-  const auto on_restart = [&](int rank) { peer.output += "restart of " + std::to_string(rank) + "|"; };
-  CHECK(reader.follow([](int, StreamName) {}, on_restart) == 9);
-  CHECK(peer.output == "0o:first|restart of 0|0o:second|");
+  CHECK(reader.follow([](int, StreamName) {}, peer.on_break()) == 9);
+  CHECK(peer.output == "0o:first|0o breaks|0e breaks|0o:second|");
 }
 
 TEST_CASE("log_reader: an attempt whose file has the name of the one before is followed", "[control]") {
@@ -139,6 +144,48 @@ TEST_CASE("log_reader: an attempt whose file has the name of the one before is f
   peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n{\"ended\":9}\n");
   CHECK(reader.follow() == 9);
   CHECK(peer.output == "0o:first|0o:second|");
+}
+
+TEST_CASE("log_reader: who follows keeps the files of one attempt open", "[control]") {
+  const auto open_files = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const TemporaryFolder logs;
+  Peer peer;
+  RankView rank = {.rank = 0,
+                   .pid = 10,
+                   .out = {Kind::file, logs.write("out0", "0")},
+                   .err = {Kind::file, logs.write("err0", "")}};
+  peer.job->view.ranks = {rank};
+  LogReader reader = peer.reader();
+  const auto of_one_attempt = open_files();
+  for (int attempt = 1; attempt < 4; ++attempt) {
+    const std::string number = std::to_string(attempt);
+    rank.pid = 10 + attempt;
+    rank.out.file = logs.write("out" + number, number);
+    rank.err.file = logs.write("err" + number, "");
+    peer.sends(nlohmann::json{{"started", to_json(rank)}}.dump() + "\n");
+  }
+  peer.sends("{\"ended\":9}\n");
+  CHECK(reader.follow() == 9);
+  CHECK(peer.output == "0o:0|0o:1|0o:2|0o:3|");
+  CHECK(open_files() == of_one_attempt);
+}
+
+TEST_CASE("log_reader: a file that was cut is read from its beginning, after a note", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  const auto file = logs.write("out", "line 1\nline 2\n");
+  peer.job->view.ranks = {{.rank = 0, .out = {Kind::file, file}, .err = {Kind::memory, {}}}};
+  const auto on_silence = [&](int, StreamName) {
+    logs.write("out", "line 3\n");
+    peer.sends("{\"ended\":0}\n");
+  };
+  CHECK(peer.reader().follow(on_silence, peer.on_break()) == 0);
+  CHECK(peer.output == "0o:line 1\nline 2\n|0o breaks|0o:line 3\n|");
+  REQUIRE(peer.notes.size() == 1);
+  CHECK(peer.notes[0].starts_with("standard output of rank 0: its log file was cut"));
 }
 
 TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
