@@ -82,10 +82,7 @@ void add_logs_command(CLI::App& app, int& code) {
   logs->add_option(
       "JOB", options->job,
       "Its id, a unique prefix of it, or the pid of one of its processes (default: the only job)");
-  logs->add_option("-r,--rank", options->ranks, "Only these ranks")
-      ->delimiter(',')
-      ->expected(1)
-      ->allow_extra_args(false);
+  logs->add_option("-r,--rank", options->ranks, "Only these ranks")->delimiter(',')->allow_extra_args(false);
   logs->add_flag("-f,--follow", options->follow, "Go on until the job ends");
   logs->callback([options, &code] { code = show_logs(*options); });
 }

@@ -91,6 +91,16 @@ TEST_CASE("cli: a running job is shown, read and stopped by other commands", "[c
   std::string logs;
   while (!has(logs, "[0] hello 0\n") || !has(logs, "[1] hello 1\n")) logs = acc({"logs", pid}).out;
   CHECK(acc({"logs", job.name, "-r", "1"}).out == "hello 1\n");
+  CHECK(acc({"logs", "-r", "1", job.name}).out == "hello 1\n");
+  using Words = std::vector<std::string>;
+  for (const Words& ranks : {Words{"-r", "0,1"}, Words{"--rank=0,1"}, Words{"-r", "0", "-r", "1"}}) {
+    Words words = {"logs", job.name};
+    words.insert(words.end(), ranks.begin(), ranks.end());
+    const Run both = acc(words);
+    CHECK(both.code == 0);
+    CHECK(has(both.out, "[0] hello 0\n"));
+    CHECK(has(both.out, "[1] hello 1\n"));
+  }
   CHECK(has(acc({"logs", job.name, "-r", "7"}).err, "rank 7: job " + job.name));
 
   const Run stacks = acc({"ps", job.name, "--stacks"});
