@@ -79,9 +79,7 @@ int show_logs(const LogsOptions& options) {
 void add_logs_command(CLI::App& app, int& code) {
   CLI::App* logs = app.add_subcommand("logs", "Show the output of the ranks of a running job");
   const auto options = std::make_shared<LogsOptions>();
-  logs->add_option(
-      "JOB", options->job,
-      "Its id, a unique prefix of it, or the pid of one of its processes (default: the only job)");
+  add_job_option(*logs, options->job, "the only job");
   logs->add_option("-r,--rank", options->ranks, "Only these ranks")->delimiter(',')->allow_extra_args(false);
   logs->add_flag("-f,--follow", options->follow, "Go on until the job ends");
   logs->callback([options, &code] { code = show_logs(*options); });

@@ -64,8 +64,7 @@ void add_ps_command(CLI::App& app, int& code) {
   CLI::App* ps =
       app.add_subcommand("ps", "Show the running jobs, with the state and resource use of each rank");
   const auto options = std::make_shared<PsOptions>();
-  ps->add_option("JOB", options->job,
-                 "Its id, a unique prefix of it, or the pid of one of its processes (default: all jobs)");
+  add_job_option(*ps, options->job, "all jobs");
   CLI::Option* stacks = ps->add_flag("--stacks", options->stacks, "Show the states and stacks of the ranks");
   ps->add_flag("--json", options->json, "For programs")->excludes(stacks);
   ps->callback([options, &code] { code = show_jobs(*options); });

@@ -13,6 +13,18 @@
 
 namespace acc::launcher {
 
+void add_job_option(CLI::App& command, std::string& job, const std::string& default_value) {
+  const auto refuse_empty = [](const std::string& name) {
+    return name.empty() ? std::string("is empty: leave it out, or give one that acc ps shows")
+                        : std::string();
+  };
+  command
+      .add_option("JOB", job,
+                  "Its id, a unique prefix of it, or the pid of one of its processes (default: " +
+                      default_value + ")")
+      ->check(CLI::Validator(refuse_empty, ""));
+}
+
 FoundJobs running_jobs() {
   const auto folders = runtime_folders(Environment::of_process(), ::geteuid());
   remove_leftovers(folders);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -13,6 +14,10 @@
 #include "acc/control/process_table.hpp"
 
 namespace acc::launcher {
+
+/// The option JOB of a command, without which it takes `default_value`. An empty one, as of a shell variable
+/// that is not set, is refused.
+void add_job_option(CLI::App& command, std::string& job, const std::string& default_value);
 
 /// The running jobs of this user. Reports jobs that do not answer, and folders that cannot be used, on
 /// standard error.

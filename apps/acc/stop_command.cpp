@@ -38,9 +38,7 @@ void add_stop_command(CLI::App& app, int& code) {
       app.add_subcommand("stop", "Stop a running job, as SIGTERM does, and wait until it has ended");
   const auto job = std::make_shared<std::string>();
   const auto now = std::make_shared<bool>(false);
-  stop->add_option(
-      "JOB", *job,
-      "Its id, a unique prefix of it, or the pid of one of its processes (default: the only job)");
+  add_job_option(*stop, *job, "the only job");
   stop->add_flag("--now", *now, "Kill the workers at once");
   stop->callback([job, now, &code] { code = stop_job(*job, *now); });
 }

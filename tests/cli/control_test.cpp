@@ -133,6 +133,15 @@ TEST_CASE("cli: stop --now kills workers that ignore signals", "[cli]") {
   CHECK(has(job.ended.get().err, "were killed"));
 }
 
+TEST_CASE("cli: an empty name of a job is refused, not taken for the only one", "[cli]") {
+  const Cli acc;
+  for (const char* command : {"ps", "stop", "logs"}) {
+    const Run run = acc({command, ""});
+    CHECK(run.code == 2);
+    CHECK(has(run.err, "JOB: is empty"));
+  }
+}
+
 TEST_CASE("cli: an unknown job is one line, exit 2", "[cli]") {
   const Cli acc;
   for (const char* command : {"ps", "stop", "logs"}) {
