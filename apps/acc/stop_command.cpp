@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <string>
 
+#include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "commands.hpp"
 #include "running_jobs.hpp"
@@ -17,15 +20,27 @@ namespace {
 
 constexpr int kSupervisorEndsMs = 5000;
 
+[[noreturn]] void fail_unended(const JobView& job) {
+  const std::string pid = std::to_string(job.pid);
+  throw Error({.kind = ErrorKind::system,
+               .what = "its workers have ended, but its process " + pid + " still runs",
+               .where = job.id,
+               .hint = "ps " + pid + " shows its state"});
+}
+
 int stop_job(const std::string& name, bool now) {
   RunningJob job = running_job(name);
   const Descriptor supervisor(static_cast<int>(::syscall(SYS_pidfd_open, job.view.pid, 0)));
   job.client.send({{"request", "stop"}, {"now", now}});
   std::optional<nlohmann::json> answer = job.client.read_message();
   while (answer && !answer->contains("ended")) answer = job.client.read_message();
-  // The agent has ended. The job has ended when the process that the user started has.
+  // The agent has ended. The job has ended when the process that the user started has, which Ctrl-Z may have
+  // stopped.
   pollfd ended = {.fd = supervisor.get(), .events = POLLIN, .revents = 0};
-  if (supervisor) ::poll(&ended, 1, kSupervisorEndsMs);
+  if (supervisor) {
+    ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGCONT, nullptr, 0);
+    if (::poll(&ended, 1, kSupervisorEndsMs) == 0) fail_unended(job.view);
+  }
   const auto code = answer ? std::optional(answer->at("ended").get<int>()) : std::nullopt;
   fmt::print("{}\n", stop_text(job.view, code));
   return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // acc ps, acc logs and acc stop beside a running acc launch.
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,15 @@ TEST_CASE("cli: stop --now kills workers that ignore signals", "[cli]") {
   RunningScript job(acc, "trap '' TERM");
   CHECK(acc({"stop", "--now", job.name}).out.ends_with(" has ended with exit code 143\n"));
   CHECK(has(job.ended.get().err, "were killed"));
+}
+
+TEST_CASE("cli: stop ends a job whose first process is stopped, as by Ctrl-Z", "[cli]") {
+  const Cli acc;
+  RunningScript job(acc);
+  const auto list = nlohmann::json::parse(acc({"ps", "--json", job.name}).out);
+  ::kill(list[0]["pid"].get<pid_t>(), SIGSTOP);
+  CHECK(acc({"stop", job.name}).out.ends_with(" has ended with exit code 143\n"));
+  CHECK(job.ended.get().code == 143);
 }
 
 TEST_CASE("cli: an empty name of a job is refused, not taken for the only one", "[cli]") {
