@@ -36,6 +36,8 @@ class FakeProcesses : public Processes {
   }
   /// The worker does not end on a signal other than SIGKILL.
   void ignores_signals(int local_rank) { deaf_.insert(local_rank); }
+  /// The worker ends this long after a SIGKILL, and waits in the kernel before.
+  void is_stuck(int local_rank, std::chrono::milliseconds after) { stuck_ = {local_rank, after}; }
   /// The worker handles no signal that is only passed on, before this time.
   void has_no_handler(int local_rank, std::chrono::milliseconds before = std::chrono::hours(24)) {
     without_handler_[local_rank] = before;
@@ -123,6 +125,10 @@ class FakeProcesses : public Processes {
 
   void signal(int local_rank, int signal) override {
     signals_.emplace_back(local_rank, signal);
+    if (signal == SIGKILL && stuck_ && stuck_->first == local_rank && running_.contains(local_rank)) {
+      outside_.push_back({now_ + stuck_->second, end(local_rank, Signaled{signal})});
+      return;
+    }
     const bool ends = signal == SIGKILL || (!deaf_.contains(local_rank) && ends_job(signal));
     if (ends && running_.contains(local_rank)) queue_.push_back(end(local_rank, Signaled{signal}));
   }
@@ -143,6 +149,11 @@ class FakeProcesses : public Processes {
       queue_.push_back(OrphansGone{});
     }
     return true;
+  }
+
+  std::vector<StuckProcess> stuck_processes() override {
+    if (!stuck_) return {};
+    return {{.pid = 1000 + stuck_->first, .kernel = "wait_on_page"}};
   }
 
   AgentEvent next(std::optional<TimePoint> deadline) override {
@@ -237,6 +248,7 @@ class FakeProcesses : public Processes {
   std::deque<AgentEvent> queue_ = {};
   std::set<int> running_ = {};
   std::set<int> deaf_ = {};
+  std::optional<std::pair<int, std::chrono::milliseconds>> stuck_ = {};
   std::map<int, std::chrono::milliseconds> without_handler_ = {};
   int leaves_ = 0;
   int orphans_ = 0;

@@ -46,6 +46,8 @@ constexpr auto kMinTimeOfReader = std::chrono::seconds(1);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
+// How often processes that were killed and do not end are looked at.
+constexpr auto kLookAtKilled = std::chrono::seconds(30);
 // How long a node that cannot go on waits for the others to hear of it.
 constexpr auto kMaxWaitForAnswer = std::chrono::seconds(2);
 
@@ -106,6 +108,8 @@ class Agent {
   void stop_workers();
   void signal_workers(int signal);
   void kill_workers();
+  AgentEvent next_of_killed();
+  void warn_of_stuck();
   void stop_orphans();
   std::optional<TimePoint> time_of_request() const;
   void finish_output();
@@ -223,6 +227,10 @@ class Agent {
   /// When workers that were asked to end are killed; set once they were asked.
   std::optional<TimePoint> grace_end_ = {};
   bool kill_now_ = false;
+  /// When processes of this attempt that were killed are looked at again; absent: none was.
+  std::optional<TimePoint> look_at_killed_ = {};
+  /// Those that cannot be killed, as was told.
+  std::set<pid_t> stuck_ = {};
   bool stopped_by_user_ = false;
   bool supervisor_lost_ = false;
 
@@ -378,6 +386,8 @@ void Agent::run_attempt() {
   checked_.reset();
   unreached_.clear();
   repetition_.reset();
+  look_at_killed_.reset();
+  stuck_.clear();
   oom_.emplace(parts_.cgroups);
   try {
     next_event(parts_.processes.now());
@@ -723,7 +733,7 @@ void Agent::stop_workers() {
     if (std::holds_alternative<TimeUp>(next_event(grace_end_))) break;
   }
   if (running_ > 0) kill_workers();
-  while (running_ > 0) next_event(std::nullopt);
+  while (running_ > 0) next_of_killed();
 }
 
 void Agent::kill_workers() {
@@ -732,6 +742,30 @@ void Agent::kill_workers() {
   report_.killed_ranks = ranks_where([](const Worker& worker) { return worker.killed; });
   if (!supervisor_lost_) {
     parts_.reporter.report(Killed{report_.killed_ranks, plan_.shutdown_timeout, kill_now_});
+  }
+}
+
+// The next event while processes that were killed end.
+AgentEvent Agent::next_of_killed() {
+  if (!look_at_killed_) look_at_killed_ = parts_.processes.now() + kLookAtKilled;
+  AgentEvent event = next_event(look_at_killed_);
+  if (std::holds_alternative<TimeUp>(event)) {
+    look_at_killed_ = parts_.processes.now() + kLookAtKilled;
+    warn_of_stuck();
+  }
+  return event;
+}
+
+// Each process once.
+void Agent::warn_of_stuck() {
+  for (const StuckProcess& process : parts_.processes.stuck_processes()) {
+    if (!stuck_.insert(process.pid).second) continue;
+    const auto worker = std::ranges::find(workers_, process.pid, &Worker::pid);
+    const auto name = worker == workers_.end()
+                          ? fmt::format("process {}", process.pid)
+                          : fmt::format("rank {}", rank_of(static_cast<int>(worker - workers_.begin())));
+    parts_.reporter.report(Warning{fmt::format("{} cannot be killed: it waits in the kernel{}", name,
+                                               process.kernel.empty() ? "" : " (" + process.kernel + ")")});
   }
 }
 
@@ -747,7 +781,7 @@ void Agent::stop_orphans() {
     waiting = !std::holds_alternative<OrphansGone>(event);
   }
   while (processes.signal_orphans(SIGKILL)) {
-    while (!std::holds_alternative<OrphansGone>(next_event(std::nullopt))) {
+    while (!std::holds_alternative<OrphansGone>(next_of_killed())) {
     }
   }
 }

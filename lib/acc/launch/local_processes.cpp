@@ -288,6 +288,16 @@ bool LocalProcesses::signal_orphans(int signal) {
   return orphans_left_ > 0;
 }
 
+std::vector<StuckProcess> LocalProcesses::stuck_processes() {
+  std::vector<StuckProcess> stuck;
+  for (const Descendant& process : descendants_of(::getpid())) {
+    const bool is_workers = fork_server_ == nullptr || fork_server_->pid() != process.pid;
+    if (!is_workers || is_asking_child(process.pid)) continue;
+    if (const auto kernel = wait_in_kernel(process.pid)) stuck.push_back({process.pid, *kernel});
+  }
+  return stuck;
+}
+
 void LocalProcesses::watch_orphan(int pidfd) {
   auto& orphan = orphans_.emplace_back(std::make_unique<stream_descriptor>(loop_, pidfd));
   ++orphans_left_;

@@ -90,6 +90,7 @@ class LocalProcesses : public Processes {
   void signal(int local_rank, int signal) override;
   bool signal_if_handled(int local_rank, int signal) override;
   bool signal_orphans(int signal) override;
+  std::vector<StuckProcess> stuck_processes() override;
   AgentEvent next(std::optional<TimePoint> deadline) override;
   void post(AgentEvent event) override { events_.push_back(std::move(event)); }
   TimePoint now() const override { return Clock::now(); }

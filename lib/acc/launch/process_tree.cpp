@@ -134,15 +134,14 @@ bool InheritedProcesses::contains(pid_t pid) const {
   return now && now->started == process->second;
 }
 
-namespace {
-
-// Whether it waits in the kernel, as for a driver or a disk that does not answer: then it cannot be killed.
 // Its threads can still do so when it has ended itself.
-bool waits_in_kernel(pid_t pid) {
+std::optional<std::string> wait_in_kernel(pid_t pid) {
   for (const ThreadWait& thread : threads_of(pid))
-    if (thread.state == 'D') return true;
-  return false;
+    if (thread.state == 'D') return thread.kernel;
+  return std::nullopt;
 }
+
+namespace {
 
 // Reaps a child that was killed. Returns false if it cannot be killed. To free much memory takes a while,
 // too.
@@ -152,7 +151,7 @@ bool wait_for_killed(pid_t pid) {
   pollfd ends = {.fd = process.get(), .events = POLLIN, .revents = 0};
   int ready = 0;
   while (process && (ready = ::poll(&ends, 1, kPatienceMs)) <= 0) {
-    if (ready == 0 && waits_in_kernel(pid)) return false;
+    if (ready == 0 && wait_in_kernel(pid)) return false;
   }
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }

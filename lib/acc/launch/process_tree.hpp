@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "acc/base/files.hpp"
@@ -30,6 +32,10 @@ bool handles_signal(pid_t process, int signal, const std::filesystem::path& proc
 /// Sends `signal` unless the process has ended or its pid was reused. Returns a pidfd, which becomes readable
 /// when the process ends; empty when nothing was sent.
 Descriptor signal_descendant(const Descendant& descendant, int signal);
+
+/// The function of the kernel in which the process waits so that it cannot be killed, as for a driver or a
+/// disk that does not answer; empty if /proc does not tell. Absent: it does not wait like that.
+std::optional<std::string> wait_in_kernel(pid_t pid);
 
 /// Reaps our ended children except those of `is_ours`. Returns true when children are left.
 bool reap_orphans(const std::function<bool(pid_t)>& is_ours);

@@ -59,6 +59,14 @@ struct StartedWorker {
   pid_t pid_inside = 0;
 };
 
+/// A process that waits in the kernel, as for a disk or a driver that does not answer: until then it cannot
+/// be killed.
+struct StuckProcess {
+  pid_t pid = 0;
+  /// The kernel's function; empty: /proc does not tell.
+  std::string kernel = {};
+};
+
 /// The events of a running job.
 struct WorkerEnded {
   int local_rank = 0;
@@ -157,6 +165,9 @@ class Processes {
   /// Signals every process that the workers have left, after all workers have ended. Returns false when there
   /// is none; otherwise OrphansGone follows.
   virtual bool signal_orphans(int signal) = 0;
+
+  /// The processes of the workers that cannot be killed now.
+  virtual std::vector<StuckProcess> stuck_processes() { return {}; }
 
   /// Waits for the next event; returns TimeUp when there is none before `deadline` (nullopt: no limit).
   /// Pending events are returned even after the deadline.

@@ -750,6 +750,18 @@ TEST_CASE("agent: orphans get SIGTERM, then SIGKILL", "[launch]") {
   }
 }
 
+TEST_CASE("agent: a worker that cannot be killed is waited for, and named once", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{3});
+  job.processes.ignores_signals(1);
+  job.processes.is_stuck(1, 100s);
+  CHECK(job.run(plan_of(2)).exit_code == 3);
+  CHECK(job.processes.elapsed() >= 100s);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text ==
+        "rank 1 cannot be killed: it waits in the kernel (wait_on_page)");
+}
+
 TEST_CASE("agent: a worker that cannot be started stops the others and is an error", "[launch]") {
   Job job;
   job.processes.cannot_start(2);
