@@ -46,6 +46,7 @@ void LineMixer::write_from(int id, std::string_view chunk) {
   holder_.reset();
   std::string_view rest = chunk;
   if (newline != std::string_view::npos) {
+    source.endless = false;
     write(source.pending);
     write(chunk.substr(0, newline + 1));
     source.pending.clear();
@@ -66,7 +67,7 @@ void LineMixer::write_from(int id, std::string_view chunk) {
     source.pending.clear();
     if ((unfinished == 0 && !continues_line) || source.closed) return;
     holder_ = id;
-    holder_is_progress_bar_ = (continues_line && holder_is_progress_bar_) || returns;
+    holder_is_progress_bar_ = (continues_line && holder_is_progress_bar_) || returns || source.endless;
   } else {
     source.pending += rest;
   }
@@ -117,15 +118,14 @@ std::size_t LineMixer::waiting(int source) const {
 
 std::optional<LineMixer::TimePoint> LineMixer::deadline() const {
   if (!holder_ || queue_.empty()) return std::nullopt;
-  const Timeouts timeout = holder_is_progress_bar_ ? kProgressBar : kLine;
-  const TimePoint silent = holder_wrote_ + timeout.silence;
-  // A long line that is still coming will end.
-  return holder_drained_ ? std::min(silent, queue_since_ + timeout.max) : silent;
+  const Timeouts timeout = holder_is_progress_bar_ ? kProgressBar : holder_drained_ ? kLine : kLongLine;
+  return std::min(holder_wrote_ + timeout.silence, queue_since_ + timeout.max);
 }
 
 void LineMixer::on_time(TimePoint now) {
   const auto due = deadline();
   if (!due || now < *due) return;
+  sources_.at(*holder_).endless = !holder_drained_;
   holder_.reset();
   release(now);
 }

@@ -31,6 +31,10 @@ class LineMixer {
   /// For a line with a carriage return, a progress bar, which has no end.
   static constexpr Timeouts kProgressBar = {std::chrono::milliseconds(100), std::chrono::seconds(1)};
 
+  /// For a line that keeps coming. It may have no end either: a source that did not end its line in this
+  /// time counts as a progress bar until it does.
+  static constexpr Timeouts kLongLine = {std::chrono::seconds(2), std::chrono::seconds(10)};
+
   explicit LineMixer(Write write) : write_(std::move(write)) {}
 
   int add_source();
@@ -60,6 +64,7 @@ class LineMixer {
     bool drained = true;
     bool queued = false;
     bool closed = false;
+    bool endless = false;
   };
 
   void write(std::string_view text);

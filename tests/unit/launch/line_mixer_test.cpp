@@ -133,6 +133,25 @@ TEST_CASE("line_mixer: a very long line is written as it arrives, and not split"
   CHECK(mixed.text == part + part + "end\nother\n");
 }
 
+TEST_CASE("line_mixer: a line without an end delays others for ten seconds, and then for one", "[launch]") {
+  Mixed mixed;
+  const std::string part(80 << 10, 'x');
+  const auto waits_for = [&](std::chrono::milliseconds limit) {
+    mixed.writes(mixed.a, part, false);
+    mixed.writes(mixed.b, "line\n");
+    for (auto passed = 0ms; passed < limit; passed += 50ms) {
+      if (mixed.mixer.waiting(mixed.b) == 0) return passed;
+      mixed.passes(50ms);
+      mixed.writes(mixed.a, part, false);
+    }
+    return limit;
+  };
+  CHECK(waits_for(1h) == 10s);
+  CHECK(waits_for(1h) == 1s);
+  mixed.writes(mixed.a, "\n", false);
+  CHECK(waits_for(1h) == 10s);
+}
+
 TEST_CASE("line_mixer: the rest of a closed source is written", "[launch]") {
   Mixed mixed;
   SECTION("it had the turn") {
