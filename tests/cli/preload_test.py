@@ -30,6 +30,7 @@ SCRIPTS = {
         print(sorted(os.environ), os.environ["ODD"], os.environb[b"BYTES"], os.getenv("RANK"))
         print(open("/proc/self/environ", "rb").read().count(b"ODD="), os.getsid(0) == os.getpid())
         print(sys.stdin.read(), sys.stdout.line_buffering, sys.stderr.line_buffering, sys.stdout.encoding)
+        print(sys.stdin.seek(0), sys.stdin.readline(), sys.stdin.buffer.raw)
         print(sys.stdout.seekable(), sys.stderr.seekable(), sys.stdout.buffer.raw)
         import resource, signal
         print(resource.getrlimit(resource.RLIMIT_NOFILE), os.umask(0), signal.getsignal(signal.SIGINT))
@@ -90,8 +91,11 @@ def run(words, input="", **variables):
     """acc launch with these words: the exit code, and the two outputs."""
     environment = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "ODD": "a\nb='c'", **variables}
     environment = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()} | {b"BYTES": b"\xff\xfe"}
-    done = subprocess.run([ACC, "launch", "--cpu", "--python", sys.executable, *words], env=environment, input=input,
-                          capture_output=True, text=True, timeout=TIMEOUT)  # fmt: skip
+    with tempfile.TemporaryFile() as file:
+        file.write(input.encode())
+        file.seek(0)
+        done = subprocess.run([ACC, "launch", "--cpu", "--python", sys.executable, *words], env=environment, stdin=file,
+                              capture_output=True, text=True, timeout=TIMEOUT)  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
 

@@ -493,13 +493,14 @@ def is_usable(stream, descriptor):
 
 
 def look_again(stream):
-    """At what the stream writes to, a file or not: this process has asked for another one, and a FileIO asks once."""
+    """At what the stream is, a file or not: this process has asked for another one, and a FileIO asks once."""
     old = stream.buffer
-    raw = io.FileIO(stream.fileno(), "wb", closefd=False)
+    raw = io.FileIO(stream.fileno(), "rb" if stream.readable() else "wb", closefd=False)
     raw.name = stream.name
     stream.flush()
     # The stream itself stays: modules may have kept it.
-    stream.__init__(raw if isinstance(old, io.FileIO) else io.BufferedWriter(raw), stream.encoding, stream.errors, "\n",
+    buffered = io.BufferedReader if stream.readable() else io.BufferedWriter
+    stream.__init__(raw if isinstance(old, io.FileIO) else buffered(raw), stream.encoding, stream.errors, "\n",
                     stream.line_buffering, stream.write_through)  # fmt: skip
 
 
@@ -520,6 +521,8 @@ def dress(request, streams, outputs, changes, program, watch):
         repeat(output, stream)
         os.close(output)
     # A module may have replaced them with its own, which stay as they are.
+    if is_usable(sys.__stdin__, 0):
+        look_again(sys.__stdin__)
     if is_usable(sys.__stderr__, 2):
         look_again(sys.__stderr__)
     if is_usable(sys.__stdout__, 1):
