@@ -91,7 +91,8 @@ class GradientMark {
     is_set_ = true;
   }
   void remove(const at::Tensor& parameter) {
-    if (is_on(parameter)) parameter.mutable_grad().reset();
+    // Also the copy of it that Module::zero_grad(false) leaves.
+    if (is_set_ && parameter.grad().defined() && parameter.grad().is_meta()) parameter.mutable_grad().reset();
     is_set_ = false;
   }
   bool is_on(const at::Tensor& parameter) const { return is_set_ && parameter.grad().is_same(mark_); }
