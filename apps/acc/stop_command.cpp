@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/stat_line.hpp"
 #include "commands.hpp"
 #include "running_jobs.hpp"
 
@@ -20,10 +21,16 @@ namespace {
 
 constexpr int kSupervisorEndsMs = 5000;
 
+bool is_stopped(int pid) {
+  const std::string text = first_line_of("/proc/" + std::to_string(pid) + "/stat");
+  const auto line = parse_stat_line(text);
+  return line && line->field(3) == "T";
+}
+
 [[noreturn]] void fail_unended(const JobView& job) {
   const std::string pid = std::to_string(job.pid);
   throw Error({.kind = ErrorKind::system,
-               .what = "its workers have ended, but its process " + pid + " still runs",
+               .what = "its workers have ended, but its process " + pid + " stays stopped",
                .where = job.id,
                .hint = "ps " + pid + " shows its state"});
 }
@@ -39,7 +46,8 @@ int stop_job(const std::string& name, bool now) {
   pollfd ended = {.fd = supervisor.get(), .events = POLLIN, .revents = 0};
   if (supervisor) {
     ::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGCONT, nullptr, 0);
-    if (::poll(&ended, 1, kSupervisorEndsMs) == 0) fail_unended(job.view);
+    // That of a program with notebook_launcher goes on.
+    if (::poll(&ended, 1, kSupervisorEndsMs) == 0 && is_stopped(job.view.pid)) fail_unended(job.view);
   }
   const auto code = answer ? std::optional(answer->at("ended").get<int>()) : std::nullopt;
   fmt::print("{}\n", stop_text(job.view, code));
