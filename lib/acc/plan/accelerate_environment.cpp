@@ -41,7 +41,7 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
     const std::string mask(device_mask_name(shape.distributed_type));
     const std::string origin = settings.origin(key::gpu_ids);
     const std::string devices = select_devices(gpu_ids, mask, inputs.environment.find(mask), origin);
-    if (mask == device_mask_name(DistributedType::multi_gpu) && !shape.use_cpu)
+    if (mask == device_mask_name(DistributedType::multi_gpu) && !shape.use_cpu && !shape.delegated)
       require_gpus(devices, inputs.machine, origin);
     environment.set(mask, devices);
   }
