@@ -186,9 +186,9 @@ std::string pluralize(std::uint64_t count, std::string_view noun) {
 
 std::chrono::milliseconds to_milliseconds(double seconds) {
   const double exact = seconds * 1000;
-  // Not ceil(): acc goes without libm.
-  const auto whole = static_cast<std::int64_t>(exact);
-  return std::chrono::milliseconds(static_cast<double>(whole) < exact ? whole + 1 : whole);
+  // Not round(): acc goes without libm.
+  const auto nearest = static_cast<std::int64_t>(exact + 0.5);
+  return std::chrono::milliseconds(nearest == 0 && exact > 0 ? 1 : nearest);
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {

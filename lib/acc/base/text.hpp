@@ -61,7 +61,8 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
 /// `1 node`, `3 nodes`, `2 processes`.
 std::string pluralize(std::uint64_t count, std::string_view noun);
 
-/// Seconds as a time, rounded up: what is not 0, which often means never or at once, does not become 0.
+/// Seconds as a time, to the nearest millisecond, but what is above 0 does not become 0, which often means
+/// never or at once.
 /// Below 1e15 seconds in size.
 std::chrono::milliseconds to_milliseconds(double seconds);
 

@@ -32,6 +32,7 @@ TEST_CASE("text: a count has its noun, a time its unit", "[base]") {
   CHECK(acc::to_milliseconds(0.5) == 500ms);
   CHECK(acc::to_milliseconds(0.0004) == 1ms);
   CHECK(acc::to_milliseconds(0) == 0ms);
+  CHECK(acc::to_milliseconds(16.1) == 16100ms);
   CHECK(acc::seconds_text(500ms) == "0.5 s");
   CHECK(acc::seconds_text(1234ms) == "1.234 s");
   CHECK(acc::rounded_seconds_text(1234ms) == "1.23 s");
