@@ -270,7 +270,7 @@ def a_killed_client_takes_all_with_it(acc):
     for first in ("one", "localhost"):
         with Sshd(acc) as hosts:
             job = hosts.start(f"{first},two", *PATIENT, "--shutdown-timeout", "5", "--nproc_per_node", "2", "--no_python", "/bin/sh", "-c",
-                              f"trap 'touch {hosts.folder}/saved-$RANK; exit' TERM; "
+                              f"trap 'echo saving; touch {hosts.folder}/saved-$RANK; exit' TERM; "
                               "setsid sh -c 'trap \"\" HUP TERM INT; sleep 1000' & echo begun; wait")
             assert [job.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
             job.kill()

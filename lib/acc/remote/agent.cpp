@@ -147,6 +147,7 @@ class HostAgent {
   RunningClock::time_point last_heard_ = RunningClock::now();
   bool paused_ = false;
   bool lost_ = false;
+  bool asked_to_end_ = false;
   bool done_ = false;
 };
 
@@ -439,6 +440,8 @@ void HostAgent::lose_client(const std::string& reason) {
 // Its workers have their grace, in which they save what they have. If it is killed, its guardian ends what it
 // has started.
 void HostAgent::ask_job_to_end() {
+  // A second one would kill the workers. When a host stops, more than one cause comes.
+  if (std::exchange(asked_to_end_, true)) return;
   ::kill(process_->id(), SIGTERM);
   kill_.expires_after(grace_ + kMarginOfJob);
   kill_.async_wait([this](error_code error) {

@@ -52,7 +52,9 @@ void HostConnection::open(const std::vector<std::string>& command, const Environ
                                     .in = theirs_in.native_handle(),
                                     .out = out.workers.get(),
                                     .err = err.workers.get(),
-                                    .open_files = open_files};
+                                    .open_files = open_files,
+                                    // An agent on this machine lets its workers save what they have.
+                                    .death_signal = SIGTERM};
   process_.emplace(launcher(loop_.get_executor(), program, command));
   out_.assign(out.ours.release());
   err_.assign(err.ours.release());

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -305,6 +306,27 @@ TEST_CASE("agent: a signal to it asks the job to end, and the client hears how i
   CHECK(agent.next(FrameKind::out).payload == "runs");
   agent.signal(signal);
   CHECK(agent.next(FrameKind::exit).payload == "7");
+}
+
+TEST_CASE("agent: two causes ask the job to end once: twice would kill its workers", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "saved";
+  AgentProcess agent(job_of([&file](const JobSpec&) {
+    ::signal(SIGTERM, [](int) {
+      ::signal(SIGTERM, [](int) { ::_exit(8); });
+      acc::write_all(STDOUT_FILENO, "saves");
+    });
+    acc::write_all(STDOUT_FILENO, "runs");
+    while (!std::filesystem::exists(file)) ::sched_yield();
+    return 7;
+  }));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  agent.signal(SIGTERM);
+  CHECK(agent.next(FrameKind::out).payload == "saves");
+  agent.close_input();
+  std::ofstream(file).put('x');
+  CHECK(agent.exit_code() == 7);
 }
 
 TEST_CASE("agent: a signal before the job has begun ends it", "[remote]") {
