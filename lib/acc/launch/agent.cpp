@@ -872,7 +872,7 @@ StepsReached Agent::tell_progress(bool restart) {
     if (restart && !std::exchange(told_removed_folder_, true))
       parts_.reporter.report(
           Warning{"--restarts-without-progress has no effect while ranks cannot say how far they are: " +
-                  removed_folder_.string() + " was removed, as at a logout"});
+                  removed_folder_.string() + " is missing; a logout may have removed it"});
     return reached;
   }
   if (plan_.restarts_without_progress > 0 && restart && !is_followed_ &&
