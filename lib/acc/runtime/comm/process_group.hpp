@@ -42,8 +42,9 @@ inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minute
 
 /// The processes of a job and their collective operations: through shared memory or over Gloo for tensors on
 /// the CPU, over NCCL or Gloo for those on CUDA devices. Every process makes the same calls in the same
-/// order. Each function throws Error{system} naming this rank when another process is lost or does not answer
-/// in time; the group is then unusable.
+/// order, from one thread: calls of several could meet in another order elsewhere. Each function throws
+/// Error{system} naming this rank when another process is lost or does not answer in time; the group is then
+/// unusable.
 class ProcessGroup {
  public:
   /// Joins the job that `worker` describes, through the launcher's store if there is one; otherwise rank 0
@@ -66,8 +67,8 @@ class ProcessGroup {
   CpuBackend cpu_backend() const;             ///< What all processes use.
 
   /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors. The mean of integers is a float
-  /// tensor. Sums overflow as those of the tensor's type do, means of integers and fp16 do not. On the CPU a
-  /// maximum is NaN if one of the values is.
+  /// tensor, a sum of truth values is true if one of them is. Sums overflow as those of the tensor's type do,
+  /// means of integers and fp16 do not. On the CPU a maximum is NaN if one of the values is.
   void all_reduce(at::Tensor& tensor, ReduceOp op);
 
   /// Stacks the tensors of all processes in rank order along a new first dimension. All must have the same

@@ -31,9 +31,11 @@ class LocalSGD {
 /// Local SGD, as accelerate's LocalSGD: calls `train` with a LocalSGD, whose step() it must call. During the
 /// call each process trains its own copy of the model without communication; the parameters are averaged
 /// after every `local_sgd_steps` steps, and when `train` returns. An exception of `train` passes through at
-/// once, without averaging. Afterwards gradients are averaged again. If `enabled` is false or there is one
-/// process, it just calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1 or the model is
-/// sharded, Error{system} when another process is lost.
+/// once, without averaging. Afterwards gradients are averaged again; the optimizer's state and the scale of
+/// fp16 stay what they are on each process, as in Python: the next steps may differ where they depend on
+/// them, as with momentum. If `enabled` is false or there is one process, it just calls `train`. Throws
+/// Error{usage} when `local_sgd_steps` is below 1 or the model is sharded, Error{system} when another process
+/// is lost.
 template <class Module, class Train>
 void local_sgd(const Model<Module>& model, int local_sgd_steps, bool enabled, Train train) {
   const auto ddp = enabled ? detail::require_replica(model.distributed(), "local_sgd") : nullptr;
