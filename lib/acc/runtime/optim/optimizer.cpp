@@ -202,8 +202,13 @@ at::Tensor Optimizer::step(const Closure& closure) {
   state_->check_new_parameters();
   detail::require_sparse_gradients_taken(*state_->native);
   detail::match_momentum_of_sparse_gradients(*state_->native);
-  at::Tensor loss = state_->checks ? state_->checked_step(closure) : state_->step(closure);
-  // Of weights that an Autocast around the loop has converted before.
+  // An Autocast around the loop keeps converted weights: LBFGS changes them between its closures, too.
+  const Closure computed_anew = [&closure] {
+    at::autocast::clear_cache();
+    return closure();
+  };
+  const Closure used = closure ? computed_anew : closure;
+  at::Tensor loss = state_->checks ? state_->checked_step(used) : state_->step(used);
   at::autocast::clear_cache();
   ++state_->steps;
   state_->progress->report();
