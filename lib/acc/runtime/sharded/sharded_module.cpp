@@ -97,8 +97,10 @@ class GradientMark {
   }
   bool is_on(const at::Tensor& parameter) const { return is_set_ && parameter.grad().is_same(mark_); }
   bool was_reset(const at::Tensor& parameter) const { return is_set_ && !is_on(parameter); }
+  // Also when another gradient was put there.
   bool was_changed(const at::Tensor& parameter) const {
-    return is_on(parameter) && static_cast<std::int64_t>(mark_._version()) != version_;
+    if (is_on(parameter)) return static_cast<std::int64_t>(mark_._version()) != version_;
+    return is_set_ && parameter.grad().defined() && !parameter.grad().is_meta();
   }
 
  private:
@@ -391,7 +393,7 @@ void ShardedModule::Impl::take_up_reset(std::size_t unit, std::size_t piece) {
   GradientMark& mark = marks[unit][piece];
   if (mark.was_changed(known.parameter)) {
     mark.set(known.parameter);
-    throw Error({.what = "its gradient was changed in place, and stands for those in the processes' shards",
+    throw Error({.what = "its gradient was changed, and stands for those in the processes' shards",
                  .where = fmt::format("rank {}, parameter '{}'", group->rank(), known.name),
                  .hint = "clip by accelerator.clip_grad_norm_, drop gradients by zero_grad, and change them "
                          "otherwise in the prepared optimizer's parameters"});
@@ -547,6 +549,7 @@ void require_memory_of_parameters(const torch::nn::Module& module) {
     if (!item.value().has_storage()) continue;
     std::vector<Named>& others = by_storage[item.value().storage().unsafeGetStorageImpl()];
     for (const auto& [name, other] : others) {
+      if (!other.requires_grad() && !item.value().requires_grad()) continue;
       if (other.is_same(item.value()) || !overlap(other, item.value())) continue;
       throw Error(
           {.what =
