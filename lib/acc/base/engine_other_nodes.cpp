@@ -5,6 +5,7 @@
 #include <array>
 
 #include "acc/base/engine_readers.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -39,8 +40,8 @@ bool is_set(const Environment& environment, std::string_view name) {
 }
 
 // The address of this machine belongs to a script that counts its processes.
-bool names_this_machine(const std::string& address) {
-  return address == "localhost" || address.starts_with("127.") || address == "::1";
+bool names_loopback(const std::string& address) {
+  return address == "localhost" || is_loopback(address);
 }
 
 std::string rank_without_count(const Environment& environment) {
@@ -68,7 +69,7 @@ std::string other_nodes(const Environment& environment) {
     if (parse_integer(environment.get(names.count)).value_or(1) < 2) continue;
     if (names.beside.empty()) return engines::assignment(environment, names.count);
     if (!is_set(environment, names.beside)) continue;
-    if (names.beside == "MASTER_ADDR" && names_this_machine(environment.get(names.beside))) continue;
+    if (names.beside == "MASTER_ADDR" && names_loopback(environment.get(names.beside))) continue;
     return fmt::format("{} and {}", engines::assignment(environment, names.count),
                        engines::assignment(environment, names.beside));
   }
