@@ -39,11 +39,6 @@ bool is_set(const Environment& environment, std::string_view name) {
   return !name.empty() && !environment.get(name).empty();
 }
 
-// The address of this machine belongs to a script that counts its processes.
-bool names_loopback(const std::string& address) {
-  return address == "localhost" || is_loopback(address);
-}
-
 std::string rank_without_count(const Environment& environment) {
   for (const RankVariables& names : kRankVariables) {
     if (parse_integer(environment.get(names.rank)).value_or(0) < 1) continue;
@@ -69,6 +64,7 @@ std::string other_nodes(const Environment& environment) {
     if (parse_integer(environment.get(names.count)).value_or(1) < 2) continue;
     if (names.beside.empty()) return engines::assignment(environment, names.count);
     if (!is_set(environment, names.beside)) continue;
+    // The address of this machine belongs to a script that counts its processes.
     if (names.beside == "MASTER_ADDR" && names_loopback(environment.get(names.beside))) continue;
     return fmt::format("{} and {}", engines::assignment(environment, names.count),
                        engines::assignment(environment, names.beside));

@@ -91,6 +91,10 @@ bool is_loopback(const std::string& address) {
   return !error && number.is_loopback();
 }
 
+bool names_loopback(const std::string& host) {
+  return host == "localhost" || is_loopback(host);
+}
+
 std::string address_towards(const std::string& address) {
   constexpr std::uint16_t kAnyPort = 9;
   boost::system::error_code error;

@@ -23,6 +23,9 @@ std::string full_host_name();
 /// Whether `address`, which is numeric, is loopback.
 bool is_loopback(const std::string& address);
 
+/// Whether `host` is `localhost` or a loopback address. Looks nothing up.
+bool names_loopback(const std::string& host);
+
 /// The address of this machine from which the kernel's routes lead to `address`, which is numeric; empty if
 /// none does. Sends nothing.
 std::string address_towards(const std::string& address);

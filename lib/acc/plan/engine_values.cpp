@@ -9,6 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/usage_error.hpp"
@@ -247,8 +248,6 @@ class EngineQuestion {
     if (engine_.is_addressed_by_others) return {own_address(), "the main node of " + engine_.name};
     return pod_address();
   }
-
-  static bool names_loopback(const std::string& host) { return host == "localhost" || is_loopback(host); }
 
   // Where the other machines find this one: preferably what its name stands for.
   std::string own_address() const {

@@ -63,6 +63,9 @@ TEST_CASE("own_addresses: all of 127.0.0.0/8 and ::1 are loopback, a name is not
     CAPTURE(address);
     CHECK_FALSE(is_loopback(address));
   }
+  CHECK(acc::names_loopback("localhost"));
+  CHECK(acc::names_loopback("::1"));
+  CHECK_FALSE(acc::names_loopback("10.0.0.1"));
 }
 
 TEST_CASE("own_addresses: the route to an address begins at one of this machine's", "[base]") {
