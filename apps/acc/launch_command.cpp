@@ -247,12 +247,8 @@ std::optional<ConfigText> config_text_of(const CommandLine& command_line, const 
 }
 
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment) {
-  survive_early_notices(environment);
-  std::optional<ConfigText> config;
-  if (dialect == Dialect::launch) config = config_text_of(command_line, environment);
-  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect, std::move(environment), config);
-  note_hidden_config(gathered);
-  return gathered;
+  return gather_inputs_of(std::move(command_line),
+                          {.dialect = dialect, .environment = std::move(environment)});
 }
 
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,
