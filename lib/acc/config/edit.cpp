@@ -208,10 +208,6 @@ std::string edited_text(std::string_view text, const Value& target, const RowOf&
   return in_order(root, target, "", row_of).dump(2, ' ', kAscii) + "\n";
 }
 
-}  // namespace
-
-namespace {
-
 // Empty: the file cannot be edited by lines.
 std::optional<std::string> edited_by_lines(std::string_view text, const ConfigValues& values,
                                            const std::filesystem::path& file) {
