@@ -282,7 +282,7 @@ def a_killed_client_takes_all_with_it(acc):
 def an_agent_that_is_asked_to_end_asks_its_workers(acc):
     with Sshd(acc) as hosts:
         job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
-                          f"trap 'touch {hosts.folder}/saved-$RANK; exit' TERM; echo begun; while :; do sleep 0.1; done")
+                          f"trap 'touch {hosts.folder}/saved-$RANK; exit' TERM; echo begun; sleep 1000 & wait")
         assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
         agents = [pid for pid in hosts.marked() if is_agent(pid) and not is_agent(parent_of(pid))]
         os.kill(agents[0], signal.SIGTERM)

@@ -201,7 +201,7 @@ TEST_CASE("sharded: a parameter's own gradient stands for those in the shards, a
   const at::Tensor x = batch_of(0);
   accelerator.backward(loss_of(model(x), x));
   CHECK(net->out->bias.grad().is_meta());
-  SECTION("in place") {
+  SECTION("by an operator") {
     net->out->bias.grad().mul_(2);
   }
   SECTION("by another gradient") {

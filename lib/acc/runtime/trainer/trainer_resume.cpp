@@ -42,7 +42,7 @@ std::function<void(const fs::path&)> TrainerBase::state_writer(bool writes) {
 }
 
 void TrainerBase::save_checkpoint() {
-  accelerator_->wait_for_save();  // the one before is in its place
+  accelerator_->wait_for_save();  // the save before has ended
   const fs::path folder = checkpoints_.folder_of(state_.global_step);
   note_saved(state_.global_step);
   const bool writes = accelerator_->should_save_model();
