@@ -173,12 +173,22 @@ class Cluster:
             time.sleep(0.01)
         return time.monotonic() - began
 
+    def group(self, world):
+        """The environments by pid, as workers() gives them, if `world` workers are alive and all in one group; else {}."""
+        environments = self.workers()
+        groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in environments.values()}
+        ranks = {e["RANK"] for e in environments.values()}
+        whole = len(environments) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
+        return environments if whole else {}
+
     def is_whole(self, world):
-        """Whether `world` workers are alive, all in one group."""
-        envs = list(self.workers().values())
-        groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in envs}
-        ranks = {e["RANK"] for e in envs}
-        return len(envs) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
+        return bool(self.group(world))
+
+    def is_whole_on(self, nodes):
+        """Whether the workers that are alive are one group, one on each of `nodes`, by one look at them."""
+        group = self.group(len(nodes))
+        inits = [self.init_of(index) for index in nodes]
+        return bool(group) and all(sum(same_network(pid, init) for pid in group) == 1 for init in inits)
 
 
 # Connects to ADDRESS PORT from the address OWN, and prints whether the server serves or closes the connection.
