@@ -84,7 +84,7 @@ TEST_CASE("simulation: equal seeds give equal traces", "[simulation]") {
 }
 
 TEST_CASE("simulation: promises are kept whatever happens to nodes and network", "[simulation]") {
-  check_seeds(1, 10000);
+  check_seeds(1, 5000);
 }
 
 TEST_CASE("simulation: a part that was cut off does not take the silent coordinator's end for its leave",
