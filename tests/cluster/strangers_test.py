@@ -279,6 +279,21 @@ def a_stranger_ends_no_round(acc):
 
 
 @case
+def a_stranger_ends_no_job(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")  # a node could still come from anywhere
+        before, port = set(cluster.workers()), str(node_port(cluster))
+        messages = ['{"message": "end_notice", "signal": 10, "host": "x"}', '{"message": "end_notice", "signal": 15}',
+                    '{"message": "done", "round": 1}', '{"message": "stop_job", "exit_code": 143}',
+                    '{"message": "stop_job", "exit_code": 0}']
+        # At the last one, which no acc sends, it is closed: all others have been read.
+        ask_stranger(cluster, SAY, "node0", port, hello(), *messages, '{"message": "unknown"}')
+        assert set(cluster.workers()) == before, cluster.output(0)
+        for index in range(2):
+            assert "the job is to end" not in cluster.output(index), cluster.output(index)
+
+
+@case
 def a_late_node_from_elsewhere_waits_for_a_place(acc):
     with Cluster(acc) as cluster:
         start(cluster)

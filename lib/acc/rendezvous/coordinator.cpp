@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <utility>
 
 #include "acc/rendezvous/succession.hpp"
@@ -37,6 +39,24 @@ RoundOver no_room() {
   return job_over("all places of the job are taken, and those of its spares");
 }
 
+// Nodes send no others: see plan_preemption() and Agent::on_signal(). Workers get the signal, and the job
+// ends with the code.
+bool announces_end(int signal) {
+  return signal == SIGUSR1 || signal == SIGUSR2;
+}
+
+bool is_code_of_signal(int exit_code) {
+  return exit_code > 128 && exit_code < 128 + NSIG;
+}
+
+// Others would overflow where the job counts on from them.
+bool is_possible(const NodeHistory& history) {
+  constexpr int kMax = 1'000'000'000;
+  return std::ranges::all_of(
+      std::array{history.round, history.restarts, history.dropped_round, history.stall.restarts},
+      [](int number) { return number >= 0 && number <= kMax; });
+}
+
 }  // namespace
 
 Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
@@ -67,7 +87,7 @@ RendezvousBackend::Events Coordinator::backend_events() {
 
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
   if (const auto earlier = earlier_connection(info)) on_lost(*earlier, "it has connected anew", false);
-  nodes_[id] = {.info = info, .history = history};
+  nodes_[id] = {.info = info, .history = is_possible(history) ? history : NodeHistory{}};
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
   come_back(id);
@@ -254,7 +274,7 @@ void Coordinator::on_round_entered(NodeId id, const RoundEntered& message) {
 }
 
 void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
-  if (phase_ != Phase::running || message.round != rounds_) return;
+  if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
   nodes_.at(id).done = true;
   not_done_.erase(id);
   finish_when_all_done();
@@ -265,15 +285,22 @@ void Coordinator::on_leave(NodeId id, const Leave& message) {
        message.exit_code);
 }
 
-// A spare has no say in a job that runs without it.
-void Coordinator::on_stop_job(NodeId id, const StopJob& request) {
+// While a round runs its nodes do: to connect is not to take part, and a spare has no say in a job that runs
+// without it. Between rounds those of the last one do, and others that have joined.
+bool Coordinator::speaks_for_job(NodeId id) const {
   const Node& node = nodes_.at(id);
-  if (node.spare) return;
-  end_job(job_over(name_of(node.info) + " was asked to stop the job", request.exit_code));
+  if (node.in_round) return true;
+  return !node.spare && (id == 0 || (phase_ != Phase::running && (node.member || node.ready)));
+}
+
+void Coordinator::on_stop_job(NodeId id, const StopJob& request) {
+  if (!speaks_for_job(id) || !is_code_of_signal(request.exit_code)) return;
+  end_job(job_over(name_of(nodes_.at(id).info) + " was asked to stop the job", request.exit_code));
 }
 
 // A node of an older acc would take a message that it does not know for an error.
 void Coordinator::on_end_notice(NodeId id, const EndNotice& notice) {
+  if (!speaks_for_job(id) || !announces_end(notice.signal)) return;
   for (const auto& [other_id, node] : nodes_) {
     if (other_id != id && node.info.protocol >= kProtocolOfEndNotice) send_(other_id, notice);
   }

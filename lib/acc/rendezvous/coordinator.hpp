@@ -136,6 +136,8 @@ class Coordinator {
   void on_round_entered(NodeId id, const RoundEntered& message);
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
+  /// Whether what the node says concerns all nodes of the job.
+  bool speaks_for_job(NodeId id) const;
   void on_stop_job(NodeId id, const StopJob& request);
   void on_end_notice(NodeId id, const EndNotice& notice);
   void on_progress(NodeId id, NodeProgress progress);

@@ -2,6 +2,8 @@
 #include "acc/rendezvous/coordinator.hpp"
 
 #include <algorithm>
+#include <csignal>
+#include <limits>
 #include <map>
 
 #include "support/catch.hpp"
@@ -839,6 +841,113 @@ TEST_CASE("coordinator: any node of the job can stop all of it, a spare cannot",
   for (const int node : {0, 1, 2}) CHECK_FALSE(job.last_end(node).restart);
   CHECK(job.last_end(0).exit_code == 143);
   CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) was asked to stop the job");
+}
+
+TEST_CASE("coordinator: whoever has only connected does not speak for the job", "[rendezvous]") {
+  Job job(3, 1, 3);
+  job.backend.max_nodes = 2;
+  const auto stranger_speaks = [&] {
+    const std::size_t ends = job.sent_to<RoundEnds>(0).size();
+    job.coordinator->on_message(2, StopJob{143});
+    job.coordinator->on_message(2, EndNotice{.signal = SIGUSR1, .host = "x"});
+    return job.sent_to<RoundEnds>(0).size() > ends || !job.sent_to<EndNotice>(0).empty();
+  };
+  job.coordinator->on_hello(0, {.host = "node0", .protocol = kProtocol});
+  job.coordinator->on_hello(1, {.host = "node1", .addr = "10.0.0.1", .protocol = kProtocol});
+  SECTION("before the first round") {
+    job.coordinator->on_hello(2, {.host = "stranger", .addr = "10.0.0.9", .protocol = kProtocol});
+    CHECK_FALSE(stranger_speaks());
+  }
+  SECTION("while a round runs") {
+    job.join(0);
+    job.join(1);
+    job.coordinator->on_hello(2, {.host = "stranger", .addr = "10.0.0.9", .protocol = kProtocol});
+    CHECK_FALSE(stranger_speaks());
+    job.coordinator->on_message(2, WorkersDone{1});
+    CHECK_FALSE(job.backend.finished);
+  }
+  SECTION("between rounds") {
+    job.join(0);
+    job.join(1);
+    job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "f"}});
+    job.coordinator->on_hello(2, {.host = "stranger", .addr = "10.0.0.9", .protocol = kProtocol});
+    CHECK_FALSE(stranger_speaks());
+  }
+  CHECK_FALSE(job.coordinator->is_over());
+}
+
+TEST_CASE("coordinator: a node of the job speaks for it before, in and between rounds", "[rendezvous]") {
+  Job job(2, 1, 3);
+  for (const int node : {0, 1})
+    job.coordinator->on_hello(
+        node,
+        {.host = "node" + std::to_string(node), .addr = "10.0.0.1", .pid = node, .protocol = kProtocol});
+  const int speaker = GENERATE(0, 1);
+  SECTION("before the first round, when it has joined") {
+    job.join(speaker);
+  }
+  SECTION("in a round") {
+    job.join(0);
+    job.join(1);
+  }
+  SECTION("while the workers stop") {
+    job.join(0);
+    job.join(1);
+    job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "f"}});
+  }
+  SECTION("when its workers have stopped, and those of others have not") {
+    job.join(0);
+    job.join(1);
+    job.coordinator->on_message(1, WorkerFailed{1, {.restart = true, .failure = "f"}});
+    job.join(speaker);
+  }
+  job.coordinator->on_message(speaker, EndNotice{.signal = SIGUSR2, .host = "x"});
+  CHECK(job.sent_to<EndNotice>(1 - speaker).size() == 1);
+  job.coordinator->on_message(speaker, StopJob{143});
+  CHECK(job.coordinator->is_over());
+  CHECK(job.last_end(1 - speaker).exit_code == 143);
+}
+
+TEST_CASE("coordinator: a node that has lost its coordinator speaks for the job as soon as it is known again",
+          "[rendezvous]") {
+  Job job(2, 1, 3);
+  job.options.rounds = 4;
+  job.restart_coordinator();
+  job.coordinator->on_hello(0, {.host = "node0", .node_port = 5000}, {.round = 4});
+  job.coordinator->on_hello(1, {.host = "node1", .node_port = 5001, .seen_at = "10.0.0.2"}, {.round = 4});
+  job.coordinator->on_message(1, StopJob{143});  // its workers stop, and it has not joined yet
+  CHECK(job.coordinator->is_over());
+}
+
+TEST_CASE("coordinator: what no acc sends is not passed on", "[rendezvous]") {
+  Job job(2, 1, 3);
+  for (const int node : {0, 1}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = node,
+                                     .node_rank = node,
+                                     .protocol = kProtocol});
+    job.join(node);
+  }
+  for (const int signal : {0, -5, SIGTERM, SIGKILL, 1'000'000})
+    job.coordinator->on_message(1, EndNotice{.signal = signal, .host = "node1"});
+  CHECK(job.sent_to<EndNotice>(0).empty());
+  for (const int code : {0, 1, 75, 128, 128 + NSIG, -1}) job.coordinator->on_message(1, StopJob{code});
+  CHECK_FALSE(job.coordinator->is_over());
+}
+
+TEST_CASE("coordinator: a history that no node can have is none", "[rendezvous]") {
+  constexpr int kMax = std::numeric_limits<int>::max();
+  const NodeHistory history =
+      GENERATE(NodeHistory{.round = kMax}, NodeHistory{.restarts = kMax}, NodeHistory{.dropped_round = kMax},
+               NodeHistory{.round = -1}, NodeHistory{.round = 1, .stall = {.restarts = kMax}});
+  Job job(2, 0, 3);
+  job.come_back(0, 0, {});
+  job.come_back(1, 1, history);
+  const RoundBegins begins = job.sent_to<RoundBegins>(1).back();
+  CHECK(begins.number == 1);
+  CHECK(begins.ready.restarts == 0);
+  CHECK(begins.stall == Stall{});
 }
 
 TEST_CASE("coordinator: a static rank is given once", "[rendezvous]") {
