@@ -36,6 +36,7 @@ void Connected::start() {
       return node_.events.on_failure(error.what(), exit_code(error.kind()));
     }
   }
+  node_.ports.refresh_addresses();
   introduce(
       connection_, node_.secret,
       {.run_id = node_.plan.run_id, .node = node_.introduction(), .history = node_.last_round.history()},
@@ -67,7 +68,7 @@ void Connected::ask_for_round() {
   if (!is_introduced_) return;  // on_introduced() asks
   note_asked();
   node_.last_round.note_joined();
-  send(Join{node_.ports.open_workers_store()});
+  send(node_.request_to_join());
 }
 
 void Connected::note_asked() {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "acc/rendezvous/succession.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -47,6 +48,16 @@ bool announces_end(int signal) {
 
 bool is_code_of_signal(int exit_code) {
   return exit_code > 128 && exit_code < 128 + NSIG;
+}
+
+// A store takes no others.
+std::vector<std::string> numeric_addresses(std::vector<std::string> addresses) {
+  std::erase_if(addresses, [](const std::string& address) {
+    boost::system::error_code error;
+    net::ip::make_address(address, error);
+    return error.failed();
+  });
+  return addresses;
 }
 
 // Others would overflow where the job counts on from them.
@@ -88,6 +99,7 @@ RendezvousBackend::Events Coordinator::backend_events() {
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
   if (const auto earlier = earlier_connection(info)) on_lost(*earlier, "it has connected anew", false);
   nodes_[id] = {.info = info, .history = is_possible(history) ? history : NodeHistory{}};
+  nodes_[id].info.addresses = numeric_addresses(info.addresses);
   by_address_.emplace(info.seen_at, id);
   not_ready_.insert(id);
   come_back(id);
@@ -216,6 +228,7 @@ void Coordinator::on_join(NodeId id, const Join& request) {
   }
   node.in_round = false;
   node.info.store_port = request.store_port;
+  if (!request.addresses.empty()) node.info.addresses = numeric_addresses(request.addresses);
   node.ready = true;
   not_ready_.erase(id);
   not_done_.erase(id);

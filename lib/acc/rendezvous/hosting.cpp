@@ -31,7 +31,7 @@ void Hosting::start() {
 }
 
 void Hosting::ask_for_round() {
-  send(Join{node_.ports.open_workers_store()});
+  send(node_.request_to_join());
 }
 
 void Hosting::on_member(const std::shared_ptr<Member>& member) {

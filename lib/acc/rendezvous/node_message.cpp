@@ -74,7 +74,8 @@ constexpr auto kFields<Hello> =
                Field{"node", &Hello::node}, Field{"is_hub", &Hello::is_coordinator},
                Field{"history", &Hello::history}, Field{"proof", &Hello::proof});
 template <>
-constexpr auto kFields<Join> = std::tuple(Field{"store_port", &Join::store_port});
+constexpr auto kFields<Join> =
+    std::tuple(Field{"store_port", &Join::store_port}, Field{"addresses", &Join::addresses});
 template <>
 constexpr auto kFields<WorkerFailed> =
     std::tuple(Field{"round", &WorkerFailed::round}, Field{"failure", &WorkerFailed::failure});

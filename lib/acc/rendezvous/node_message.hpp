@@ -84,6 +84,8 @@ struct Hello {
 /// It has no worker and wants a round.
 struct Join {
   std::uint16_t store_port = 0;
+  /// As in NodeInfo, where they may have changed; empty: a node of an older acc does not say.
+  std::vector<std::string> addresses = {};
   bool operator==(const Join&) const = default;
 };
 struct WorkerFailed {

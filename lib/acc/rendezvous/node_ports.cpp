@@ -12,6 +12,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/event_loop.hpp"
 #include "acc/base/text.hpp"
+#include "acc/store/network.hpp"
 
 namespace acc::launcher {
 
@@ -45,6 +46,14 @@ NodePorts::NodePorts(net::io_context& loop, const LaunchPlan& plan, OwnNames own
 
 void NodePorts::set_address(const std::string& address) {
   address_ = plan_.rendezvous.local_addr.empty() ? address : plan_.rendezvous.local_addr;
+}
+
+// The name stays: others know this node by it. So do addresses that are gone: after a reset of the device
+// they may be back when the workers connect.
+void NodePorts::refresh_addresses() {
+  for (std::string& address : net::own_names().addresses) {
+    if (!contains(own_names_.addresses, address)) own_names_.addresses.push_back(std::move(address));
+  }
 }
 
 std::vector<std::string> NodePorts::own_addresses_to_listen_on() const {

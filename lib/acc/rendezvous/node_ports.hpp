@@ -63,13 +63,15 @@ class NodePorts {
   void begin_round(const RoundBegins& message, const std::string& coordinator);
 
   const OwnNames& own_names() const { return own_names_; }
+  /// Asks for this machine's addresses again, which may have changed since this node was started.
+  void refresh_addresses();
 
  private:
   std::vector<std::string> own_addresses_to_listen_on() const;
 
   net::io_context& loop_;
   const LaunchPlan& plan_;
-  const OwnNames own_names_;
+  OwnNames own_names_;
   const JobSecret secret_;
   NodeListener::OnMember on_member_;
   std::string address_ = {};

@@ -53,6 +53,11 @@ NodeInfo NodeContext::introduction() const {
           .addresses = addresses_for_others(ports.own_names())};
 }
 
+Join NodeContext::request_to_join() {
+  ports.refresh_addresses();
+  return {.store_port = ports.open_workers_store(), .addresses = addresses_for_others(ports.own_names())};
+}
+
 std::string NodeContext::endpoint() const {
   return to_string(StoreAddress{settings.endpoint_host, settings.endpoint_port});
 }

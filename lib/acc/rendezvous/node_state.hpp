@@ -51,6 +51,8 @@ struct NodeContext {
 
   /// This node as it introduces itself.
   NodeInfo introduction() const;
+  /// Its request for a round, with the store of the workers open.
+  Join request_to_join();
   std::string endpoint() const;
   bool is_static() const { return settings.backend == RendezvousKind::static_; }
   bool is_etcd() const { return settings.backend == RendezvousKind::etcd; }

@@ -1039,6 +1039,30 @@ TEST_CASE("coordinator: group rank 0 receives the addresses of its clients", "[r
   CHECK(job.sent_to<RoundBegins>(0).at(0).successors.at(0).addresses.empty());
 }
 
+TEST_CASE("coordinator: a node that has got another address is known by it from the next round on",
+          "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});
+  job.join(0);
+  job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "10.0.0.2"});
+  job.join(1);
+  job.coordinator->on_message(0, WorkerFailed{1, {.restart = true, .failure = "f"}});
+  job.join(0);  // one of an older acc does not say
+  job.coordinator->on_message(1, Join{.store_port = 4001, .addresses = {"10.0.0.2", "10.0.0.9"}});
+  REQUIRE(job.sent_to<RoundBegins>(0).size() == 2);
+  CHECK(job.sent_to<RoundBegins>(0).at(1).clients ==
+        std::vector<std::string>{"10.0.0.1", "10.0.0.2", "10.0.0.9"});
+}
+
+TEST_CASE("coordinator: what is no numeric address reaches no store", "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});
+  job.join(0);
+  job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2", "x"}, .seen_at = "10.0.0.2"});
+  job.coordinator->on_message(1, Join{.store_port = 4001, .addresses = {"", "10.0.0.2", "10.0.0.x"}});
+  CHECK(job.sent_to<RoundBegins>(0).at(0).clients == std::vector<std::string>{"10.0.0.1", "10.0.0.2"});
+}
+
 TEST_CASE("coordinator: behind a NAT no addresses are sent", "[rendezvous]") {
   Job job(2);
   job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});

@@ -57,7 +57,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       Challenge{"n"},
       Proof{"m", "p"},
       Full{},
-      Join{4002},
+      Join{4002, {"10.0.0.2"}},
       WorkerFailed{3, verdict},
       WorkersDone{4},
       Leave{"bye", true, 143},
