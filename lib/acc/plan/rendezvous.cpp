@@ -146,6 +146,10 @@ void plan_machines(const Settings& settings, LaunchPlan& plan) {
     fail(settings.origin(key::rdzv_id), "the run needs an id, the same on all machines",
          "as in --rdzv-id job7");
   if (plan.rendezvous.store_file) return;
+  // Messages of nodes are JSON.
+  if (!is_utf8(plan.run_id))
+    fail(settings.origin(key::rdzv_id), "the id of a run of several machines must be UTF-8",
+         "as in --rdzv-id job7");
   const Endpoint endpoint = where_nodes_meet(settings, plan);
   const bool by_endpoint = !endpoint_text(settings).empty();
   if (endpoint.port == 0) {

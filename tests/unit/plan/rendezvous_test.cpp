@@ -224,6 +224,11 @@ TEST_CASE("rendezvous: invalid settings are refused, also for one machine", "[pl
             .starts_with("--master-port: several machines cannot meet at port 0"));
   CHECK(error({"--nnodes=2", "--rdzv-id="}) ==
         "--rdzv-id: the run needs an id, the same on all machines (as in --rdzv-id job7)");
+  const std::string latin1 = "t\xfcr";
+  CHECK(error({"--nnodes=2", "--rdzv-endpoint", "node0:29603", "--rdzv-id", latin1}) ==
+        "--rdzv-id: the id of a run of several machines must be UTF-8 (as in --rdzv-id job7)");
+  CHECK(plan_of({"--nnodes=2", "--rdzv-endpoint", "node0:29603", "--rdzv-id", "tür"}).run_id == "tür");
+  CHECK(plan_of({"--rdzv-id", latin1}).run_id == latin1);
 }
 
 TEST_CASE("rendezvous: TORCH_DISABLE_SHARE_RDZV_TCP_STORE leaves the store to the workers, as in torchrun",
