@@ -19,6 +19,8 @@ using std::chrono::milliseconds;
 
 // Bytes of the file read at once.
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
+// The length of a key, which each store writes at once.
+constexpr std::size_t kLengthBytes = 4;
 
 [[noreturn]] void fail(const std::string& what, const std::error_code& error) {
   throw Error({.kind = ErrorKind::rendezvous, .what = what + ": " + error.message()});
@@ -150,7 +152,10 @@ bool FileStore::Impl::cut_off_entry(SharedFile& shared_file) {
   // While it grows, somebody writes it.
   if (!incomplete || incomplete->position != position || incomplete->size != size)
     incomplete = {position, size, now};
-  if (position == 0 || now - incomplete->since < options.writing_time) return false;
+  if (now - incomplete->since < options.writing_time) return false;
+  if (position == 0 && size < kLengthBytes)
+    throw Error({.kind = ErrorKind::rendezvous, .what = "is not a file of torch's FileStore"});
+  if (position == 0) return false;
   shared_file.truncate(position, error);
   if (error) fail("the file of the rendezvous cannot be written", error);
   return true;

@@ -86,7 +86,7 @@ MUTANTS = {
         "  if (!refresh(shared_file) && !cut_off_entry(shared_file)) return retry_later();\n",
         "  refresh(shared_file);\n"),
     "an incomplete entry blocks all nodes": (
-        "store/file_store.cpp", "position == 0 || now - incomplete->since < options.writing_time", "true"),
+        "store/file_store.cpp", "now - incomplete->since < options.writing_time", "true"),
     "nobody notices that the file is another one": (
         "store/file_store.cpp",
         "identity && (*identity != now.identity || now.size < std::max(position, least_size))", "false"),

@@ -157,11 +157,27 @@ TEST_CASE("file_store: an entry that nobody completes is cut off", "[store]") {
 
 TEST_CASE("file_store: what may be another file is not cut off", "[store]") {
   Fixture f;
+  const std::string content = GENERATE("7\n", "\n", "abc");
   FileStore store(f.loop, f.path,
-                  {.timeout = milliseconds(50), .retry = milliseconds(1), .writing_time = milliseconds(5)});
-  f.folder.write("store", "7\n");
+                  {.timeout = seconds(60), .retry = milliseconds(1), .writing_time = milliseconds(5)});
+  f.folder.write("store", content);
   CHECK(f.outcome([&](auto handler) { store.set("/a", "1", handler); }) == StoreOutcome::closed);
-  CHECK(f.folder.read("store") == "7\n");
+  CHECK(store.loss().what == "is not a file of torch's FileStore");
+  CHECK(f.folder.read("store") == content);
+}
+
+TEST_CASE("file_store: a first entry that is being written is waited for", "[store]") {
+  Fixture f;
+  FileStore store(f.loop, f.path, {.retry = milliseconds(1), .writing_time = milliseconds(0)});
+  const std::string entry = acc::launcher::file_log_entry("/a", "1");
+  acc::Descriptor writer = f.locked();
+  REQUIRE(acc::write_all(writer.get(), entry.substr(0, 2)));
+  asio::steady_timer rest(f.loop, milliseconds(20));
+  rest.async_wait([&](const auto&) {
+    REQUIRE(acc::write_all(writer.get(), entry.substr(2)));
+    writer.reset();
+  });
+  CHECK(f.get(store, "/a") == "1");
 }
 
 TEST_CASE("file_store: another file is refused and left unchanged", "[store]") {
