@@ -42,11 +42,18 @@ std::string numeric(const net::ip::address& address) {
   return address.to_string();
 }
 
+std::string address_of_peer(const net::tcp::socket& socket) {
+  error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? "" : numeric(endpoint.address());
+}
+
 }  // namespace
 
 NodeConnection::NodeConnection(net::tcp::socket socket, std::chrono::milliseconds timeout,
                                SilenceReports reports)
     : socket_(std::move(socket)),
+      peer_address_(address_of_peer(socket_)),
       timer_(socket_.get_executor()),
       reports_(reports),
       heartbeat_(std::min(timeout, reports.first) / kHeartbeats) {
@@ -271,12 +278,6 @@ bool NodeConnection::is_own_users() const {
 std::string NodeConnection::local_address() const {
   error_code error;
   const auto endpoint = socket_.local_endpoint(error);
-  return error ? "" : numeric(endpoint.address());
-}
-
-std::string NodeConnection::peer_address() const {
-  error_code error;
-  const auto endpoint = socket_.remote_endpoint(error);
   return error ? "" : numeric(endpoint.address());
 }
 

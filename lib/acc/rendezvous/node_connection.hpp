@@ -92,10 +92,11 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   bool is_pending() const override { return open_ && is_pending_; }
   bool has_unread() override;
   void end() override;
-  /// Numeric addresses.
+  /// Numeric addresses; that of the other side is what it was at the beginning, empty if there was none any
+  /// more.
   std::string local_address() const;
-  std::string peer_address() const;
-  /// False if the other side is known to be another user's process on this machine.
+  const std::string& peer_address() const { return peer_address_; }
+  /// False if the other side is another user's process on this machine, or was one that has closed already.
   bool is_own_users() const;
 
  private:
@@ -113,6 +114,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   void all_is_sent();
 
   net::tcp::socket socket_;
+  const std::string peer_address_;
   RunningTimer timer_;
   std::chrono::milliseconds timeout_ = {};
   SilenceReports reports_;

@@ -46,6 +46,8 @@ NodeListener::~NodeListener() {
 // The connection keeps itself alive until it ends, and it ends when it stays silent.
 void NodeListener::on_accepted(net::tcp::socket socket) {
   const auto connection = std::make_shared<NodeConnection>(std::move(socket), timeout_);
+  // Reset already: of what arrived before nobody knows where it came from.
+  if (connection->peer_address().empty()) return connection->end();
   set_handlers(connection, {});
   // Shows the other side at once that this process runs.
   connection->send(Heartbeat{});

@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,9 +55,8 @@ Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& local) {
   return query;
 }
 
-}  // namespace
-
-std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
+// What the kernel says of the socket at the other end; absent if it knows none.
+std::optional<inet_diag_msg> ask_kernel(const ip::tcp::socket& socket) {
   boost::system::error_code error;
   const auto peer = socket.remote_endpoint(error);
   if (error) return std::nullopt;
@@ -76,12 +76,33 @@ std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
   std::memcpy(&header, buffer.data(), sizeof header);
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
   std::memcpy(&answer, buffer.data() + NLMSG_HDRLEN, sizeof answer);
-  return answer.idiag_uid;
+  return answer;
+}
+
+// A socket that its process has closed has no inode, and user 0 whoever had it. Where there is none any more,
+// the kernel takes one that listens at that port.
+bool has_user(const inet_diag_msg& answer) {
+  return answer.idiag_inode != 0 && answer.idiag_state != TCP_LISTEN;
+}
+
+bool is_connected(const ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  socket.remote_endpoint(error);
+  return !error;
+}
+
+}  // namespace
+
+std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
+  const auto answer = ask_kernel(socket);
+  return answer && has_user(*answer) ? std::optional<uid_t>(answer->idiag_uid) : std::nullopt;
 }
 
 bool may_be_own_user(const ip::tcp::socket& socket) {
-  const auto user = user_of_peer(socket);
-  return !user || *user == 0 || *user == ::geteuid();
+  const auto answer = ask_kernel(socket);
+  // Of a connection that was reset the kernel knows nothing any more.
+  if (!answer) return is_connected(socket);
+  return has_user(*answer) && (answer->idiag_uid == 0 || answer->idiag_uid == ::geteuid());
 }
 
 }  // namespace acc::launcher

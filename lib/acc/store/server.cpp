@@ -101,6 +101,7 @@ struct StoreServer::Impl final : Connection::Owner {
     if (error) return;
     const Standing standing = admission.standing(peer.address(), own.address());
     if (standing == Standing::refused) return;
+    // Also one that has closed already, perhaps of this job: its keys at its end do not appear.
     const bool is_stranger =
         standing == Standing::stranger || (standing == Standing::local && !may_be_own_user(socket));
     if (is_stranger) make_room_for_stranger();

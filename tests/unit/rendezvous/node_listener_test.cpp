@@ -57,6 +57,18 @@ TEST_CASE("node_listener: a node of the run is passed on with its first messages
   CHECK(node.members[0]->messages == std::vector<NodeMessage>{Join{7}});
 }
 
+TEST_CASE("node_listener: who has reset the connection before it is accepted is not heard", "[rendezvous]") {
+  ListeningNode node;
+  asio::ip::tcp::socket socket = node.connect();
+  asio::write(socket, asio::buffer(encode(Hello{.run_id = "job7", .node = {.host = "nowhere"}})));
+  socket.set_option(asio::socket_base::linger(true, 0));
+  socket.close();
+  Caller caller(node.loop, node.listener.port());
+  caller.connection->send(Hello{.run_id = "job7", .node = {.host = "node1"}});
+  test::drive(node.loop, [&] { return !node.members.empty(); });
+  CHECK(node.members[0]->hello.node.host == "node1");
+}
+
 TEST_CASE("node_listener: a node of another run is refused with the reason", "[rendezvous]") {
   ListeningNode node;
   Caller caller(node.loop, node.listener.port());

@@ -54,11 +54,35 @@ TEST_CASE("peer user: the user at the other end is known, for v4, v6, and v4 in 
   check("::", "127.0.0.1");
 }
 
+TEST_CASE("peer user: whoever has closed the other end belongs to no known user, and is not taken for root",
+          "[store]") {
+  const auto loopback = GENERATE(as<std::string>(), "127.0.0.1", "::1");
+  const auto address = boost::asio::ip::make_address(loopback);
+  Pair pair(address, address, ::geteuid());
+  pair.caller.send(boost::asio::buffer("x", 1));
+  SECTION("for writing, and its process may still be asked") {
+    pair.caller.shutdown(tcp::socket::shutdown_send);
+    CHECK(acc::launcher::user_of_peer(pair.accepted) == ::geteuid());
+    CHECK(acc::launcher::may_be_own_user(pair.accepted));
+  }
+  SECTION("whole") {
+    pair.caller.close();
+    CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);
+    CHECK_FALSE(acc::launcher::may_be_own_user(pair.accepted));
+  }
+}
+
 TEST_CASE("peer user: a closed connection has no known user", "[store]") {
   Pair pair(boost::asio::ip::address_v4::loopback(), boost::asio::ip::address_v4::loopback(), ::geteuid());
-  pair.accepted.close();
+  SECTION("here") {
+    pair.accepted.close();
+  }
+  SECTION("at the other end, by a reset") {
+    pair.caller.set_option(boost::asio::socket_base::linger(true, 0));
+    pair.caller.close();
+  }
   CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);
-  CHECK(acc::launcher::may_be_own_user(pair.accepted));
+  CHECK_FALSE(acc::launcher::may_be_own_user(pair.accepted));
 }
 
 }  // namespace peer_user_test

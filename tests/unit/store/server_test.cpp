@@ -346,6 +346,22 @@ TEST_CASE("server: another user of this machine is a stranger", "[store]") {
   CHECK(ends_in_half_a_value(other, 4U << 20U));
 }
 
+TEST_CASE("server: a client that has closed before it is accepted is served as a stranger", "[store]") {
+  boost::asio::io_context loop{1};
+  acc::launcher::StoreServer server(loop, {.max_stranger_bytes = 100'000});
+  const auto set_and_end = [&](const std::string& key, std::size_t bytes) {
+    auto client = StoreClient::greeted(server.port());
+    client.set(key, std::string(bytes, 'x'));
+    client.leave();
+    while (server.connections() == 0) loop.run_one();
+    while (server.connections() > 0) loop.run_one();
+  };
+  set_and_end("/short", 10);
+  CHECK(server.get("/short").has_value());
+  set_and_end("/long", 200'000);
+  CHECK_FALSE(server.get("/long").has_value());
+}
+
 TEST_CASE("server: no client can change what the agent has set", "[store]") {
   boost::asio::io_context loop{1};
   acc::launcher::StoreServer server(loop, {});
