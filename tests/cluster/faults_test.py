@@ -484,6 +484,38 @@ def stranger_and_static(acc):
     strangers_are_refused(acc, launch)
 
 
+def new_address_is_served(acc, launch):
+    with Cluster(acc, 2) as cluster:
+        for index in range(2):
+            launch(cluster, index)
+        cluster.until("two nodes run", lambda: cluster.is_whole(2))
+        env = environment_of(cluster.workers_on(0)[0])
+        store = next(index for index in range(2) if environment_of(cluster.workers_on(index)[0])["GROUP_RANK"] == "0")
+        source = f"10.77.0.9{1 - store}"
+        cluster.add_address(1 - store, source + "/24")
+        for _ in range(2):
+            assert cluster.knock(1 - store, env["MASTER_ADDR"], env["MASTER_PORT"], source) == "refused"
+        assert cluster.output(store).count(f"a connection from {source} ") == 1, cluster.output(store)
+        # The next attempt knows the address, wherever its store is.
+        before = set(cluster.workers())
+        send(cluster.workers_on(store)[0], signal.SIGKILL)
+        cluster.until("two nodes again", lambda: (group := cluster.group(2)) and not before & set(group))
+        env = environment_of(cluster.workers_on(store)[0])
+        assert cluster.knock(1 - store, env["MASTER_ADDR"], env["MASTER_PORT"], source) == "served", cluster.output(store)
+        report("a node's new address is known after a restart")
+
+
+@case
+def new_address_and_c10d(acc):
+    words = flags("2", "--max-restarts", "3")
+    new_address_is_served(acc, lambda cluster, index: cluster.launch(index, *words, script="exec sleep 1000"))
+
+
+@case
+def new_address_and_static(acc):
+    new_address_is_served(acc, launch_static)
+
+
 def start_etcd(cluster):
     with open(os.path.join(cluster.folder.name, "etcd.log"), "w") as log:
         cluster.on_node(3, "etcd", "--data-dir", os.path.join(cluster.folder.name, "etcd"), "--listen-client-urls",

@@ -13,27 +13,27 @@ namespace {
 
 namespace ip = net::ip;
 
-// A listener on `::` sees v4 peers as ::ffff:a.b.c.d. The zone of a v6 address only names an interface.
-ip::address plain(const ip::address& address) {
-  if (!address.is_v6()) return address;
-  ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, v6);
-  v6.scope_id(0);
-  return v6;
-}
-
 std::set<ip::address> parsed(const std::vector<std::string>& texts) {
   std::set<ip::address> addresses;
   for (const std::string& text : texts) {
     boost::system::error_code error;
     const ip::address address = ip::make_address(text, error);
     if (error) throw Error({.what = "is not a numeric address", .where = "'" + text + "'"});
-    addresses.insert(plain(address));
+    addresses.insert(plain_address(address));
   }
   return addresses;
 }
 
 }  // namespace
+
+// The zone only names an interface.
+ip::address plain_address(const ip::address& address) {
+  if (!address.is_v6()) return address;
+  ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, v6);
+  v6.scope_id(0);
+  return v6;
+}
 
 Admission::Admission(const std::vector<std::string>& local_addresses)
     : local_addresses_(parsed(local_addresses)) {}
@@ -44,8 +44,9 @@ void Admission::serve(const StoreClients& clients) {
 }
 
 Standing Admission::standing(const ip::address& peer, const ip::address& local) const {
-  const ip::address from = plain(peer);
-  if (from.is_loopback() || from == plain(local) || local_addresses_.contains(from)) return Standing::local;
+  const ip::address from = plain_address(peer);
+  if (from.is_loopback() || from == plain_address(local) || local_addresses_.contains(from))
+    return Standing::local;
   if (nodes_.contains(from)) return Standing::member;
   switch (others_) {
     case StoreClients::Others::members:

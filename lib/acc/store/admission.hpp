@@ -13,6 +13,10 @@
 
 namespace acc::launcher {
 
+/// The address without the zone of a v6 address, and a v4 address that a listener on `::` sees as
+/// ::ffff:a.b.c.d as such.
+net::ip::address plain_address(const net::ip::address& address);
+
 /// The clients that a store accepts.
 struct StoreClients {
   /// Numeric addresses of the job's nodes, IPv4 or IPv6.

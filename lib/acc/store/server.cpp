@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/server.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
+#include "acc/base/log.hpp"
 #include "acc/base/own_addresses.hpp"
 #include "acc/store/admission.hpp"
 #include "acc/store/connection.hpp"
@@ -20,6 +24,7 @@ namespace acc::launcher {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(2);
+constexpr std::size_t kMaxRefusedNoted = 16;
 
 }  // namespace
 
@@ -100,7 +105,7 @@ struct StoreServer::Impl final : Connection::Owner {
     const auto own = socket.local_endpoint(error);
     if (error) return;
     const Standing standing = admission.standing(peer.address(), own.address());
-    if (standing == Standing::refused) return;
+    if (standing == Standing::refused) return note_refused(peer.address());
     // Also one that has closed already, perhaps of this job: its keys at its end do not appear.
     const bool is_stranger =
         standing == Standing::stranger || (standing == Standing::local && !may_be_own_user(socket));
@@ -113,6 +118,16 @@ struct StoreServer::Impl final : Connection::Owner {
     strangers += is_stranger ? 1 : 0;
     connection->start();
     (is_stranger ? strangers_handshakes : members_handshakes)->expect(connection);
+  }
+
+  // Once for an address, and for few of them: nobody fills the log from outside.
+  void note_refused(const net::ip::address& peer) {
+    const net::ip::address address = plain_address(peer);
+    if (refused.size() >= kMaxRefusedNoted || !refused.insert(address).second) return;
+    log::write(log::Level::warn,
+               fmt::format("a connection from {} to the store at port {} is refused: no node of this round "
+                           "has that address",
+                           address.to_string(), listeners.front()->port()));
   }
 
   void make_room_for_stranger() {
@@ -199,6 +214,7 @@ struct StoreServer::Impl final : Connection::Owner {
   StrangerMemory memory{options.max_stranger_bytes};
   std::unordered_map<ClientId, Client> clients;
   std::size_t strangers = 0;
+  std::set<net::ip::address> refused;
   std::uint64_t clock = 0;
   bool sweeping = false;
   std::unique_ptr<char[]> scratch_buffer = std::make_unique_for_overwrite<char[]>(kScratchBytes);

@@ -2,17 +2,20 @@
 #include "acc/store/server.hpp"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 #include "support/skip.hpp"
@@ -246,6 +249,31 @@ TEST_CASE("server: a refused client is closed before it is read", "[store]") {
     StoreClient stranger(store.port(), "10.1.0.1", "10.1.0.3");
     const bool closed = stranger.closed_by_server();
     return node.alive() && local.alive() && closed ? 0 : 1;
+  });
+}
+
+TEST_CASE("server: an address that is refused is named once, and of many only some", "[store]") {
+  check_in_network([] {
+    std::string warnings;
+    const acc::log::ConsoleRedirect console([&](std::string_view lines) { warnings += lines; });
+    acc::log::open({.level = acc::log::Level::warn});
+    boost::asio::io_context loop{1};
+    acc::launcher::StoreServer server(loop, {.addresses = {"::"}});
+    server.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::refused});
+    const auto call_from = [&](const std::string& source) {
+      StoreClient client(server.port(), "10.1.0.1", source);
+      while (client.alive_so_far()) loop.poll_one();
+    };
+    for (int i = 0; i < 3; ++i) call_from("10.1.0.3");
+    const std::string first = warnings;
+    if (first !=
+        fmt::format("acc: warning: a connection from 10.1.0.3 to the store at port {} is refused: no "
+                    "node of this round has that address\n",
+                    server.port()))
+      return 1;
+    for (int i = 4; i < 100; ++i) call_from("10.1.0." + std::to_string(i));
+    const auto lines = std::ranges::count(warnings, '\n');
+    return lines > 1 && lines < 20 ? 0 : 2;
   });
 }
 
