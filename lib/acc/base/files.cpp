@@ -272,6 +272,13 @@ fs::path absolute_path(const fs::path& path) {
   return path.is_absolute() ? path : current_folder() / path;
 }
 
+fs::path without_trailing_slash(fs::path path) {
+  while (path.has_parent_path() && path.has_relative_path() &&
+         (!path.has_filename() || path.filename() == "."))
+    path = path.parent_path();
+  return path;
+}
+
 namespace {
 
 // In /proc, for example, permissions promise more than the file system does.

@@ -108,6 +108,10 @@ std::filesystem::path current_folder();
 /// `path` relative to the current folder; an absolute path is returned unchanged. Throws as current_folder().
 std::filesystem::path absolute_path(const std::filesystem::path& path);
 
+/// `path` without what says only that it is a folder: a slash or `/.` at its end. Then it has a name, and a
+/// folder that it is in.
+std::filesystem::path without_trailing_slash(std::filesystem::path path);
+
 /// The folder that Python's tempfile would use (TMPDIR, TEMP, TMP, /tmp, ...); nullopt: none can be written.
 std::optional<std::filesystem::path> temporary_folder(const Environment& environment);
 

@@ -139,7 +139,8 @@ std::vector<StateFolder> folders_of(const std::vector<SavedState>& states) {
   std::vector<StateFolder> folders;
   for (const SavedState& state : states) {
     try {
-      folders.push_back({.number = state.number, .disk = read_snapshot_record(state.folder).disk});
+      folders.push_back(
+          {.number = state.number, .disk = without_trailing_slash(read_snapshot_record(state.folder).disk)});
     } catch (const Error&) {  // named when its turn comes
     }
   }
@@ -180,7 +181,8 @@ class Flush {
 
  private:
   FlushResult flush(const SavedState& state, FlushResult result) const {
-    result.folder = read_snapshot_record(links_).disk;
+    // Older libraries noted it as the program wrote it.
+    result.folder = without_trailing_slash(read_snapshot_record(links_).disk);
     if (!result.folder.is_absolute()) refuse_file(state.folder, "does not name its folder on a disk");
     try {
       if (is_there(result.folder)) refuse_file(result.folder, "exists already");

@@ -23,6 +23,14 @@ TEST_CASE("folders: a path is absolute from the current folder, and TMPDIR has t
   }
 }
 
+TEST_CASE("folders: a slash or dot at the end of a path is not a part of its name", "[base]") {
+  for (const char* path : {"/a/b", "/a/b/", "/a/b//", "/a/b/.", "/a/b/./"})
+    CHECK(acc::without_trailing_slash(path).native() == "/a/b");
+  for (const char* path : {"b", "b/", "b/."}) CHECK(acc::without_trailing_slash(path).native() == "b");
+  for (const char* path : {"/", ".", "..", "/a/..", ""})
+    CHECK(acc::without_trailing_slash(path).native() == path);
+}
+
 TEST_CASE("folders: a current folder that was removed is one clear error", "[base]") {
   const TemporaryFolder folder;
   const fs::path before = fs::current_path();

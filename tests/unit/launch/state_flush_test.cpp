@@ -151,6 +151,16 @@ TEST_CASE_METHOD(Fixture, "state_flush: the newest state becomes a folder as the
   CHECK(names_in(memory) == Names{"training_0_0"});
 }
 
+TEST_CASE_METHOD(Fixture, "state_flush: a slash or dot at the end is not a part of the folder's name",
+                 "[launch]") {
+  const char* end = GENERATE("", ".");
+  replace_file(states.snapshot(9) / "model.safetensors", std::string_view("weights 9"));
+  seal(states.snapshot(9), checkpoint(9) / end);
+  CHECK(flush_newest_state(memory, Workers::ended) == FlushResult{.folder = checkpoint(9)});
+  CHECK(weights(9) == "weights 9");
+  CHECK(names_in(disk) == Names{"checkpoint-9"});
+}
+
 TEST_CASE_METHOD(Fixture, "state_flush: it is copied once, and a newer one again", "[launch]") {
   save(9);
   CHECK(flush_newest_state(memory, Workers::ended).folder == checkpoint(9));

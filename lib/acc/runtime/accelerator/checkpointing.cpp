@@ -267,7 +267,8 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
                                                              .add_files = options.add_files},
                                        options.background ? &to_disk_.copies : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
-  const auto finish = [=, snapshots = snapshots_, path = absolute_path(target), on_saved = options.on_saved] {
+  const auto finish = [=, snapshots = snapshots_, path = without_trailing_slash(absolute_path(target)),
+                       on_saved = options.on_saved] {
     // A restart has to know a new folder as soon as it has its name. One that is replaced holds the state
     // before until then.
     const bool is_new = !fs::exists(path);
@@ -301,7 +302,8 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
   if (!snapshots_.is_on()) return warn_once("nothing is saved in memory: start with --memory-checkpoints");
   to_memory_.thread.wait();
   const int iteration = disk ? 0 : next_iteration(processes);
-  const fs::path later = absolute_path(disk ? *disk : numbered_checkpoint(numbered, iteration));
+  const fs::path later =
+      without_trailing_slash(absolute_path(disk ? *disk : numbered_checkpoint(numbered, iteration)));
   // What may not go to the disk is of no use in memory.
   const auto require_new_folder = [&] {
     if (processes.is_local_main()) folder_to_save(numbered, iteration);

@@ -76,7 +76,7 @@ fs::path TrainerCheckpoints::folder_of(std::int64_t step) const {
 fs::path TrainerCheckpoints::folder_to_resume(const std::string& resume_from_checkpoint) const {
   const std::string& choice = resume_from_checkpoint;
   if (choice.empty() || choice == "false") return {};
-  if (choice != "last" && choice != "true") return choice;
+  if (choice != "last" && choice != "true") return without_trailing_slash(choice);
   const std::vector<NumberedCheckpoint> checkpoints = checkpoints_in(output_dir_);
   if (!checkpoints.empty()) return checkpoints.back().folder;
   if (choice == "last") return {};
@@ -91,7 +91,7 @@ std::function<void()> TrainerCheckpoints::rotation(int limit, const fs::path& be
 }
 
 void TrainerCheckpoints::remove_all_but(const fs::path& checkpoint) const {
-  if (!is_same_folder(absolute_path(checkpoint).parent_path(), output_dir_)) return;
+  if (!is_same_folder(without_trailing_slash(absolute_path(checkpoint)).parent_path(), output_dir_)) return;
   for (const NumberedCheckpoint& one : checkpoints_in(output_dir_))
     if (!is_same_folder(one.folder, checkpoint)) remove_folder(one.folder);
 }

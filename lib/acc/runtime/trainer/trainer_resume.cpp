@@ -152,7 +152,7 @@ bool TrainerBase::resume(const std::function<bool()>& load) {
   state_.is_world_process_zero = is_world;
   if (fs::path& best = state_.best_model_checkpoint; !best.empty() && !fs::exists(best)) {
     // The whole training may have been moved.
-    best = checkpoint.parent_path() / best.filename();
+    best = checkpoint.parent_path() / without_trailing_slash(best).filename();
     if (!fs::exists(best)) {
       // Another one may become it.
       best.clear();

@@ -47,6 +47,7 @@ TEST_CASE("trainer_checkpoints: the newest is resumed if one is asked for", "[ru
   CHECK(checkpoints.folder_to_resume("false").empty());
   CHECK(checkpoints.folder_to_resume("last").empty());
   CHECK(checkpoints.folder_to_resume("elsewhere") == "elsewhere");
+  CHECK(checkpoints.folder_to_resume("else/where/") == "else/where");  // its parent folder has the best one
   CHECK(error_of([&] { checkpoints.folder_to_resume("true"); }) ==
         "resume_from_checkpoint: no checkpoint in " + folder.path().string());
   write_checkpoints(folder, {10, 9});
