@@ -331,6 +331,15 @@ TEST_CASE("launching: workers have the caller's descriptors and none of the laun
   ::close(ends[1]);
 }
 
+TEST_CASE("launching: a caller whose standard streams are closed gets what its workers return",
+          "[launching]") {
+  CHECK(in_child([] {
+          for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) ::close(stream);
+          const auto ranks = debug_launcher([] { return own_rank(); });
+          return ranks == std::vector{0, 1} ? 0 : 1;
+        }) == 0);
+}
+
 TEST_CASE("launching: after parallel work in the caller, workers have threads of their own", "[launching]") {
   at::set_num_threads(2);
   const std::size_t before = threads_of_process();

@@ -240,6 +240,11 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   replacement.rename();
 }
 
+Descriptor above_standard_streams(Descriptor descriptor) {
+  if (!descriptor || descriptor.get() > STDERR_FILENO) return descriptor;
+  return Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 Descriptor lock_folder_of(const fs::path& file) {
   const fs::path folder = target_of(file).parent_path();
   Descriptor lock(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -43,6 +43,11 @@ class Descriptor {
   int fd_ = -1;
 };
 
+/// The same file under a number that is none of the standard streams'. A descriptor that is opened while one
+/// of them is closed gets its number, and is lost when a child gets a stream of that number. Empty where
+/// there are too many open files, see errno, and for an empty one.
+Descriptor above_standard_streams(Descriptor descriptor);
+
 /// How many descriptors go with one message; the kernel takes 253.
 inline constexpr std::size_t kMaxSentDescriptors = 250;
 

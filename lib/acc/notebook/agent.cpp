@@ -15,6 +15,7 @@
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/launch.hpp"
@@ -79,6 +80,7 @@ void require_success(const LaunchReport& report) {
 }
 
 LaunchReport run_launcher(const NotebookJob& job) {
+  launcher::open_standard_streams();  // before a log file gets one of their numbers
   log::open(job.plan.logging);
   for (const std::string& note : job.plan.notes) log::write(log::Level::info, note);
   const std::set<unsigned> of_caller = open_descriptors();

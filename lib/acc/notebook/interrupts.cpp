@@ -26,7 +26,8 @@ void on_interrupt(int /*signal*/) {
 
 }  // namespace
 
-Interrupts::Interrupts() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Interrupts::Interrupts()
+    : event_(above_standard_streams(Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)))) {
   if (!event_)
     throw Error({.kind = ErrorKind::system, .what = std::string("no eventfd: ") + std::strerror(errno)});
   ::sigaction(SIGINT, nullptr, &before_);

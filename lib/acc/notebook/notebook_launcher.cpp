@@ -35,7 +35,7 @@ using launcher::LaunchPlan;
 
 // Empty where there are too many open files.
 Descriptor pidfd_of(pid_t pid) {
-  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return above_standard_streams(Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
 }
 
 // With all signals blocked, so that none of the caller's handlers runs in the child.

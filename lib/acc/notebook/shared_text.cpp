@@ -21,7 +21,8 @@ namespace {
 
 }  // namespace
 
-SharedText::SharedText() : file_(::memfd_create("acc-notebook", MFD_CLOEXEC)) {
+SharedText::SharedText()
+    : file_(above_standard_streams(Descriptor(::memfd_create("acc-notebook", MFD_CLOEXEC)))) {
   if (!file_) throw_memory_error();
 }
 
