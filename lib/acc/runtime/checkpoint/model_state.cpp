@@ -28,17 +28,33 @@ bool same_memory(const at::Tensor& a, const at::Tensor& b) {
          a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
+// Of a tensor that has a storage. Tensors of the same memory have the same.
+using MemoryStart = std::pair<const c10::StorageImpl*, std::int64_t>;
+
+MemoryStart start_of(const at::Tensor& tensor) {
+  return {tensor.storage().unsafeGetStorageImpl(), tensor.storage_offset()};
+}
+
+/// Tensors by their memory: to find one, only those are compared that begin where it does.
+class TensorsByMemory {
+ public:
+  void add(const at::Tensor& tensor) {
+    if (tensor.has_storage()) tensors_.emplace(start_of(tensor), tensor);
+  }
+  bool has_same_memory(const at::Tensor& tensor) const {
+    if (!tensor.has_storage()) return false;
+    const auto [first, last] = tensors_.equal_range(start_of(tensor));
+    return std::any_of(first, last, [&](const auto& other) { return same_memory(other.second, tensor); });
+  }
+
+ private:
+  std::multimap<MemoryStart, at::Tensor> tensors_ = {};
+};
+
 std::vector<std::string> names_of(const NamedTensors& tensors) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) names.push_back(name);
   return names;
-}
-
-// A file stores a tied weight once, under one of its names.
-bool tied_in_state(const at::Tensor& tensor, const NamedTensors& model, const NamedTensors& state) {
-  return std::ranges::any_of(model, [&](const auto& other) {
-    return state.contains(other.first) && same_memory(other.second, tensor);
-  });
 }
 
 std::vector<Problem> problems_of(const IncompatibleKeys& keys, const NamedTensors& state,
@@ -99,16 +115,16 @@ std::vector<Problem> find_unwritable(const NamedTensors& model, const NamedTenso
 std::vector<Problem> compare_ties(const NamedTensors& model, const NamedTensors& state,
                                   const std::string& where) {
   std::vector<Problem> problems;
-  std::multimap<const c10::StorageImpl*, std::string> names;
+  std::multimap<MemoryStart, std::string> names;
   for (const auto& [name, tensor] : model) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.is_meta()) continue;
     const auto value_of = [&, type = tensor.scalar_type()](const std::string& one) {
       return state.at(one).to(type);
     };
-    const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    const auto in_storage = names.equal_range(storage);
-    for (auto other = in_storage.first; other != in_storage.second; ++other) {
+    const MemoryStart start = start_of(tensor);
+    const auto from_there = names.equal_range(start);
+    for (auto other = from_there.first; other != from_there.second; ++other) {
       if (!same_memory(model.at(other->second), tensor) ||
           same_values(value_of(other->second), value_of(name)))
         continue;
@@ -116,7 +132,7 @@ std::vector<Problem> compare_ties(const NamedTensors& model, const NamedTensors&
                                       other->second, name),
                           where, "leave one of them out, or give the model two weights"});
     }
-    names.emplace(storage, name);
+    names.emplace(start, name);
   }
   return problems;
 }
@@ -146,8 +162,13 @@ NamedTensors as_named_in(const NamedTensors& model, NamedTensors state) {
 
 IncompatibleKeys compare(const NamedTensors& model, const NamedTensors& state) {
   IncompatibleKeys keys;
+  // A file stores a tied weight once, under one of its names.
+  TensorsByMemory given;
   for (const auto& [name, tensor] : model) {
-    if (!state.contains(name) && !tied_in_state(tensor, model, state)) keys.missing_keys.push_back(name);
+    if (state.contains(name)) given.add(tensor);
+  }
+  for (const auto& [name, tensor] : model) {
+    if (!state.contains(name) && !given.has_same_memory(tensor)) keys.missing_keys.push_back(name);
   }
   for (const auto& [name, tensor] : state) {
     if (!model.contains(name)) keys.unexpected_keys.push_back(name);
@@ -217,9 +238,11 @@ OrderedTensors with_full_values(OrderedTensors tensors, bool keep) {
 
 OrderedTensors without_ties(const OrderedTensors& tensors) {
   OrderedTensors result;
+  TensorsByMemory known;
   for (const auto& item : tensors) {
-    const auto same = [&](const auto& other) { return same_memory(other.second, item.second); };
-    if (std::ranges::none_of(result, same)) result.push_back(item);
+    if (known.has_same_memory(item.second)) continue;
+    known.add(item.second);
+    result.push_back(item);
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -268,13 +269,14 @@ class StateReader {
   std::shared_ptr<Loaded> read() {
     const PtValue* groups = from_.find("param_groups");
     const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
-    states_ = from_.find("state");
-    if (list == nullptr || states_ == nullptr) {
+    const PtValue* states = from_.find("state");
+    if (list == nullptr || states == nullptr) {
       add("", "is not the state of an optimizer");
     } else if (list->size() != optimizer_.param_groups().size()) {
       add("", fmt::format("has {} parameter groups, the optimizer {}", list->size(),
                           optimizer_.param_groups().size()));
     } else {
+      add_states(*states);
       for (std::size_t i = 0; i < list->size(); ++i) read_group(i, (*list)[i]);
     }
     if (!problems_.empty()) throw Error(ErrorKind::config, std::move(problems_));
@@ -284,6 +286,13 @@ class StateReader {
  private:
   void add(const std::string& owner, const std::string& what) {
     problems_.push_back({owner.empty() ? what : owner + " " + what, where_, ""});
+  }
+
+  void add_states(const PtValue& states) {
+    const auto* entries = states.get_if<PtDict>();
+    if (entries == nullptr) return;
+    for (const PtEntry& entry : *entries)
+      if (const auto* number = entry.key.get_if<std::int64_t>()) states_.try_emplace(*number, &entry.value);
   }
 
   void read_group(std::size_t index, const PtValue& group) {
@@ -341,12 +350,13 @@ class StateReader {
 
   void read_parameter(const PtValue& number, const at::Tensor& parameter, std::int64_t all_elements) {
     const auto* id = number.get_if<std::int64_t>();
-    const PtValue* fields = id != nullptr ? states_->find(*id) : nullptr;
-    if (fields == nullptr) return;  // the parameter never had a gradient
+    const auto match = id != nullptr ? states_.find(*id) : states_.end();
+    if (match == states_.end()) return;  // the parameter never had a gradient
+    const PtValue& fields = *match->second;
     auto state = std::make_unique<typename Kind::State>();
     std::vector<std::string> wrong;
     constexpr bool has_float_state = std::is_same_v<typename Kind::State, AdafactorParamState>;
-    visit_fields(*state, ReadFields{*fields, &parameter, all_elements, wrong, has_float_state});
+    visit_fields(*state, ReadFields{fields, &parameter, all_elements, wrong, has_float_state});
     check_history(*state, wrong);
     for (const std::string& what : wrong) add(fmt::format("parameter {}", *id), what);
     loaded_->states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
@@ -355,7 +365,7 @@ class StateReader {
   const Optimizer& optimizer_;
   const PtValue& from_;
   std::string where_;
-  const PtValue* states_ = nullptr;
+  std::unordered_map<std::int64_t, const PtValue*> states_ = {};  // of each parameter, by its number
   std::vector<Problem> problems_ = {};
   std::shared_ptr<Loaded> loaded_ = std::make_shared<Loaded>();
 };

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -31,6 +33,15 @@ bool has_names(const PtList& groups) {
     const PtList* params = list_in(group, "params");
     return params != nullptr && !params->empty() && params->front().get_if<std::string>() != nullptr;
   });
+}
+
+std::unordered_map<std::string_view, const PtValue*> by_name(const PtValue& dict) {
+  std::unordered_map<std::string_view, const PtValue*> values;
+  const auto* entries = dict.get_if<PtDict>();
+  if (entries == nullptr) return values;
+  for (const PtEntry& entry : *entries)
+    if (const auto* name = entry.key.get_if<std::string>()) values.try_emplace(*name, &entry.value);
+  return values;
 }
 
 }  // namespace
@@ -102,6 +113,7 @@ PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, Pt
     refuse_names(where,
                  fmt::format("has {} parameter groups, the optimizer {}", groups->size(), parameters.size()));
 
+  const std::unordered_map<std::string_view, const PtValue*> states = by_name(*saved);
   PtDict numbered;
   PtList numbered_groups = *groups;
   std::int64_t next = 0;
@@ -110,7 +122,8 @@ PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, Pt
     PtList numbers;
     for (const at::Tensor& parameter : parameters[i]) {
       of_group.push_back(names.at(parameter.unsafeGetTensorImpl()));
-      if (const PtValue* fields = saved->find(of_group.back())) numbered.push_back({next, *fields});
+      const auto fields = states.find(of_group.back());
+      if (fields != states.end()) numbered.push_back({next, *fields->second});
       numbers.emplace_back(next++);
     }
     require_names(i, (*groups)[i], of_group, where);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/sharded/operator_watch.hpp"
@@ -89,11 +90,12 @@ std::vector<std::pair<std::int64_t, std::int64_t>> Unit::gaps() const {
 }
 
 std::size_t Unit::piece_at(std::int64_t offset) const {
-  const auto holds = [&](const Piece& piece) {
-    return piece.offset <= offset && offset < std::max(piece.end(), piece.offset + 1);
-  };
-  const auto found = std::ranges::find_if(pieces_, holds);
-  if (found != pieces_.end()) return static_cast<std::size_t>(found - pieces_.begin());
+  const auto next = std::ranges::upper_bound(pieces_, offset, {}, &Piece::offset);
+  if (next != pieces_.begin()) {
+    const Piece& piece = *std::prev(next);
+    if (offset < std::max(piece.end(), piece.offset + 1))
+      return static_cast<std::size_t>(next - pieces_.begin()) - 1;
+  }
   throw Error({.what = "is not a parameter", .where = name_});
 }
 

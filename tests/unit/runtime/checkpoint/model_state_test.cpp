@@ -124,6 +124,22 @@ TEST_CASE("model_state: names of Python's DistributedDataParallel are accepted",
   CHECK(loaded.first->weight.equal(saved.first->weight));
 }
 
+TEST_CASE("model_state: tensors of one memory are kept once, under their first name", "[runtime]") {
+  const at::Tensor weight = at::ones({2, 3});
+  const auto kept = [](const acc::OrderedTensors& tensors) {
+    std::string names;
+    for (const auto& [name, tensor] : acc::detail::without_ties(tensors)) names += name;
+    return names;
+  };
+  CHECK(kept({{"b", weight}, {"a", weight}, {"c", weight.view({2, 3})}}) == "b");
+  CHECK(kept({{"a", weight}, {"b", weight.t()}, {"c", weight[0]}, {"d", weight[1]}, {"e", weight.clone()}}) ==
+        "abcde");
+  const at::Tensor none = at::ones({0});
+  CHECK(kept({{"a", none}, {"b", none}}) == "ab");
+  const at::Tensor sparse = weight.to_sparse();
+  CHECK(kept({{"a", sparse}, {"b", sparse}}) == "ab");
+}
+
 TEST_CASE("model_state: a tied weight with two different values is an error, and nothing is loaded",
           "[runtime]") {
   struct Tied : torch::nn::Module {
