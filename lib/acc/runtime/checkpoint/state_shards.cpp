@@ -46,6 +46,10 @@ ShardedState model_state(const torch::nn::Module& module, bool is_main) {
                    .hint = "load_model or load_state gives it values"});
     }
     const Overlap part = unit->overlap(index);
+    // A parameter without elements is in no shard.
+    if (piece.numel == 0 && is_main)
+      state.ranges.push_back(
+          {.path = {kModel, name}, .shape = piece.shape, .elements = unit->shard().narrow(0, 0, 0)});
     if (part.length == 0) continue;
     state.ranges.push_back({.path = {kModel, name},
                             .shape = piece.shape,
@@ -103,6 +107,15 @@ NamedTensors tensors_in(const fs::path& folder) {
   return tensors;
 }
 
+// Earlier checkpoints lack the sharded parameters that had no elements: nothing is missing.
+void add_without_elements(const torch::nn::Module& module, NamedTensors& saved) {
+  for (const auto& [name, tensor] : ordered_state_of(module)) {
+    if (tensor.numel() == 0)
+      saved.try_emplace(name,
+                        at::empty(tensor.sizes(), at::TensorOptions(at::kMeta).dtype(tensor.scalar_type())));
+  }
+}
+
 // What is read of a unit: this process's shard.
 struct LoadedShard {
   Unit* unit = nullptr;
@@ -127,7 +140,8 @@ std::vector<CheckpointShards> shards_of(const CheckpointContent& content, bool i
 }
 
 PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& folder, bool strict) {
-  const NamedTensors saved = tensors_in(folder);
+  NamedTensors saved = tensors_in(folder);
+  add_without_elements(module, saved);
   IncompatibleKeys keys = require_fitting(module, saved, folder, strict);
   std::vector<LoadedShard> shards;
   OrderedTensors whole;
@@ -137,6 +151,7 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& 
     if (!saved.contains(name)) continue;
     Unit* unit = unit_of(tensor);
     if (unit == nullptr) {
+      if (tensor.numel() == 0) continue;
       whole.emplace_back(name, at::empty(tensor.sizes(), tensor.options().device(at::kCPU)));
       ranges.push_back(whole_range({kModel, name}, whole.back().second));
       continue;

@@ -5,6 +5,7 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
@@ -13,9 +14,12 @@
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/unit.hpp"
 #include "acc/runtime/tensors/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/lone_group.hpp"
 #include "support/torch_tensor.hpp"
 
 namespace state_shards_test {
@@ -112,6 +116,35 @@ TEST_CASE("checkpoint shards: what does not fit is named, and nothing is changed
   CHECK(error_of([&] { acc::load_checkpoint(folder, loaded.content(), 0); }) ==
         folder.string() +
             ": has both optimizer_0 and optimizer.bin (remove the one that is not to be loaded)");
+}
+
+TEST_CASE("checkpoint shards: a parameter without elements is saved, and not missed where it is not",
+          "[runtime]") {
+  struct Net : torch::nn::Module {
+    Net() {
+      register_parameter("weight", at::full({4}, 1.0));
+      register_parameter("none", at::zeros({0, 3}));
+    }
+    const at::Tensor& weight() { return named_parameters()["weight"]; }
+  };
+  const fs::path folder = acc::test::temporary_folder();
+  const auto sharded = std::make_shared<Net>();
+  const auto whole = std::make_shared<Net>();
+  acc::detail::ShardedModule module(sharded, acc::test::lone_group(), {});
+  save(folder, {.models = {sharded.get()}});
+  const fs::path shards = acc::detail::folder_of_model_shards(folder, 0);
+  CHECK(acc::read_dcp_metadata(shards).tensors.at("model.none").shape == std::vector<std::int64_t>{0, 3});
+  const fs::path earlier = folder / "earlier";
+  acc::save_sharded(earlier, {.ranges = {acc::whole_range({"model", "weight"}, at::full({4}, 2.0))}}, {});
+  for (const auto& [path, value] : {std::pair(earlier, 2), std::pair(shards, 1)}) {
+    for (const auto& net : {sharded, whole}) {
+      const acc::detail::PlannedModel planned = acc::detail::plan_model_shards(*net, path);
+      CHECK(planned.keys == acc::IncompatibleKeys());
+      planned.load();
+    }
+    CHECK(module.units().front()->shard().narrow(0, 0, 4).eq(value).all().item<bool>());
+    CHECK(whole->weight().eq(value).all().item<bool>());
+  }
 }
 
 TEST_CASE("checkpoint shards: names that only one side has are told, and are errors if strict", "[runtime]") {
