@@ -15,7 +15,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/replacement.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/formats/dcp_ranges.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
@@ -69,8 +71,15 @@ bool is_nested(const PtValue& value) {
   return list != nullptr && std::ranges::any_of(*list, is_nested);
 }
 
+[[noreturn]] void refuse_twice(const std::string& name) {
+  throw Error({.what = "is the name of two values, of which a checkpoint can hold one",
+               .where = fmt::format("'{}'", name),
+               .hint = "give one of them another key"});
+}
+
 // What processes disagree about is an error of the program.
 void require_same(const std::string& name, const DcpTensor& one, const DcpTensor& other) {
+  if (one.path != other.path) refuse_twice(name);
   if (one.shape == other.shape && one.dtype == other.dtype) return;
   throw Error(
       {.what = "has different shapes or types in its ranges", .where = fmt::format("tensor '{}'", name)});
@@ -105,6 +114,9 @@ class ShardFile {
         const auto* key = entry.key.get_if<std::string>();
         if (key == nullptr)
           throw Error({.what = "has a key that is not a text", .where = fmt::format("'{}'", name)});
+        if (!is_utf8(*key))
+          throw Error({.what = fmt::format("has a key that is not UTF-8: '{}'", printable(*key)),
+                       .where = fmt::format("'{}'", name)});
         add(longer(path, *key), entry.value);
       }
     } else if (const auto* tensor = value.get_if<at::Tensor>()) {
@@ -113,6 +125,7 @@ class ShardFile {
       const auto& list = *value.get_if<PtList>();
       for (std::size_t i = 0; i < list.size(); ++i) add(longer(path, static_cast<std::int64_t>(i)), list[i]);
     } else {
+      if (metadata_.objects.contains(name)) refuse_twice(name);
       metadata_.objects[name] = {.path = path, .storage = append(value, name)};
     }
   }
@@ -186,6 +199,7 @@ DcpMetadata merge(const std::vector<std::string>& pickles) {
     }
   }
   for (const auto& [name, tensor] : merged.tensors) {
+    if (merged.objects.contains(name)) refuse_twice(name);
     if (is_covered_once(tensor)) continue;
     throw Error({.what = "the ranges of all processes do not cover it once",
                  .where = fmt::format("tensor '{}'", name)});

@@ -109,6 +109,27 @@ TEST_CASE("sharded checkpoint: a name that is not UTF-8 is not saved", "[runtime
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("sharded checkpoint: two values of one name are not saved", "[runtime]") {
+  const TemporaryFolder folder;
+  const acc::PtDict nested = {{"b", 1}};
+  const acc::PtDict tensor = {{"b", at::zeros({2})}};
+  const std::vector<acc::ShardedState> states = {
+      {.objects = {{"a", nested}, {"a.b", 2}}},
+      {.objects = {{"a", tensor}, {"a.b", 2}}},
+      {.objects = {{"a", tensor}, {"a.b", at::zeros({2})}}},
+      {.ranges = {acc::whole_range({"a", "b"}, at::zeros({2}))}, .objects = {{"a.b", 2}}},
+      {.objects = {{"a", 1}, {"a", 2}}}};
+  for (const acc::ShardedState& state : states) {
+    const std::string error = error_of([&] { acc::save_sharded(folder.path() / "c", state, {}); });
+    CHECK(error.find("is the name of two values, of which a checkpoint can hold one") != std::string::npos);
+  }
+  CHECK(error_of([&] { acc::save_sharded(folder.path() / "c", states[0], {}); }).starts_with("'a.b': "));
+  CHECK(error_of([&] {
+          acc::save_sharded(folder.path() / "c", {.objects = {{"a", acc::PtDict{{"\xfc", 1}}}}}, {});
+        }) == "'a': has a key that is not UTF-8: '\\xfc'");
+  CHECK(fs::is_empty(folder.path()));
+}
+
 TEST_CASE("sharded checkpoint: all that does not fit is named before anything changes", "[runtime]") {
   const TemporaryFolder folder;
   const fs::path checkpoint = folder.path() / "c";
