@@ -364,8 +364,11 @@ void PickleReader::push_number(std::uint64_t size) {
   if (size <= 8) {
     push({.type = Type::integer, .integer = take_signed(size)});
   } else if (any_class_) {
-    take(size);
-    push({.type = Type::object, .text = "builtins.int"});
+    const std::uint64_t lowest = take_number(8);
+    const bool is_unsigned = take(size - 8) == std::string_view("\0", 1);
+    push(is_unsigned
+             ? PickleValue{.type = Type::unsigned_integer, .integer = static_cast<std::int64_t>(lowest)}
+             : PickleValue{.type = Type::object, .text = "builtins.int"});
   } else {
     refuse("a number in the pickle has more than 64 bits");
   }

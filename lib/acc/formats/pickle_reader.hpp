@@ -19,6 +19,7 @@ struct PickleValue {
     none,
     boolean,
     integer,
+    unsigned_integer,  ///< an integer of 64 bits that an std::int64_t cannot have: `integer` has its bits
     real,
     text,
     bytes,

@@ -37,6 +37,14 @@ void PickleWriter::integer(std::int64_t value) {
   }
 }
 
+void PickleWriter::unsigned_integer(std::uint64_t value) {
+  if (value <= std::numeric_limits<std::int64_t>::max()) return integer(static_cast<std::int64_t>(value));
+  put(0x8a);  // LONG1, whose highest bit is the sign
+  put_number(9, 1);
+  put_number(value, 8);
+  put(0);
+}
+
 void PickleWriter::real(double value) {
   put('G');  // BINFLOAT, big endian
   const auto bits = std::bit_cast<std::uint64_t>(value);

@@ -16,6 +16,7 @@ class PickleWriter {
   void none();
   void boolean(bool value);
   void integer(std::int64_t value);
+  void unsigned_integer(std::uint64_t value);
   void real(double value);
   void text(std::string_view utf8);
   /// At most 255 bytes, and not in protocol 2.

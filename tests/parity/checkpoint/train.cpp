@@ -44,11 +44,17 @@ struct NetImpl : torch::nn::Module {
   at::Tensor turns;
 };
 
-// An object to register, whose state is a dict with one number.
+// An object to register, whose state is a dict with numbers: one of them needs 64 bits without a sign.
 struct Counter {
   int steps = 0;
-  std::string state() const { return nlohmann::json{{"steps", steps}}.dump(); }
-  void load_state(std::string_view text) { steps = nlohmann::json::parse(text).at("steps").get<int>(); }
+  nlohmann::json seed = 18446744073709551615U;
+  std::string state() const { return nlohmann::json{{"steps", steps}, {"seed", seed}}.dump(); }
+  void load_state(std::string_view text) {
+    const auto state = nlohmann::json::parse(text);
+    steps = state.at("steps").get<int>();
+    if (state.at("seed").dump() != seed.dump())
+      throw acc::Error({.what = "is another number", .where = "seed"});
+  }
 };
 
 std::shared_ptr<Optimizer> make_optimizer(const std::string& name,

@@ -23,12 +23,14 @@ class Net(torch.nn.Module):
 
 class Counter:
     steps = 0
+    seed = 2**64 - 1
 
     def state_dict(self):
-        return {"steps": self.steps}
+        return {"steps": self.steps, "seed": self.seed}
 
     def load_state_dict(self, state):
         self.steps = state["steps"]
+        assert state["seed"] == self.seed, state
 
 
 def sgd(parameters):

@@ -39,6 +39,18 @@ TEST_CASE("pickle writer: numbers of any size can be read again", "[formats]") {
   CHECK(reader.read(writer.finish()).integer == number);
 }
 
+TEST_CASE("pickle writer: a number that has no sign may have 64 bits", "[formats]") {
+  const std::uint64_t number =
+      GENERATE(0ULL, 9223372036854775807ULL, 9223372036854775808ULL, 18446744073709551615ULL);
+  PickleWriter writer;
+  writer.unsigned_integer(number);
+  PickleReader reader = PickleReader::of_any_class();
+  const PickleValue& value = reader.read(writer.finish());
+  CHECK(static_cast<std::uint64_t>(value.integer) == number);
+  CHECK(value.type ==
+        (number >> 63U == 0 ? PickleValue::Type::integer : PickleValue::Type::unsigned_integer));
+}
+
 TEST_CASE("pickle writer: long texts and a long memory", "[formats]") {
   PickleWriter writer;
   writer.empty_set();

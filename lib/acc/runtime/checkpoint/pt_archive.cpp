@@ -38,6 +38,7 @@ class Encoder {
   void put_content(bool value) { out_.boolean(value); }
   void put_content(std::int64_t value) { out_.integer(value); }
   void put_content(double value) { out_.real(value); }
+  void put_content(std::uint64_t value) { out_.unsigned_integer(value); }
   void put_content(const std::string& value) { out_.text(value); }
 
   void put_content(const PtList& list) {

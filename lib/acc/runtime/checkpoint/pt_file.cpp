@@ -45,6 +45,7 @@ const PtValue* PtValue::find(std::int64_t key) const {
 std::optional<double> PtValue::number() const {
   if (const auto* truth = get_if<bool>()) return *truth ? 1 : 0;
   if (const auto* whole = get_if<std::int64_t>()) return static_cast<double>(*whole);
+  if (const auto* large = get_if<std::uint64_t>()) return static_cast<double>(*large);
   if (const auto* real = get_if<double>()) return *real;
   const auto* tensor = get_if<at::Tensor>();
   if (tensor != nullptr && tensor->numel() == 1 && !tensor->is_complex()) return tensor->item<double>();
@@ -79,6 +80,8 @@ class Decoder {
         return from.integer != 0;
       case Type::integer:
         return from.integer;
+      case Type::unsigned_integer:
+        return unsigned_integer(from);
       case Type::real:
         return from.real;
       case Type::text:
@@ -99,6 +102,12 @@ class Decoder {
         return PtObject{"torch.Storage"};
     }
     return {};
+  }
+
+  static PtValue unsigned_integer(const PickleValue& from) {
+    PtValue number;
+    number.content = static_cast<std::uint64_t>(from.integer);
+    return number;
   }
 
   PtList items(const PickleValue& from, int depth) {

@@ -30,12 +30,13 @@ struct PtObject {
   std::string class_name = {};  ///< The class with its module, as in `collections.OrderedDict`.
 };
 
-/// The content of a file of Python's torch.save: plain data and tensors. std::monostate is Python's None; a
-/// set is read as a list, bytes as a string.
+/// The content of a file of Python's torch.save: plain data and tensors. std::monostate is Python's None; an
+/// integer is an std::uint64_t only where an std::int64_t cannot have it; a set is read as a list, bytes as a
+/// string, any kind of dict as a dict.
 struct PtValue {
   /// One of the types that a value may have; monostate is None.
   using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor, PtList,
-                               PtTuple, PtDict, PtObject>;
+                               PtTuple, PtDict, PtObject, std::uint64_t>;
 
   PtValue();
   PtValue(bool value);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/printable.hpp"
@@ -16,13 +17,21 @@ namespace {
 // Keeps the order of an object's members.
 using Json = nlohmann::ordered_json;
 
+PtValue value_of_unsigned(std::uint64_t number) {
+  if (std::in_range<std::int64_t>(number)) return static_cast<std::int64_t>(number);
+  PtValue value;
+  value.content = number;
+  return value;
+}
+
 PtValue value_of(const Json& json) {
   switch (json.type()) {
     case Json::value_t::boolean:
       return json.get<bool>();
     case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
       return json.get<std::int64_t>();
+    case Json::value_t::number_unsigned:
+      return value_of_unsigned(json.get<std::uint64_t>());
     case Json::value_t::number_float:
       return json.get<double>();
     case Json::value_t::string:
@@ -53,6 +62,7 @@ Json array_of(const std::vector<PtValue>& items) {
 Json json_of(const PtValue& value) {
   if (const auto* truth = value.get_if<bool>()) return *truth;
   if (const auto* whole = value.get_if<std::int64_t>()) return *whole;
+  if (const auto* large = value.get_if<std::uint64_t>()) return *large;
   if (const auto* text = value.get_if<std::string>()) return *text;
   if (const auto* list = value.get_if<PtList>()) return array_of(*list);
   if (const auto* tuple = value.get_if<PtTuple>()) return array_of(tuple->items);

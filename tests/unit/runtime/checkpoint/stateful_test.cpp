@@ -15,6 +15,16 @@ TEST_CASE("json value: what JSON can represent is read back unchanged", "[runtim
   CHECK(acc::detail::to_json(acc::detail::from_json(text)) == text);
 }
 
+TEST_CASE("json value: integers of 64 bits keep their sign, also in a file", "[runtime]") {
+  const std::string text =
+      "[9223372036854775807,9223372036854775808,18446744073709551615,-9223372036854775808]";
+  const auto file = acc::test::temporary_folder() / "file.pt";
+  acc::write_pt_file(file, acc::detail::from_json(text));
+  const acc::PtValue read = acc::read_pt_file(file);
+  CHECK(acc::detail::to_json(read) == text);
+  CHECK(read.get_if<acc::PtList>()->at(1).number() == 0x1p63);
+}
+
 TEST_CASE("json value: what JSON cannot represent becomes null", "[runtime]") {
   const acc::PtValue value = acc::PtDict{{"inf", std::numeric_limits<double>::infinity()},
                                          {"object", acc::PtObject{"m.C"}},
