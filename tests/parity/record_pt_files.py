@@ -2,7 +2,7 @@
 """record_pt_files.py FOLDER: files of Python's torch.save, for tests/unit/runtime/checkpoint/pt_file_test.cpp."""
 import os
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 
 import numpy as np
 import torch
@@ -28,6 +28,11 @@ grid = torch.arange(12, dtype=torch.float32).reshape(3, 4)
 save("plain", {"none": None, "yes": True, "no": False, "small": 7, "negative": -70000, "large": 1 << 40,
                "huge": 1 << 100, "real": 0.1, "text": "größe", "bytes": b"ab", "list": [1, [2.5]], "tuple": (1, "a", ()),
                "set": {3}, "size": torch.Size([2, 3]), 5: "five", "ordered": OrderedDict(a=1)})
+# Only protocol 4 has opcodes for them.
+collections = {"set": {3}, "frozenset": frozenset([4]), "no_set": set(), "defaultdict": defaultdict(int, a=5),
+               "bytes": b"a\x7f\x80\xbf\xc0\xff", "no_bytes": b"", "bytearray": bytearray(b"b\xff"), "no_bytearray": bytearray()}
+save("collections", collections)
+save("collections_of_protocol_4", collections, pickle_protocol=4)
 save("tensors", {
     "grid": grid, "transposed": grid.t(), "row": grid[1], "scalar": torch.tensor(2.5), "empty": torch.empty(0, 3),
     "parameter": torch.nn.Parameter(torch.ones(2)), "expanded": torch.tensor([1.0, 2.0]).expand(3, 2)})

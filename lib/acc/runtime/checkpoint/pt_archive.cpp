@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/pickle_writer.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 
@@ -15,6 +16,20 @@ namespace {
 
 // The pickle protocol that torch.load reads with weights_only=True.
 constexpr int kProtocol = 2;
+
+std::string utf8_of_latin1(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (code < 0x80) {
+      text += byte;
+    } else {
+      text += static_cast<char>(0xc0U | code >> 6U);
+      text += static_cast<char>(0x80U | (code & 0x3fU));
+    }
+  }
+  return text;
+}
 
 // Writes the pickle of a value, and collects the tensors, to which the pickle refers by index.
 class Encoder {
@@ -39,7 +54,17 @@ class Encoder {
   void put_content(std::int64_t value) { out_.integer(value); }
   void put_content(double value) { out_.real(value); }
   void put_content(std::uint64_t value) { out_.unsigned_integer(value); }
-  void put_content(const std::string& value) { out_.text(value); }
+
+  void put_content(const std::string& value) {
+    if (is_utf8(value)) return out_.text(value);
+    // Python's bytes, as protocol 2 has them.
+    out_.class_name("_codecs", "encode");
+    out_.mark();
+    out_.text(utf8_of_latin1(value));
+    out_.text("latin1");
+    out_.tuple_of_marked();
+    out_.call();
+  }
 
   void put_content(const PtList& list) {
     out_.empty_list();

@@ -124,11 +124,63 @@ class Decoder {
   }
 
   PtValue object(const PickleValue& from, int depth) {
-    if (from.text == "collections.OrderedDict") return dict(from, depth);
-    if (from.text == "torch.Size" && from.arguments != nullptr && from.arguments->items.size() == 1)
-      return PtTuple{items(*from.arguments->items.front(), depth)};
+    if (from.text == "collections.OrderedDict" || from.text == "collections.defaultdict")
+      return dict(from, depth);
+    const PickleValue* argument = first_argument(from);
+    if (from.text == "torch.Size" && argument != nullptr) return PtTuple{items(*argument, depth)};
+    if (is_builtin(from, "set") || is_builtin(from, "frozenset"))
+      return argument != nullptr ? items(*argument, depth) : PtList();
+    if (auto bytes = bytes_of(from)) return *std::move(bytes);
     if (const auto stored = file_.tensor(from)) return tensor_of(*stored);
     return PtObject{from.text};
+  }
+
+  // Null for an object that has none.
+  static const PickleValue* first_argument(const PickleValue& object) {
+    return object.arguments != nullptr && !object.arguments->items.empty() ? object.arguments->items.front()
+                                                                           : nullptr;
+  }
+
+  // Before protocol 3 the module has Python 2's name.
+  static bool is_builtin(const PickleValue& object, std::string_view name) {
+    return object.text == fmt::format("__builtin__.{}", name) ||
+           object.text == fmt::format("builtins.{}", name);
+  }
+
+  // Protocol 2, which torch.save writes, has no bytes: they are the text whose Latin-1 they are.
+  static std::optional<std::string> bytes_of(const PickleValue& object) {
+    const PickleValue* argument = first_argument(object);
+    if (is_builtin(object, "bytes") || is_builtin(object, "bytearray")) {
+      if (argument == nullptr) return "";
+      if (argument->type == Type::bytes) return argument->text;
+      return argument->type == Type::object ? encoded(*argument) : std::nullopt;
+    }
+    return encoded(object);
+  }
+
+  static std::optional<std::string> encoded(const PickleValue& object) {
+    const PickleValue* argument = first_argument(object);
+    const bool is_encoded = object.text == "_codecs.encode" && object.arguments != nullptr &&
+                            object.arguments->items.size() == 2 && argument->type == Type::text &&
+                            object.arguments->items[1]->text == "latin1";
+    return is_encoded ? latin1_of(argument->text) : std::nullopt;
+  }
+
+  // Absent for a text that has other characters.
+  static std::optional<std::string> latin1_of(std::string_view utf8) {
+    std::string bytes;
+    for (std::size_t i = 0; i < utf8.size(); ++i) {
+      const auto first = static_cast<unsigned char>(utf8[i]);
+      if (first < 0x80) {
+        bytes += utf8[i];
+        continue;
+      }
+      const unsigned next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0U;
+      if ((first != 0xc2 && first != 0xc3) || (next & 0xc0U) != 0x80) return std::nullopt;
+      bytes += static_cast<char>((first & 0x03U) << 6U | (next & 0x3fU));
+      ++i;
+    }
+    return bytes;
   }
 
   at::Tensor tensor_of(const StoredTensor& stored) const {

@@ -31,8 +31,8 @@ struct PtObject {
 };
 
 /// The content of a file of Python's torch.save: plain data and tensors. std::monostate is Python's None; an
-/// integer is an std::uint64_t only where an std::int64_t cannot have it; a set is read as a list, bytes as a
-/// string, any kind of dict as a dict.
+/// integer is an std::uint64_t only where an std::int64_t cannot hold it; a set is read as a list, bytes as a
+/// string, an OrderedDict or a defaultdict as a dict.
 struct PtValue {
   /// One of the types that a value may have; monostate is None.
   using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor, PtList,
@@ -99,9 +99,9 @@ inline bool PtValue::is_none() const {
 PtValue read_pt_file(const std::filesystem::path& file);
 
 /// Atomically replaces `file` with one that Python's torch.load reads, also with weights_only and mmap.
-/// Tensors of any device and stride, each with a storage of its own on the CPU. Throws Error{usage} for a
-/// PtObject or an element type that torch.save lacks, Error{system} when the file cannot be written; the old
-/// one is then untouched.
+/// Tensors of any device and stride, each with a storage of its own on the CPU; a string that is not UTF-8 is
+/// written as bytes. Throws Error{usage} for a PtObject or an element type that torch.save lacks,
+/// Error{system} when the file cannot be written; the old one is then untouched.
 void write_pt_file(const std::filesystem::path& file, const PtValue& value);
 
 }  // namespace acc

@@ -95,6 +95,19 @@ TEST_CASE("pt reader: plain data of Python", "[runtime]") {
   CHECK(plain.find("missing") == nullptr);
 }
 
+TEST_CASE("pt reader: collections and bytes of Python", "[runtime]") {
+  const PtValue file = acc::read_pt_file(recorded(GENERATE("collections", "collections_of_protocol_4")));
+  const auto number_in = [&](const char* key) { return entry(file, key).get_if<PtList>()->at(0).number(); };
+  CHECK(number_in("set") == 3);
+  CHECK(number_in("frozenset") == 4);
+  CHECK(entry(file, "no_set").get_if<PtList>()->empty());
+  CHECK(entry(entry(file, "defaultdict"), "a").number() == 5);
+  CHECK(*entry(file, "bytes").get_if<std::string>() == "a\x7f\x80\xbf\xc0\xff");
+  CHECK(*entry(file, "bytearray").get_if<std::string>() == "b\xff");
+  CHECK(entry(file, "no_bytes").get_if<std::string>()->empty());
+  CHECK(entry(file, "no_bytearray").get_if<std::string>()->empty());
+}
+
 TEST_CASE("pt reader: tensors with strides, offsets and a shared storage", "[runtime]") {
   const PtValue file = acc::read_pt_file(recorded("tensors"));
   const at::Tensor grid = numbers({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {3, 4}, at::kFloat);
@@ -222,6 +235,14 @@ TEST_CASE("pt writer: plain data is read back unchanged", "[runtime]") {
   REQUIRE((list != nullptr && list->size() == 3));
   CHECK(list->at(1).get_if<PtTuple>()->items.empty());
   CHECK(list->at(2).get_if<PtDict>()->empty());
+}
+
+TEST_CASE("pt writer: a string that is not UTF-8 is written as bytes", "[runtime]") {
+  const std::string bytes = "gr\xfc\x80\xff";
+  const PtValue read = written(PtDict{{"raw", bytes}, {bytes, 1}, {"text", "größe"}});
+  CHECK(*read.find("raw")->get_if<std::string>() == bytes);
+  CHECK(read.find(bytes)->number() == 1);
+  CHECK(*read.find("text")->get_if<std::string>() == "größe");
 }
 
 TEST_CASE("pt writer: tensors of every type and stride are read back unchanged", "[runtime]") {
