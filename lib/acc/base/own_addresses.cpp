@@ -2,17 +2,21 @@
 #include "acc/base/own_addresses.hpp"
 
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
@@ -59,7 +63,46 @@ bool is_number(const std::string& text) {
   return !error;
 }
 
+// Interfaces for containers and virtual machines of this machine, which no other machine reaches.
+bool is_for_guests(const std::string& interface) {
+  constexpr std::array<const char*, 10> kPrefixes = {"br-", "cali",  "cni",    "docker", "flannel",
+                                                     "lxc", "lxdbr", "podman", "veth",   "virbr"};
+  return std::ranges::any_of(kPrefixes, [&](const char* prefix) { return interface.starts_with(prefix); });
+}
+
+bool is_link_local(const ip::address& address) {
+  if (address.is_v6()) return address.to_v6().is_link_local();
+  constexpr unsigned kPrefix = 0xa9feU;  // 169.254.0.0/16
+  return address.to_v4().to_uint() >> 16U == kPrefix;
+}
+
+// Lower is better.
+int preference(const InterfaceAddress& one) {
+  constexpr int kVersion6 = 1;
+  constexpr int kLocalInterface = 2;
+  constexpr int kLinkLocal = 4;
+  constexpr int kLoopback = 5;
+  boost::system::error_code error;
+  const ip::address address = ip::make_address(one.address, error);
+  if (error || address.is_loopback()) return kLoopback;
+  if (is_link_local(address)) return kLinkLocal;
+  const bool reaches_others =
+      (one.flags & (IFF_RUNNING | IFF_LOOPBACK)) == IFF_RUNNING && !is_for_guests(one.interface);
+  return (reaches_others ? 0 : kLocalInterface) + (address.is_v6() ? kVersion6 : 0);
+}
+
 }  // namespace
+
+std::vector<std::string> sorted_addresses(std::vector<InterfaceAddress> interfaces) {
+  std::erase_if(interfaces, [](const InterfaceAddress& one) { return (one.flags & IFF_UP) == 0; });
+  std::ranges::stable_sort(interfaces, {}, preference);
+  std::vector<std::string> addresses;
+  std::set<std::string> known;  // there can be thousands
+  for (const InterfaceAddress& one : interfaces) {
+    if (known.insert(one.address).second) addresses.push_back(one.address);
+  }
+  return addresses;
+}
 
 OwnNames own_names() {
   OwnNames names;
@@ -67,10 +110,12 @@ OwnNames own_names() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return names;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  std::vector<InterfaceAddress> interfaces;
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    const std::string number = number_of(one->ifa_addr, false);
-    if (!number.empty() && !contains(names.addresses, number)) names.addresses.push_back(number);
+    std::string number = number_of(one->ifa_addr, false);
+    if (!number.empty()) interfaces.push_back({one->ifa_name, one->ifa_flags, std::move(number)});
   }
+  names.addresses = sorted_addresses(std::move(interfaces));
   return names;
 }
 

@@ -9,9 +9,21 @@ namespace acc {
 /// The names and addresses of this machine.
 struct OwnNames {
   std::string host_name = {};
-  /// Numeric addresses of its network interfaces, with loopback.
+  /// Numeric addresses of its network interfaces, with loopback; see sorted_addresses().
   std::vector<std::string> addresses = {};
 };
+
+/// An address of a network interface, numeric and without its zone, as getifaddrs(3) lists it.
+struct InterfaceAddress {
+  std::string interface = {};
+  unsigned flags = 0;
+  std::string address = {};
+};
+
+/// The addresses of interfaces that are up, without duplicates: first those that other machines are likely to
+/// reach, IPv4 before IPv6. An interface that is down may have addresses that are not this machine's alone:
+/// kube-ipvs0 has those of all services of a Kubernetes cluster, on each of its nodes.
+std::vector<std::string> sorted_addresses(std::vector<InterfaceAddress> interfaces);
 
 /// Queries the kernel, without DNS.
 OwnNames own_names();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "acc/rendezvous/succession.hpp"
@@ -17,6 +18,15 @@ namespace {
 // Enough for several losses of the coordinator, one after the other; more would make every round's message
 // longer.
 constexpr std::size_t kMaxSuccessors = 8;
+
+// For one of the two lists in the message of a round's begin. Without it any address counts.
+std::vector<std::string> unless_too_long(std::vector<std::string> addresses) {
+  constexpr std::size_t kMaxBytes = NodeConnection::kMaxMessage / 8 * 3;
+  std::size_t bytes = 0;
+  for (const std::string& address : addresses) bytes += address.size() + std::string_view("\"\",").size();
+  if (bytes > kMaxBytes) addresses.clear();
+  return addresses;
+}
 
 std::string name_of(const NodeInfo& node) {
   return fmt::format("node {} ({}, pid {})", node.host, node.addr, node.pid);
@@ -595,6 +605,7 @@ void Coordinator::find_addresses(const Rounds& rounds) {
     const std::vector<std::string>& addresses = node->second.info.addresses;
     addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   }
+  addresses_ = unless_too_long(std::move(addresses_));
 }
 
 std::vector<std::string> Coordinator::addresses_of_nodes() const {
@@ -603,7 +614,7 @@ std::vector<std::string> Coordinator::addresses_of_nodes() const {
     if (!is_seen_directly(node.info)) return {};
     result.insert(result.end(), node.info.addresses.begin(), node.info.addresses.end());
   }
-  return result;
+  return unless_too_long(std::move(result));
 }
 
 std::vector<NodeInfo> Coordinator::find_successors(const Rounds& rounds) const {

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/store/network.hpp"
 #include "acc/store/peer_user.hpp"
@@ -88,6 +90,7 @@ void NodeConnection::start() {
 
 void NodeConnection::start_as_stranger() {
   is_pending_ = true;
+  is_accepted_ = true;
   max_message_ = kMaxStrangersMessage;
   on_bytes();
   wait();
@@ -133,9 +136,23 @@ void NodeConnection::on_received(std::size_t bytes) {
     begin = end + 1;
   }
   received_.erase(0, begin);
-  if (received_.size() > max_message_)
-    return fail({"a message of more than " + std::to_string(max_message_ >> 10U) + " KiB", true});
-  read();
+  if (received_.size() > max_message_) refuse_message();
+  if (open_) read();
+}
+
+// Says why: to both sides the end of the connection would look like that of the other process.
+void NodeConnection::refuse_message() {
+  received_ = {};
+  const std::string length = fmt::format("more than {} KiB", max_message_ >> 10U);
+  log::debug("rendezvous: a message of {} has {}: its connection ends", peer_address(), length);
+  const auto on_lost = std::exchange(on_lost_, nullptr);
+  if (is_accepted_) {
+    const std::string text = fmt::format("{} refuses a message of this node: it has {}", host_name(), length);
+    dismiss(RoundEnds{{.text = text, .exit_code = exit_code(ErrorKind::usage)}});
+  } else {
+    dismiss(Leave{.reason = "the host's message has " + length});
+  }
+  if (on_lost) on_lost({"a message of " + length, true});
 }
 
 void NodeConnection::send(const NodeMessage& message) {

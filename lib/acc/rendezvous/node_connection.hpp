@@ -102,6 +102,7 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
  private:
   void read();
   void on_received(std::size_t bytes);
+  void refuse_message();
   void write();
   void wait();
   void note_awake();
@@ -130,6 +131,8 @@ class NodeConnection : public PendingConnection, public std::enable_shared_from_
   std::string received_ = {};
   std::size_t max_message_ = kMaxMessage;
   bool is_pending_ = false;
+  /// The other side has made the connection: it is a node, and this one may lead it.
+  bool is_accepted_ = false;
   std::string sending_ = {};
   std::string queued_ = {};
   Clock::time_point last_bytes_ = {};

@@ -294,7 +294,15 @@ constexpr std::size_t kMaxReason = 200;
 
 }  // namespace
 
+std::vector<std::string> addresses_to_tell(const OwnNames& machine) {
+  constexpr std::size_t kMaxAddresses = 128;
+  std::vector<std::string> addresses = addresses_for_others(machine);
+  if (addresses.size() > kMaxAddresses) addresses.clear();
+  return addresses;
+}
+
 bool is_seen_directly(const NodeInfo& node) {
+  if (node.addresses.empty()) return false;
   return node.seen_at.empty() || is_loopback(node.seen_at) || contains(node.addresses, node.seen_at);
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "acc/base/own_addresses.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc::launcher {
@@ -28,6 +29,7 @@ struct NodeInfo {
   /// What it understands: see kProtocol.
   int protocol = 1;
   /// Numeric addresses of its network interfaces, without loopback; its workers connect from one of them.
+  /// Empty: not known.
   std::vector<std::string> addresses = {};
   /// The address from which it is connected; filled in by the coordinator.
   std::string seen_at = {};
@@ -35,7 +37,11 @@ struct NodeInfo {
   bool operator==(const NodeInfo&) const = default;
 };
 
-/// Whether there is no NAT between the node and its coordinator, whose own node has no `seen_at`.
+/// What a node tells of its addresses: none if there are very many, since a list without the one that it uses
+/// would lock it out.
+std::vector<std::string> addresses_to_tell(const OwnNames& machine);
+/// Whether the node's addresses are known, and there is no NAT between it and its coordinator, whose own node
+/// has no `seen_at`.
 bool is_seen_directly(const NodeInfo& node);
 /// Whether both are the same process of one machine, and of one machine.
 bool is_same_process(const NodeInfo& first, const NodeInfo& second);
@@ -84,7 +90,8 @@ struct Hello {
 /// It has no worker and wants a round.
 struct Join {
   std::uint16_t store_port = 0;
-  /// As in NodeInfo, where they may have changed; empty: a node of an older acc does not say.
+  /// As in NodeInfo, where they may have changed; empty: very many, or the node of an older acc, which tells
+  /// none.
   std::vector<std::string> addresses = {};
   bool operator==(const Join&) const = default;
 };

@@ -50,12 +50,12 @@ NodeInfo NodeContext::introduction() const {
           .workers = plan.nproc_per_node,
           .node_port = ports.port(),
           .protocol = kProtocol,
-          .addresses = addresses_for_others(ports.own_names())};
+          .addresses = addresses_to_tell(ports.own_names())};
 }
 
 Join NodeContext::request_to_join() {
   ports.refresh_addresses();
-  return {.store_port = ports.open_workers_store(), .addresses = addresses_for_others(ports.own_names())};
+  return {.store_port = ports.open_workers_store(), .addresses = addresses_to_tell(ports.own_names())};
 }
 
 std::string NodeContext::endpoint() const {

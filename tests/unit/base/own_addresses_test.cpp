@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/own_addresses.hpp"
 
+#include <net/if.h>
+
 #include <algorithm>
 
 #include "support/catch.hpp"
@@ -31,6 +33,23 @@ TEST_CASE("own_addresses: another machine is not this one", "[base]") {
   CHECK_FALSE(names_this_machine("node10", {"10.0.0.10"}, kOwn));
   CHECK_FALSE(names_this_machine("10.0.0.2", {"10.0.0.2"}, kOwn));
   CHECK_FALSE(names_this_machine("nowhere", {}, kOwn));
+}
+
+TEST_CASE("own_addresses: those that others reach are first, and none is of an interface that is down",
+          "[base]") {
+  constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
+  CHECK(sorted_addresses({{"lo", kUp | IFF_LOOPBACK, "127.0.0.1"},
+                          {"lo", kUp | IFF_LOOPBACK, "10.9.0.1"},
+                          {"usb0", kUp, "169.254.3.1"},
+                          {"docker0", kUp, "172.17.0.1"},
+                          {"eth0", IFF_UP, "192.168.0.1"},
+                          {"kube-ipvs0", 0, "10.96.0.1"},
+                          {"eth1", kUp, "fe80::1"},
+                          {"eth1", kUp, "fd00::1"},
+                          {"eth1", kUp, "10.0.0.1"},
+                          {"eth2", kUp, "10.0.0.1"}}) == Addresses{"10.0.0.1", "fd00::1", "10.9.0.1",
+                                                                   "172.17.0.1", "192.168.0.1", "169.254.3.1",
+                                                                   "fe80::1", "127.0.0.1"});
 }
 
 TEST_CASE("own_addresses: a store listens on the addresses of its name", "[base]") {

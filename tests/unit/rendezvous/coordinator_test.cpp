@@ -1072,6 +1072,33 @@ TEST_CASE("coordinator: behind a NAT no addresses are sent", "[rendezvous]") {
   CHECK(job.coordinator->addresses_of_round().empty());
 }
 
+TEST_CASE("coordinator: where a node's addresses are not known no addresses are sent", "[rendezvous]") {
+  const bool is_first = GENERATE(false, true);
+  std::vector<std::string> first_addresses = {"10.0.0.1"};
+  std::vector<std::string> second_addresses = {"10.0.0.2"};
+  (is_first ? first_addresses : second_addresses).clear();
+  Job job(2);
+  job.coordinator->on_hello(0, {.host = "node0", .addresses = first_addresses});
+  job.join(0);
+  job.coordinator->on_hello(1, {.host = "node1", .addresses = second_addresses, .seen_at = "10.0.0.2"});
+  job.join(1);
+  CHECK(job.coordinator->addresses_of_round().empty());
+  CHECK(job.sent_to<RoundBegins>(0).at(0).clients.empty());
+  CHECK(job.sent_to<RoundBegins>(0).at(0).addresses.empty());
+}
+
+TEST_CASE("coordinator: a round of nodes with long lists of addresses is a message that nodes take",
+          "[rendezvous]") {
+  constexpr int kNodes = 1500;
+  const std::vector<std::string> addresses(64, "2001:db8:1234:5678:9abc:def0:1234:5678");
+  Job job(kNodes);
+  for (int id = 0; id < kNodes; ++id) {
+    job.coordinator->on_hello(id, {.host = "node", .addresses = addresses, .seen_at = addresses.front()});
+    job.join(id);
+  }
+  CHECK(encode(job.sent_to<RoundBegins>(0).at(0)).size() < NodeConnection::kMaxMessage);
+}
+
 TEST_CASE("coordinator: a node outside of the round cannot end it", "[rendezvous]") {
   Job job(2, 0, 3);
   for (int id = 0; id < 3; ++id) job.arrive(id);
@@ -1100,7 +1127,8 @@ TEST_CASE("coordinator: a job is full when all its nodes are in a round, until o
 
 TEST_CASE("coordinator: the nodes of a full job are known by their addresses", "[rendezvous]") {
   Job job(2);
-  job.arrive(0);
+  job.coordinator->on_hello(0, {.host = "node0", .addr = "node0", .addresses = {"10.0.0.9"}});
+  job.join(0);
   job.coordinator->on_hello(1, {.host = "node1",
                                 .addr = "node1",
                                 .node_rank = 1,
@@ -1109,7 +1137,8 @@ TEST_CASE("coordinator: the nodes of a full job are known by their addresses", "
   job.join(1);
   CHECK(job.coordinator->is_address_of_node("10.0.0.1"));
   CHECK_FALSE(job.coordinator->is_address_of_node("10.1.0.1"));  // its own claim, not the observed address
-  CHECK(job.sent_to<RoundBegins>(1).at(0).addresses == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
+  CHECK(job.sent_to<RoundBegins>(1).at(0).addresses ==
+        std::vector<std::string>{"10.0.0.9", "10.0.0.1", "10.1.0.1"});
 }
 
 TEST_CASE("coordinator: a surplus node waits as a spare", "[rendezvous]") {

@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
+#include "acc/base/machine.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
@@ -277,6 +278,24 @@ TEST_CASE("node_connection: an endless line ends the connection", "[rendezvous]"
   asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
   REQUIRE(pair.run_until([&] { return !near.losses.empty(); }));
   CHECK(near.losses[0].reason == "a message of more than 4096 KiB");
+}
+
+TEST_CASE("node_connection: who sends too long a message is told so, though it goes on sending",
+          "[rendezvous]") {
+  Pair pair;
+  Side far;
+  far.start(std::move(pair.far), 60s);
+  const auto near = std::make_shared<NodeConnection>(std::move(pair.near), 60s);
+  std::vector<ConnectionLoss> losses;
+  near->set_handlers([](const NodeMessage&) {}, [&](const ConnectionLoss& loss) { losses.push_back(loss); });
+  near->start_as_stranger();
+  far.connection->send(Hello{.run_id = std::string(3U << 20U, 'x')});
+  REQUIRE(pair.run_until([&] { return !far.losses.empty(); }));
+  REQUIRE(far.messages.size() == 1);
+  CHECK(std::get<RoundEnds>(far.messages[0]).verdict.text ==
+        host_name() + " refuses a message of this node: it has more than 64 KiB");
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].reason == "a message of more than 64 KiB");
 }
 
 TEST_CASE("node_connection: the silence report says who, for how long, and what follows", "[rendezvous]") {

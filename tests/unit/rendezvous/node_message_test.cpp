@@ -90,6 +90,19 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
   }
 }
 
+TEST_CASE("node_message: a machine with very many addresses tells none, and any may be its own",
+          "[rendezvous]") {
+  OwnNames machine = {.addresses = {"127.0.0.1"}};
+  for (int i = 1; i <= 128; ++i) machine.addresses.push_back("10.0.0." + std::to_string(i));
+  CHECK(addresses_to_tell(machine).size() == 128);
+  machine.addresses.emplace_back("10.0.1.1");
+  CHECK(addresses_to_tell(machine).empty());
+  CHECK(is_seen_directly({.addresses = {"10.0.0.1"}}));
+  CHECK(is_seen_directly({.addresses = {"10.0.0.1"}, .seen_at = "10.0.0.1"}));
+  CHECK_FALSE(is_seen_directly({.addresses = {}, .seen_at = "10.0.0.1"}));
+  CHECK_FALSE(is_seen_directly({.addresses = {}}));
+}
+
 TEST_CASE("node_message: unknown fields are ignored", "[rendezvous]") {
   CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(WorkersDone{2}));
 }
