@@ -36,6 +36,31 @@ def add_interface(cluster, index, name, state):
 
 
 @case
+def a_name_that_begins_alike_is_another_machine(acc):
+    with Cluster(acc, 2) as cluster:
+        for index in range(2):
+            cluster.add_name(index, "10.77.0.10", "node1.siteb")
+            cluster.launch(index, *c10d("1:2", "node1.siteb:29400"), script=WORKER)
+        assert [line.split(" at ")[0] for line in told(cluster)] == ["rank 0 of 2", "rank 1 of 2"], told(cluster)
+        note = "acc: node1.siteb is 10.77.0.10, which is not an address of this machine, node1: another machine hosts the job; "
+        assert note in cluster.output(1) and "which is not an address" not in cluster.output(0), cluster.output(1)
+
+
+@case
+def a_pod_hosts_before_its_name_is_its_own(acc):
+    """The resolver still has the address of the pod that this one replaces; /etc/hosts has the pod's full name."""
+    with Cluster(acc, 2) as cluster:
+        cluster.add_name(0, "10.77.0.10", "train-0.train.default.svc.cluster.local train-0")
+        cluster.add_name(0, "10.77.0.99", "train-0.train")
+        cluster.add_name(1, "10.77.0.10", "train-0.train")
+        host = cluster.on_node(0, "unshare", "--uts", "sh", "-c", 'hostname train-0; exec "$@"', "sh", acc, "run",
+                               *c10d("2", "train-0.train:29400"), "--no-python", "/bin/sh", "-c", WORKER, stdout=subprocess.PIPE)
+        cluster.launch(1, *c10d("2", "train-0.train:29400"), script=WORKER)
+        said = told(cluster) + [host.communicate(timeout=60)[0].strip()]
+        assert sorted(line.split(" at ")[0] for line in said) == ["rank 0 of 2", "rank 1 of 2"], said
+
+
+@case
 def machines_with_thousands_of_addresses_take_part(acc):
     """On one interface that is up, and on one that is down, whose addresses are of services and nobody's own."""
     with Cluster(acc, 2) as cluster:

@@ -159,16 +159,20 @@ std::vector<std::string> addresses_for_others(const OwnNames& machine) {
   return others;
 }
 
+bool begins_with_own_name(const std::string& host, const OwnNames& machine) {
+  return !machine.host_name.empty() && host.starts_with(machine.host_name + ".");
+}
+
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
-                        const OwnNames& machine) {
-  if (host.empty() || host == "localhost" || is_loopback(host)) return true;
-  if (contains(machine.addresses, host)) return true;
-  if (!machine.host_name.empty() &&
-      (host == machine.host_name || host.starts_with(machine.host_name + "."))) {
-    return true;
-  }
-  return std::ranges::any_of(
-      resolved, [&](const std::string& one) { return is_loopback(one) || contains(machine.addresses, one); });
+                        const OwnNames& machine, const std::function<std::string()>& full_name) {
+  if (host.empty() || names_loopback(host) || host == machine.host_name) return true;
+  const auto is_own = [&](const std::string& one) {
+    return is_loopback(one) || contains(machine.addresses, one);
+  };
+  if (is_own(host) || std::ranges::any_of(resolved, is_own)) return true;
+  if (!begins_with_own_name(host, machine)) return false;
+  const std::string whole_name = host.ends_with('.') ? host : host + ".";
+  return resolved.empty() || (full_name() + ".").starts_with(whole_name);
 }
 
 HostLookup look_up(const std::string& host) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,10 +46,17 @@ std::string address_towards(const std::string& address);
 /// The addresses at which others can see it: all but loopback.
 std::vector<std::string> addresses_for_others(const OwnNames& machine);
 
-/// Whether `host`, a name or an address that resolves to `resolved`, is this machine. Uses the forward
-/// look-up only, since reverse DNS is often wrong.
+/// Whether `host` begins with the name of this machine and a dot. Another domain can have a machine of that
+/// name, too.
+bool begins_with_own_name(const std::string& host, const OwnNames& machine);
+
+/// Whether `host`, a name or an address that resolves to `resolved` (empty: to nothing), is this machine.
+/// Uses the forward look-up only, since reverse DNS is often wrong. A name that begins with this machine's
+/// and resolves to another's address is this machine's if `full_name()` agrees: in a pod of Kubernetes, whose
+/// address the resolver learns late.
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
-                        const OwnNames& machine);
+                        const OwnNames& machine,
+                        const std::function<std::string()>& full_name = full_host_name);
 
 /// The result of a DNS lookup.
 struct HostLookup {

@@ -67,6 +67,7 @@ namespace {
 bool meets_others(const RendezvousPlan& wanted) {
   if (wanted.max_nodes > 1 || wanted.store_file) return true;
   if (wanted.backend != RendezvousKind::c10d || wanted.endpoint_host.empty()) return false;
+  // Nothing is looked up: a single node has no namesake among the nodes of its job.
   return !wanted.is_host.value_or(names_this_machine(wanted.endpoint_host, {}, own_names()));
 }
 

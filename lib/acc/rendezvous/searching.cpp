@@ -80,10 +80,23 @@ void Searching::on_resolved(const Addresses& addresses) {
   if (node_.is_etcd()) return open_etcd(addresses);
   const bool hosts = node_.is_static() || settings.is_host.value_or(names_this_machine(
                                               settings.endpoint_host, addresses, node_.ports.own_names()));
-  if (!hosts) return ask_endpoint();
+  if (!hosts) {
+    if (begins_with_own_name(settings.endpoint_host, node_.ports.own_names())) note_namesake(addresses);
+    return ask_endpoint();
+  }
   if (!may_hold_connections()) return;
   host_addresses_ = addresses;
   if (!try_to_host(addresses)) ask_endpoint();
+}
+
+// Behind a NAT, for instance, the name may be this machine's after all.
+void Searching::note_namesake(const Addresses& addresses) {
+  const RendezvousPlan& settings = node_.settings;
+  if (settings.is_host) return;
+  node_.events.on_notice(fmt::format(
+      "{} is {}, which is not an address of this machine, {}: another machine hosts the job; if this one is "
+      "to, pass --rdzv-conf is_host=true here",
+      settings.endpoint_host, join(addresses, ", "), node_.ports.own_names().host_name));
 }
 
 // If not, the node has failed.

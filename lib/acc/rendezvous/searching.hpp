@@ -41,6 +41,7 @@ class Searching : public NodeState {
   void resolve_endpoint(std::function<void(const HostLookup&)> on_done);
   void note_wrong_endpoint(const HostLookup& endpoint);
   void on_resolved(const Addresses& addresses);
+  void note_namesake(const Addresses& addresses);
   bool may_hold_connections();
   bool try_to_host(const Addresses& addresses);
   void ask_endpoint();

@@ -35,6 +35,21 @@ TEST_CASE("own_addresses: another machine is not this one", "[base]") {
   CHECK_FALSE(names_this_machine("nowhere", {}, kOwn));
 }
 
+TEST_CASE("own_addresses: a name that begins with this machine's and resolves to another is another's",
+          "[base]") {
+  const auto begins_alike = [](const std::string& host, const std::string& full_name) {
+    return names_this_machine(host, {"10.0.0.2"}, kOwn, [&] { return full_name; });
+  };
+  CHECK_FALSE(begins_alike("node1.siteb", "node1.sitea"));
+  CHECK_FALSE(begins_alike("node1.siteb", "node1"));
+  CHECK_FALSE(begins_alike("node1.site", "node1.sites"));
+  // A pod, whose address the resolver does not have yet.
+  CHECK(begins_alike("node1.train", "node1.train.default.svc.cluster.local"));
+  CHECK(begins_alike("node1.train.default.svc.cluster.local", "node1.train.default.svc.cluster.local"));
+  CHECK(begins_alike("node1.train.default.svc.cluster.local.", "node1.train.default.svc.cluster.local"));
+  CHECK(names_this_machine("node1.siteb", {"10.0.0.2", "10.0.0.1"}, kOwn, [] { return "node1"; }));
+}
+
 TEST_CASE("own_addresses: those that others reach are first, and none is of an interface that is down",
           "[base]") {
   constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
