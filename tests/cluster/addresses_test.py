@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which machine a node is, and where others find it: networks and names as clusters have them. Usage: see run_cases()."""
 
+import pathlib
 import subprocess
 
 from cluster import Cluster, case, run_cases
@@ -33,6 +34,21 @@ def add_interface(cluster, index, name, state):
     subprocess.run(["ip", "-n", network, "link", "add", name, "type", "veth", "peer", "name", "end"], check=True)
     for end, its_state in [("end", "up"), (name, state)]:
         subprocess.run(["ip", "-n", network, "link", "set", end, its_state], check=True)
+
+
+@case
+def nodes_without_a_default_route_meet_in_a_file(acc):
+    """Their process ids are alike, as in containers. One has a network of containers, too, and its name stands for
+    loopback alone, as on Debian."""
+    with Cluster(acc, 2) as cluster:
+        add_interface(cluster, 0, "docker0", "up")
+        subprocess.run(["ip", "-n", f"acc-{cluster.tag}-n0", "addr", "add", "10.0.0.1/24", "dev", "docker0"], check=True)
+        hosts = pathlib.Path(f"/etc/netns/acc-{cluster.tag}-n0/hosts")
+        hosts.write_text(hosts.read_text().replace("10.77.0.10", "127.0.1.1"))
+        for index in range(2):
+            cluster.launch(index, *c10d("1:2", str(pathlib.Path(cluster.folder.name) / "job7"), CONF + ",store_type=file"),
+                           script=WORKER)
+        assert told(cluster) == [f"rank {rank} of 2 at 10.77.0.10" for rank in range(2)], told(cluster)
 
 
 @case

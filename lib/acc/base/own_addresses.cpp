@@ -159,6 +159,19 @@ std::vector<std::string> addresses_for_others(const OwnNames& machine) {
   return others;
 }
 
+std::string likely_address(const OwnNames& machine, const std::vector<std::string>& name_addresses) {
+  std::vector<std::string> candidates = addresses_for_others(machine);
+  std::erase_if(candidates, [](const std::string& one) {
+    boost::system::error_code error;
+    const ip::address address = ip::make_address(one, error);
+    return !error && is_link_local(address);
+  });
+  const auto match =
+      std::ranges::find_if(name_addresses, [&](const std::string& one) { return contains(candidates, one); });
+  if (match != name_addresses.end()) return *match;
+  return candidates.empty() ? "" : candidates.front();
+}
+
 bool begins_with_own_name(const std::string& host, const OwnNames& machine) {
   return !machine.host_name.empty() && host.starts_with(machine.host_name + ".");
 }

@@ -46,6 +46,10 @@ std::string address_towards(const std::string& address);
 /// The addresses at which others can see it: all but loopback.
 std::vector<std::string> addresses_for_others(const OwnNames& machine);
 
+/// The address at which others most likely find it, if no route tells: one of `name_addresses`, to which its
+/// name resolves, else the first that is not of one link alone. Empty if it has only loopback.
+std::string likely_address(const OwnNames& machine, const std::vector<std::string>& name_addresses);
+
 /// Whether `host` begins with the name of this machine and a dot. Another domain can have a machine of that
 /// name, too.
 bool begins_with_own_name(const std::string& host, const OwnNames& machine);

@@ -9,6 +9,7 @@
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -719,6 +720,12 @@ int report_lost_agent(const ExitStatus& agent) {
   return shell_code(agent);
 }
 
+// For torchrun's nodes an int of 32 bits, with room for counting on.
+std::int64_t draw_local_id() {
+  constexpr std::uint32_t kFirst = std::uint32_t{1} << 29U;
+  return kFirst + random_number() % kFirst;
+}
+
 }  // namespace
 
 int launch(LaunchPlan plan) {
@@ -727,6 +734,7 @@ int launch(LaunchPlan plan) {
   check_open_files();
   const rlimit open_files = raise_open_files();
   const pid_t supervisor = plan.process = ::getpid();
+  plan.local_id = draw_local_id();
   std::optional<TerminalLoan> terminal;
   if (plan.attach)
     terminal.emplace(STDIN_FILENO);
@@ -757,6 +765,7 @@ LaunchReport run_for_program(const LaunchPlan& original, const HostProgram& prog
   open_standard_streams();
   LaunchPlan plan = original;
   plan.process = program.pid;
+  plan.local_id = draw_local_id();
   const Leftovers leftovers(plan, program.pid);
   const MemoryGuard memory(leftovers.memory);
   tell_workers(leftovers, plan);

@@ -252,11 +252,8 @@ class EngineQuestion {
   // Where the other machines find this one: preferably what its name stands for.
   std::string own_address() const {
     const OwnNames names = inputs_.own_names();
-    const std::vector<std::string> addresses = addresses_for_others(names);
-    for (const std::string& address : inputs_.look_up(names.host_name).addresses) {
-      if (contains(addresses, address)) return address;
-    }
-    return addresses.empty() ? "127.0.0.1" : addresses.front();
+    const std::string address = likely_address(names, inputs_.look_up(names.host_name).addresses);
+    return address.empty() ? "127.0.0.1" : address;
   }
 
   // Slurm's name of a node need not be a host name. The name of a pod may come with the pod.

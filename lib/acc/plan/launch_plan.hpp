@@ -167,6 +167,9 @@ struct LaunchPlan {
   Environment inherited = {};
   /// The process id that distinguishes this node from others on the same machine; 0: that of the caller.
   int process = 0;
+  /// Distinguishes this node from others with the same address and process id, as those of two containers can
+  /// have, where nodes meet in a file. launch() draws it.
+  std::int64_t local_id = 0;
 
   int nproc_per_node = 1;
   int num_machines = 1;

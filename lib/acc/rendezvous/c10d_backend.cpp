@@ -22,10 +22,6 @@ using Status = C10dMachine::Status;
 // What torchrun writes while there is no state yet: base64 of "canimadam".
 constexpr const char* kSentinel = "Y2FuaW1hZGFt";
 
-RendezvousNode key_of(const OwnNode& node) {
-  return {.addr = node.addr, .pid = node.pid, .local_id = node.local_id};
-}
-
 RendezvousState decode_state(const std::string& text) {
   if (text == kSentinel || text.empty()) return {};
   const auto pickle = from_base64(text);
@@ -79,6 +75,9 @@ struct C10dBackend::Impl : StoreMeeting {
     machine.next_round(now_on_all_clocks());
   }
 
+  RendezvousNode key_of(const OwnNode& node) const {
+    return {.addr = node.addr, .pid = node.pid, .local_id = options.first_local_id + node.local_id};
+  }
   void nodes_changed();
   void take_in();
   void poll_soon();
@@ -283,13 +282,15 @@ C10dBackend::C10dBackend(net::io_context& loop, Store& store, C10dBackendOptions
 C10dBackend::~C10dBackend() = default;
 
 void C10dBackend::add(const OwnNode& node) {
-  if (impl_->own_nodes.insert_or_assign(key_of(node), node).second) impl_->new_nodes.push_back(key_of(node));
+  const RendezvousNode key = impl_->key_of(node);
+  if (impl_->own_nodes.insert_or_assign(key, node).second) impl_->new_nodes.push_back(key);
   impl_->nodes_changed();
 }
 
 void C10dBackend::remove(const OwnNode& node) {
-  impl_->machine.remove(key_of(node));
-  impl_->own_nodes.erase(key_of(node));
+  const RendezvousNode key = impl_->key_of(node);
+  impl_->machine.remove(key);
+  impl_->own_nodes.erase(key);
   impl_->nodes_changed();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct C10dBackendOptions {
   /// Address of the rendezvous store as all nodes know it; with torch 2.5 workers use it too. Absent if it is
   /// a file.
   std::optional<StoreAddress> endpoint = {};
+  /// Added to the `local_id` of own nodes. torchrun knows a node by its address, its process id and this
+  /// number, and counts from 0: the nodes of two containers can be alike otherwise.
+  std::int64_t first_local_id = 0;
   /// How often to read the state; the same as torchrun's agents.
   std::chrono::milliseconds poll_interval = std::chrono::seconds(1);
 };

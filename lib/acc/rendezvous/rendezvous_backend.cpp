@@ -36,7 +36,8 @@ std::unique_ptr<RendezvousBackend> make_backend(net::io_context& loop, const Lau
                          .read_timeout = settings.read_timeout,
                          .agents = settings.agents,
                          .agent_serves = plan.use_agent_store,
-                         .endpoint = endpoint},
+                         .endpoint = endpoint,
+                         .first_local_id = settings.store_file ? plan.local_id : 0},
       std::move(events));
 }
 

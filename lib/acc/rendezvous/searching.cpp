@@ -20,7 +20,7 @@ namespace {
 
 using boost::system::error_code;
 
-// Towards the first of `addresses` to which there is a route.
+// The local address of the route to the first of `addresses` to which there is one.
 std::string address_towards_any(const std::vector<std::string>& addresses) {
   for (const std::string& address : addresses)
     if (std::string own_address = net::address_towards(address); !own_address.empty()) return own_address;
@@ -28,7 +28,7 @@ std::string address_towards_any(const std::vector<std::string>& addresses) {
 }
 
 // The local address of the route out of this machine, if the store or etcd is on this machine itself.
-std::string address_for_others(const std::vector<std::string>& addresses) {
+std::string address_of_route(const std::vector<std::string>& addresses) {
   // Reserved for documentation (RFC 5737): no host has it, and it is routed like any other.
   constexpr const char* kElsewhere = "192.0.2.1";
   const std::string address = address_towards_any(addresses);
@@ -77,7 +77,7 @@ void Searching::note_wrong_endpoint(const HostLookup& endpoint) {
 
 void Searching::on_resolved(const Addresses& addresses) {
   const RendezvousPlan& settings = node_.settings;
-  if (node_.is_etcd()) return open_etcd(addresses);
+  if (node_.is_etcd()) return choose_address(addresses, [this] { open_etcd(); });
   const bool hosts = node_.is_static() || settings.is_host.value_or(names_this_machine(
                                               settings.endpoint_host, addresses, node_.ports.own_names()));
   if (!hosts) {
@@ -229,18 +229,46 @@ void Searching::meet_at_other_launchers_store() {
         " is another launcher's store, whose nodes prove no secret: they are trusted without a proof");
   }
   resolve_endpoint([this](const HostLookup& endpoint) {
+    const auto meet = [this] {
+      meet_at(std::move(client_), fmt::format("the store at {} is another launcher's", node_.endpoint()));
+    };
+    if (!names_loopback(node_.settings.endpoint_host)) return choose_address(endpoint.addresses, meet);
     node_.ports.set_address(address_towards_any(endpoint.addresses));
-    meet_at(std::move(client_), fmt::format("the store at {} is another launcher's", node_.endpoint()));
+    meet();
   });
 }
 
 // As torchrun's nodes do: nobody hosts a file, so nobody connects.
 void Searching::meet_in_file() {
-  const std::string file = node_.settings.store_file->string();
-  node_.ports.set_address(address_for_others({}));
-  FileStore::Options options;
-  options.timeout = node_.settings.read_timeout;
-  meet_at(std::make_unique<FileStore>(node_.loop, file, options), "the nodes meet in " + file);
+  choose_address({}, [this] {
+    const std::string file = node_.settings.store_file->string();
+    FileStore::Options options;
+    options.timeout = node_.settings.read_timeout;
+    meet_at(std::make_unique<FileStore>(node_.loop, file, options), "the nodes meet in " + file);
+  });
+}
+
+// The address at which others reach this node: that of the route to `addresses` or out of this machine. In a
+// network without a default route, as of a cluster's compute nodes, none may tell.
+void Searching::choose_address(const Addresses& addresses, const std::function<void()>& on_chosen) {
+  const OwnNames& machine = node_.ports.own_names();
+  const auto choose = [this, on_chosen](const std::string& address) {
+    node_.ports.set_address(address);
+    on_chosen();
+  };
+  const std::string address = address_of_route(addresses);
+  if (!is_loopback(address) || !node_.settings.local_addr.empty()) return choose(address);
+  if (likely_address(machine, {}).empty()) {
+    if (node_.settings.max_nodes > 1) {
+      node_.events.on_notice(
+          "this machine has no address other than loopback, so only nodes on it can meet; "
+          "--local-addr names one that others reach");
+    }
+    return choose(address);
+  }
+  resolver_.resolve(machine.host_name, guard_([machine, choose](const HostLookup& own_name) {
+                      choose(likely_address(machine, own_name.addresses));
+                    }));
 }
 
 void Searching::meet_at(std::unique_ptr<Store> store, const std::string& reason) {
@@ -250,9 +278,8 @@ void Searching::meet_at(std::unique_ptr<Store> store, const std::string& reason)
 }
 
 // Listens first, since the key names this node's port.
-void Searching::open_etcd(const Addresses& addresses) {
+void Searching::open_etcd() {
   const RendezvousPlan& settings = node_.settings;
-  node_.ports.set_address(address_for_others(addresses));
   try {
     node_.etcd = std::make_unique<EtcdCurl>(
         node_.loop, EtcdCurlOptions{.url = settings.protocol + "://" + node_.endpoint(),

@@ -51,8 +51,9 @@ class Searching : public NodeState {
   void connect(const StoreAddress& address);
   void meet_at_other_launchers_store();
   void meet_in_file();
+  void choose_address(const Addresses& addresses, const std::function<void()>& on_chosen);
   void meet_at(std::unique_ptr<Store> store, const std::string& reason);
-  void open_etcd(const Addresses& addresses);
+  void open_etcd();
   void claim_key();
   void host_as_key_says();
 

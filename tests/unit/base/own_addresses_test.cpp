@@ -67,6 +67,13 @@ TEST_CASE("own_addresses: those that others reach are first, and none is of an i
                                                                    "fe80::1", "127.0.0.1"});
 }
 
+TEST_CASE("own_addresses: others find a machine where its name says, else at its first address", "[base]") {
+  const OwnNames machine = {.addresses = {"10.0.0.1", "10.1.0.1", "127.0.0.1"}};
+  CHECK(likely_address(machine, {"127.0.1.1", "10.1.0.1"}) == "10.1.0.1");
+  CHECK(likely_address(machine, {"127.0.1.1", "10.2.0.1"}) == "10.0.0.1");
+  CHECK(likely_address({.addresses = {"fe80::1", "169.254.3.1", "127.0.0.1"}}, {"127.0.1.1"}).empty());
+}
+
 TEST_CASE("own_addresses: a store listens on the addresses of its name", "[base]") {
   CHECK(addresses_to_listen_on("node1", {"10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("10.0.0.1", {}, kOwn) == Addresses{"10.0.0.1"});
