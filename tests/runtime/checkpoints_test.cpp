@@ -252,6 +252,24 @@ TEST_CASE("checkpoints: numbering continues after a load, and the newest are kep
   accelerator.wait_for_everyone();
 }
 
+TEST_CASE("checkpoints: a new training keeps what it saves, also beside an old one's higher numbers",
+          "[ranks]") {
+  const fs::path project = common_folder(acc::Accelerator());
+  acc::Accelerator accelerator(
+      {.project_dir = project, .project = {.automatic_checkpoint_naming = true, .total_limit = 2}});
+  if (accelerator.is_main_process())
+    for (const int number : {38, 39})
+      fs::create_directories(acc::detail::numbered_checkpoint(project / "checkpoints", number));
+  accelerator.wait_for_everyone();
+  auto model = accelerator.prepare(std::make_shared<NetImpl>());
+  const acc::SaveStateOptions options{.background = GENERATE(false, true)};
+  for (int i = 0; i < 3; ++i) accelerator.save_state({}, options);
+  accelerator.wait_for_save();
+  accelerator.wait_for_everyone();
+  CHECK(numbers_in(project) == std::vector<std::int64_t>{2, 39});
+  accelerator.wait_for_everyone();
+}
+
 // As on machines that share no folder: the other processes have none where the main process saves.
 TEST_CASE("checkpoints: a training whose checkpoints only the main process has ends on all", "[ranks]") {
   const fs::path folder = common_folder(acc::Accelerator());

@@ -304,8 +304,8 @@ class Accelerator : public PartialState {
   /// Together: writes a checkpoint of everything that was prepared, the registered objects and each process's
   /// random states, see save_checkpoint, and returns its folder. With automatic_checkpoint_naming the folder
   /// is `checkpoints/checkpoint_<iteration>` in project_dir, and `folder` is ignored; when the checkpoint is
-  /// complete, the oldest ones are removed so that total_limit are left. Throws Error{usage} without a
-  /// folder, and when a numbered folder already exists.
+  /// complete, those with the lowest numbers are removed so that total_limit are left, but never this one.
+  /// Throws Error{usage} without a folder, and when a numbered folder already exists.
   ///
   /// With `{.background = true}` each process copies what it writes and returns; the folder appears, whole,
   /// when threads have written the copies. There is one such save at a time: the next save_state, load_state,

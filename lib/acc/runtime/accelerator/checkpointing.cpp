@@ -181,12 +181,13 @@ void require_no_shards_of_gradients(const Prepared& prepared) {
 }
 
 // Called only when the new checkpoint is complete. Machines may or may not share the folder.
-void remove_oldest(const fs::path& folder, std::size_t limit, const SavingProcesses& processes) {
+void remove_oldest(const fs::path& folder, std::size_t limit, std::int64_t saved,
+                   const SavingProcesses& processes) {
   together(processes, [&] {
-    if (processes.is_main()) keep_newest(folder, limit);
+    if (processes.is_main()) keep_newest(folder, limit, saved);
   });
   together(processes, [&] {
-    if (processes.is_local_main() && !processes.is_main()) keep_newest(folder, limit);
+    if (processes.is_local_main() && !processes.is_main()) keep_newest(folder, limit, saved);
   });
 }
 
@@ -267,6 +268,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
                                                              .add_files = options.add_files},
                                        options.background ? &to_disk_.copies : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
+  const int iteration = project.iteration;
   const auto finish = [=, snapshots = snapshots_, path = without_trailing_slash(absolute_path(target)),
                        on_saved = options.on_saved] {
     // A restart has to know a new folder as soon as it has its name. One that is replaced holds the state
@@ -278,7 +280,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
     save->finish(writing, {[&](const fs::path& /*unnamed*/) {
                    if (is_new) note();
                  }});
-    if (limit > 0) remove_oldest(path.parent_path(), static_cast<std::size_t>(limit), writing);
+    if (limit > 0) remove_oldest(path.parent_path(), static_cast<std::size_t>(limit), iteration, writing);
     together(writing, [&] {
       if (!is_new) note();
       if (on_saved) on_saved();

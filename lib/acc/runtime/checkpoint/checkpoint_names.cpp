@@ -100,9 +100,10 @@ std::int64_t next_number(const fs::path& folder) {
   return all.empty() ? 0 : all.back().number + 1;
 }
 
-void keep_newest(const fs::path& folder, std::size_t limit) {
-  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
-  for (std::size_t i = 0; i + limit < all.size(); ++i) remove_folder(all[i].folder);
+void keep_newest(const fs::path& folder, std::size_t limit, std::int64_t saved) {
+  std::vector<NumberedCheckpoint> others = list_checkpoints(folder);
+  std::erase_if(others, [&](const NumberedCheckpoint& one) { return one.number == saved; });
+  for (std::size_t i = 0; i + limit <= others.size(); ++i) remove_folder(others[i].folder);
 }
 
 void remove_leftovers(const fs::path& folder) {

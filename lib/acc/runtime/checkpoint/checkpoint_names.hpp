@@ -71,8 +71,9 @@ std::filesystem::path folder_to_save(const std::filesystem::path& folder, std::i
 /// The number after the highest existing one, at least 0.
 std::int64_t next_number(const std::filesystem::path& folder);
 
-/// Removes the checkpoints with the lowest numbers so that `limit` remain. Throws Error{system}.
-void keep_newest(const std::filesystem::path& folder, std::size_t limit);
+/// Removes the checkpoints with the lowest numbers so that `limit` remain, at least 1, but never `saved`: the
+/// number of the newest may be lower than those that another training left. Throws Error{system}.
+void keep_newest(const std::filesystem::path& folder, std::size_t limit, std::int64_t saved);
 
 /// Removes the temporary folders of Accelerators and Trainers that killed processes left in `folder`.
 void remove_leftovers(const std::filesystem::path& folder);

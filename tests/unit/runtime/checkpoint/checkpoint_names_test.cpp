@@ -68,11 +68,25 @@ TEST_CASE("checkpoint names: the newest are kept", "[runtime]") {
   for (const int number : {2, 9, 10})
     fs::create_directories(acc::detail::numbered_checkpoint(folder, number));
   fs::create_directories(folder / "best");
-  acc::detail::keep_newest(folder, 2);
+  acc::detail::keep_newest(folder, 2, 10);
   CHECK(numbers_in(folder) == std::vector<std::int64_t>{9, 10});
   CHECK(fs::exists(folder / "best"));
-  acc::detail::keep_newest(folder, 5);
+  acc::detail::keep_newest(folder, 5, 10);
   CHECK(numbers_in(folder).size() == 2);
+}
+
+TEST_CASE("checkpoint names: the one just saved is kept, also beside higher numbers of another training",
+          "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  for (const int number : {0, 38, 39})
+    fs::create_directories(acc::detail::numbered_checkpoint(folder, number));
+  acc::detail::keep_newest(folder, 2, 0);
+  CHECK(numbers_in(folder) == std::vector<std::int64_t>{0, 39});
+  fs::create_directories(acc::detail::numbered_checkpoint(folder, 1));
+  acc::detail::keep_newest(folder, 2, 1);
+  CHECK(numbers_in(folder) == std::vector<std::int64_t>{1, 39});
+  acc::detail::keep_newest(folder, 1, 1);
+  CHECK(numbers_in(folder) == std::vector<std::int64_t>{1});
 }
 
 TEST_CASE("checkpoint names: leftovers of killed processes are removed, complete checkpoints are kept",
