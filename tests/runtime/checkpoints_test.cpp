@@ -344,6 +344,37 @@ TEST_CASE("checkpoints: save_on_each_node writes the shared files on each machin
   if (writes) CHECK(acc::read_pt_file(folder / "epoch.pt").find("epoch")->number() == 3);
 }
 
+// Runs in the same job.
+TEST_CASE("checkpoints: machines may share the disk or not, and leftovers of a killed save are not loaded",
+          "[.machines]") {
+  ::setenv("LOCAL_RANK", "0", 1);
+  ::setenv("LOCAL_WORLD_SIZE", "1", 1);
+  acc::Accelerator accelerator;
+  const bool is_shared = GENERATE(false, true);
+  const fs::path folder = is_shared ? common_folder(accelerator) : acc::test::temporary_folder();
+  const fs::path checkpoint = folder / "checkpoint";
+  auto model = accelerator.prepare(std::make_shared<NetImpl>());
+  Counter counter;
+  accelerator.register_for_checkpointing(counter);
+  acc::replace_file(folder / ".checkpoint.acc-new" / "custom_checkpoint_9.pkl", std::string_view("left"));
+  accelerator.wait_for_everyone();
+  for (const int value : {1, 2}) {
+    counter.value = value;
+    accelerator.save_state(checkpoint);
+    accelerator.wait_for_everyone();
+    CHECK(fs::exists(checkpoint / acc::detail::random_states_file(accelerator.process_index())));
+    CHECK_FALSE(fs::exists(checkpoint / "custom_checkpoint_9.pkl"));
+    CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
+    accelerator.wait_for_everyone();
+  }
+  if (is_shared) {
+    counter.value = 0;
+    accelerator.load_state(checkpoint);
+    CHECK(counter.value == 2);
+  }
+  accelerator.wait_for_everyone();
+}
+
 // Saves checkpoints until it is killed, or as many as ACC_TEST_SAVES says; all values of a checkpoint are the
 // same number. First checks what the process before has left. With ACC_TEST_BACKGROUND the values of the next
 // one are set while the last is written.

@@ -74,13 +74,44 @@ FolderReplacement::FolderReplacement(const fs::path& target,
   }
 }
 
-void FolderReplacement::begin() {
+void FolderReplacement::remove_leftover() const {
+  const fs::path discarded = beside(target_, kGone);
   std::error_code error;
-  if (fs::exists(old_) && !fs::exists(target_)) rename_to(old_, target_);
-  fs::remove_all(old_, error);
+  fs::remove_all(discarded, error);
   fs::remove_all(temporary_, error);
-  fs::create_directories(temporary_, error);
+  // NFS keeps files that somebody has open, and with them their folder.
+  if (!error || ::rename(temporary_.c_str(), discarded.c_str()) == 0) return;
+  const bool was_there = errno != ENOENT && errno != ENOTDIR;
+  if (was_there) throw_errno(temporary_, "cannot be removed", errno);
+}
+
+void FolderReplacement::begin() {
+  remove_leftover();
+  restore_old();
+  create();
+}
+
+// mkdir asks the disk, where a name that is looked up may come from the memory of a file system's client.
+void FolderReplacement::begin_if_absent() {
+  create();
+  if (has_begun_) restore_old();
+}
+
+void FolderReplacement::create() {
+  std::error_code error;
+  fs::create_directories(temporary_.parent_path(), error);
   if (error) throw_errno(target_, "cannot be created", error.value());
+  has_begun_ = ::mkdir(temporary_.c_str(), 0777) == 0;
+  if (!has_begun_ && errno != EEXIST) throw_errno(target_, "cannot be created", errno);
+}
+
+// After a kill between two renames. A folder that has entries is not renamed to.
+void FolderReplacement::restore_old() const {
+  std::error_code error;
+  if (!fs::exists(old_, error) || ::rename(old_.c_str(), target_.c_str()) == 0) return;
+  const int number = errno;
+  if (!fs::exists(target_, error)) throw_errno(target_, "cannot be replaced", number);
+  fs::remove_all(old_, error);
 }
 
 void FolderReplacement::keep_others() const {

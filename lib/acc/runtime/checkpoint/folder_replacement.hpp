@@ -19,8 +19,18 @@ class FolderReplacement {
   /// The folder to fill.
   const std::filesystem::path& temporary() const { return temporary_; }
 
+  /// Removes the new folder that an earlier attempt left. Throws Error{system}.
+  void remove_leftover() const;
+
   /// Removes what earlier attempts left and creates the new folder. Throws Error{system}.
   void begin();
+
+  /// Creates the new folder unless it is there: another machine has then created it on the same disk. Throws
+  /// Error{system}.
+  void begin_if_absent();
+
+  /// Whether this object created the new folder.
+  bool has_begun() const { return has_begun_; }
 
   /// Replaces the old folder with the new one. Throws Error{system}; the old one is then unchanged.
   void publish();
@@ -29,12 +39,15 @@ class FolderReplacement {
   void abandon() noexcept;
 
  private:
+  void create();
+  void restore_old() const;
   void keep_others() const;
   void exchange() const;
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;
   std::filesystem::path old_;
+  bool has_begun_ = false;
   std::function<bool(const std::string&)> is_replaced_;
 };
 

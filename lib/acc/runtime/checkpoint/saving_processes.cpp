@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
@@ -74,16 +73,29 @@ std::function<bool(bool)> on_any(const SavingProcesses& processes) {
   };
 }
 
-namespace fs = std::filesystem;
+namespace {
+
+bool leads_other_machine(const SavingProcesses& processes) {
+  return processes.is_local_main() && !processes.is_main();
+}
+
+}  // namespace
 
 // Machines may or may not share the file system: after the main process, the first process of each other
-// machine acts if the main process's change is not visible there.
+// machine acts. Which of the two is the case, it learns by creating the folder: a leftover must be gone then,
+// and what the client of a shared file system remembers of names is no answer.
 void begin_together(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.remove_leftover();
+  });
+  together(processes, [&] {
+    if (leads_other_machine(processes)) folder.remove_leftover();
+  });
   together(processes, [&] {
     if (processes.is_main()) folder.begin();
   });
-  together(processes, [&] {
-    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
+  fill_together(folder, processes, [&] {
+    if (leads_other_machine(processes)) folder.begin_if_absent();
   });
 }
 
@@ -99,7 +111,7 @@ void publish_together(FolderReplacement& folder, const SavingProcesses& processe
     if (processes.is_main()) folder.publish();
   });
   fill_together(folder, processes, [&] {
-    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+    if (leads_other_machine(processes) && folder.has_begun()) folder.publish();
   });
 }
 

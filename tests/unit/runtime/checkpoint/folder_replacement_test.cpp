@@ -162,4 +162,20 @@ TEST_CASE("folder replacement: a removed folder is gone, including leftovers of 
   acc::detail::remove_folder(parent / "target");
 }
 
+TEST_CASE("folder replacement: of two machines on one disk only the first begins", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  acc::detail::FolderReplacement first(parent / "target", is_replaced);
+  acc::detail::FolderReplacement second(parent / "target", is_replaced);
+  CHECK_FALSE(first.has_begun());
+  first.begin();
+  write(first.temporary() / "part", "new");
+  second.begin_if_absent();
+  CHECK(first.has_begun());
+  CHECK_FALSE(second.has_begun());
+  CHECK(acc::read_file(second.temporary() / "part") == "new");
+  first.publish();
+  second.begin_if_absent();
+  CHECK(second.has_begun());
+}
+
 }  // namespace folder_replacement_test

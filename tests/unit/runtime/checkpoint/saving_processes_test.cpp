@@ -59,4 +59,32 @@ TEST_CASE("saving_processes: a folder is replaced when all is in it, and left al
   CHECK(parent.read("saved/value") == "new");
 }
 
+TEST_CASE("saving_processes: what a killed save left on the disk of a machine is not published",
+          "[runtime]") {
+  const acc::test::TemporaryFolder disk;
+  const SavingProcesses another_machine{.index = 1};
+  acc::detail::FolderReplacement folder(disk.path() / "saved", [](const std::string&) { return true; });
+  disk.write(".saved.acc-new/left", "by a killed save");
+  acc::detail::begin_together(folder, another_machine);
+  disk.write(".saved.acc-new/value", "new");
+  acc::detail::publish_together(folder, another_machine);
+  CHECK(disk.read("saved/value") == "new");
+  CHECK_FALSE(std::filesystem::exists(disk.path() / "saved" / "left"));
+}
+
+// The client of a shared file system may remember the name after the main process renamed the folder.
+TEST_CASE("saving_processes: a machine publishes only what it has created", "[runtime]") {
+  const acc::test::TemporaryFolder disk;
+  const auto is_any = [](const std::string&) { return true; };
+  acc::detail::FolderReplacement of_main(disk.path() / "saved", is_any);
+  acc::detail::FolderReplacement of_another(disk.path() / "saved", is_any);
+  of_main.begin();
+  of_another.begin_if_absent();
+  disk.write(".saved.acc-new/value", "new");
+  acc::detail::publish_together(of_main, {});
+  disk.write(".saved.acc-new/value", "remembered");
+  acc::detail::publish_together(of_another, {.index = 1});
+  CHECK(disk.read("saved/value") == "new");
+}
+
 }  // namespace saving_processes_test
