@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -35,19 +36,46 @@ bool is_mount_point(const fs::path& folder) {
   return known && (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-void rename_to(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) throw_errno(to, "cannot be replaced", errno);
+// The names of the other folders are longer.
+void require_short_name(const fs::path& target, const fs::path& temporary) {
+  struct stat about = {};
+  const bool is_short = temporary.filename().string().size() <= NAME_MAX &&
+                        (::lstat(temporary.c_str(), &about) == 0 || errno != ENAMETOOLONG);
+  if (is_short) return;
+  throw Error({.what = "has too long a name: that of the new folder beside it is longer",
+               .where = target.string(),
+               .hint = "give the checkpoint a shorter name"});
+}
+
+// EXDEV: it belongs to a layer of overlayfs that cannot be changed.
+[[noreturn]] void refuse_to_replace(const fs::path& target, int number) {
+  if (number != EXDEV) throw_errno(target, "cannot be replaced", number);
+  throw Error({.kind = ErrorKind::system,
+               .what = "cannot be replaced: it is part of the container's image",
+               .where = target.string(),
+               .hint = "save to a new folder, or to a volume"});
 }
 
 // Makes hard links, or copies where the file system does not support them.
-void link(const fs::path& from, const fs::path& to) {
-  const auto kinds = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+void keep_entry(const fs::path& from, const fs::path& to) {
   std::error_code error;
-  fs::copy(from, to, kinds | fs::copy_options::create_hard_links, error);
+  struct stat about = {};
+  if (::lstat(from.c_str(), &about) != 0) throw_errno(from, "cannot be kept", errno);
+  if (S_ISDIR(about.st_mode)) {
+    if (::mkdir(to.c_str(), 0700) != 0) throw_errno(from, "cannot be kept", errno);
+    for (const auto& entry : fs::directory_iterator(from, error))
+      keep_entry(entry.path(), to / entry.path().filename());
+    if (error) throw_errno(from, "cannot be kept", error.value());
+    return;
+  }
+  if (::link(from.c_str(), to.c_str()) == 0) return;
+  fs::copy(from, to, fs::copy_options::copy_symlinks, error);
   if (!error) return;
-  fs::remove_all(to, error);
-  fs::copy(from, to, kinds, error);
-  if (error) throw_errno(from, "cannot be kept", error.value());
+  if (S_ISREG(about.st_mode) || S_ISLNK(about.st_mode)) throw_errno(from, "cannot be kept", error.value());
+  throw Error({.kind = ErrorKind::system,
+               .what = "cannot be kept: it is a pipe, a socket or a device",
+               .where = from.string(),
+               .hint = "move it out of the folder"});
 }
 
 }  // namespace
@@ -72,6 +100,7 @@ FolderReplacement::FolderReplacement(const fs::path& target,
                  .where = target.string(),
                  .hint = "give the checkpoint a folder in it"});
   }
+  require_short_name(target, temporary_);
 }
 
 void FolderReplacement::remove_leftover() const {
@@ -117,17 +146,21 @@ void FolderReplacement::restore_old() const {
 void FolderReplacement::keep_others() const {
   for (const auto& entry : fs::directory_iterator(target_)) {
     const fs::path name = entry.path().filename();
-    if (!is_replaced_(name.string()) && !fs::exists(temporary_ / name)) link(entry.path(), temporary_ / name);
+    if (!is_replaced_(name.string()) && !fs::exists(temporary_ / name))
+      keep_entry(entry.path(), temporary_ / name);
   }
 }
 
 void FolderReplacement::exchange() const {
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) throw_errno(target_, "cannot be replaced", errno);
+  if (errno != EINVAL && errno != ENOSYS) refuse_to_replace(target_, errno);
   // The file system does not support RENAME_EXCHANGE. Between the two renames complete_folder() finds the old
   // folder.
-  rename_to(target_, old_);
-  rename_to(temporary_, target_);
+  if (::rename(target_.c_str(), old_.c_str()) != 0) refuse_to_replace(target_, errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) == 0) return;
+  const int number = errno;
+  ::rename(old_.c_str(), target_.c_str());
+  refuse_to_replace(target_, number);
 }
 
 void FolderReplacement::publish() {
@@ -138,7 +171,7 @@ void FolderReplacement::publish() {
     exchange();
   } else {
     sync_folder(temporary_);
-    rename_to(temporary_, target_);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse_to_replace(target_, errno);
   }
   sync_folder(target_.parent_path());
   fs::remove_all(temporary_, error);
@@ -152,7 +185,8 @@ void FolderReplacement::abandon() noexcept {
 
 fs::path complete_folder(const fs::path& target) {
   const fs::path resolved = resolved_path(target);
-  if (!fs::exists(resolved) && fs::exists(beside(resolved, kOld))) return beside(resolved, kOld);
+  std::error_code too_long;
+  if (!fs::exists(resolved) && fs::exists(beside(resolved, kOld), too_long)) return beside(resolved, kOld);
   return target;
 }
 
@@ -164,11 +198,11 @@ void remove_folder(const fs::path& folder) {
   const fs::path discarded = beside(resolved, kGone);
   std::error_code error;
   fs::remove_all(discarded, error);  // left by a process that was killed
-  if (::rename(resolved.c_str(), discarded.c_str()) != 0) {
-    if (errno == ENOENT) return;
-    throw_errno(folder, "cannot be removed", errno);
-  }
-  fs::remove_all(discarded, error);
+  const bool is_renamed = ::rename(resolved.c_str(), discarded.c_str()) == 0;
+  if (!is_renamed && errno == ENOENT) return;
+  // EXDEV: as in refuse_to_replace.
+  if (!is_renamed && errno != EXDEV) throw_errno(folder, "cannot be removed", errno);
+  fs::remove_all(is_renamed ? discarded : resolved, error);
   if (error) throw_errno(folder, "cannot be removed", error.value());
 }
 

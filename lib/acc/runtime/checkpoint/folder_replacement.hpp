@@ -11,8 +11,8 @@ namespace acc::detail {
 /// of the old folder for which `is_replaced` is false are kept in the new one.
 class FolderReplacement {
  public:
-  /// Does not change the disk. Throws Error{usage} for the working folder or one of its parents, and for a
-  /// mount point.
+  /// Does not change the disk. Throws Error{usage} for the working folder or one of its parents, for a mount
+  /// point, and for a name that leaves no room for that of the new folder.
   FolderReplacement(const std::filesystem::path& target,
                     std::function<bool(const std::string& name)> is_replaced);
 
@@ -55,7 +55,8 @@ class FolderReplacement {
 /// a file system that cannot exchange folders. `target` when neither exists.
 std::filesystem::path complete_folder(const std::filesystem::path& target);
 
-/// Renames a folder, then removes it: it is never visible in part. Of a symbolic link, removes the link.
+/// Renames a folder, then removes it: it is never visible in part, unless it is of a container's image, where
+/// folders cannot be renamed. Of a symbolic link, removes the link.
 void remove_folder(const std::filesystem::path& folder);
 
 }  // namespace acc::detail

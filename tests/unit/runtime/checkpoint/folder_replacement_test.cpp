@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
 #include "support/torch_tensor.hpp"
 #include "support/working_folder.hpp"
 
@@ -23,6 +29,20 @@ void write(const fs::path& file, std::string_view text) {
 
 std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+// The root of a container with this file in its image; for this process alone. Empty: none can be mounted.
+fs::path mount_image(const fs::path& folder, const fs::path& file) {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("acc-test", folder.c_str(), "tmpfs", 0, nullptr) != 0)
+    return {};
+  for (const char* name : {"upper", "work", "root"}) fs::create_directory(folder / name);
+  write(folder / "lower" / file, "of the image");
+  const std::string layers = "lowerdir=" + (folder / "lower").string() +
+                             ",upperdir=" + (folder / "upper").string() +
+                             ",workdir=" + (folder / "work").string();
+  const fs::path root = folder / "root";
+  return ::mount("acc-test", root.c_str(), "overlay", 0, layers.c_str()) == 0 ? root : fs::path();
 }
 
 }  // namespace
@@ -176,6 +196,64 @@ TEST_CASE("folder replacement: of two machines on one disk only the first begins
   first.publish();
   second.begin_if_absent();
   CHECK(second.has_begun());
+}
+
+TEST_CASE("folder replacement: links and pipes are kept, too", "[runtime]") {
+  const fs::path target = acc::test::temporary_folder() / "target";
+  write(target / "part", "old");
+  write(target / "notes" / "mine", "kept");
+  fs::create_symlink("nowhere", target / "link");
+  REQUIRE(::mkfifo((target / "pipe").c_str(), 0600) == 0);
+  REQUIRE(::mkfifo((target / "notes" / "pipe").c_str(), 0600) == 0);
+  acc::detail::FolderReplacement folder(target, is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part", "new");
+  folder.publish();
+  CHECK(fs::read_symlink(target / "link") == "nowhere");
+  CHECK(fs::is_fifo(target / "pipe"));
+  CHECK(fs::is_fifo(target / "notes" / "pipe"));
+  CHECK(acc::read_file(target / "notes" / "mine") == "kept");
+}
+
+TEST_CASE("folder replacement: a name that is too long is refused before anything is written", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const fs::path fits = parent / std::string(246, 'a');
+  acc::detail::FolderReplacement folder(fits, is_replaced);
+  folder.begin();
+  folder.publish();
+  CHECK(fs::is_directory(fits));
+  const fs::path longer = parent / "new" / std::string(247, 'a');
+  CHECK(
+      acc::test::error_of([&] { acc::detail::FolderReplacement(longer, is_replaced); }) ==
+      longer.string() +
+          ": has too long a name: that of the new folder beside it is longer (give the checkpoint a shorter "
+          "name)");
+  CHECK(acc::detail::complete_folder(longer) == longer);
+  CHECK(entries(parent) == 1);
+}
+
+TEST_CASE("folder replacement: a folder of a container's image is removed, and otherwise left alone",
+          "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const int result = acc::test::in_child([&] {
+    const fs::path root = mount_image(parent, "saved/part");
+    if (root.empty()) return acc::test::kSkipped;
+    const fs::path saved = root / "saved";
+    acc::detail::FolderReplacement folder(saved, is_replaced);
+    folder.begin();
+    write(folder.temporary() / "part", "new");
+    const std::string error = acc::test::error_of([&] { folder.publish(); });
+    folder.abandon();
+    const bool is_unchanged = acc::read_file(saved / "part") == "of the image" && entries(root) == 1;
+    acc::detail::remove_folder(saved);
+    const bool is_refused =
+        error == saved.string() +
+                     ": cannot be replaced: it is part of the container's image (save to a new "
+                     "folder, or to a volume)";
+    return is_refused && is_unchanged && fs::is_empty(root) ? 0 : 1;
+  });
+  if (result == acc::test::kSkipped) return acc::test::skip("no file system can be mounted");
+  CHECK(result == 0);
 }
 
 }  // namespace folder_replacement_test
