@@ -160,15 +160,15 @@ std::string first_line_of(const fs::path& file) {
   return text;
 }
 
-namespace {
-
-// As far as this process may: the umask lowers what open(2) was given, and another user's file stays his.
+// The umask lowers what open(2) was given, and another user's file stays his.
 void keep_owner_and_mode(int fd, const struct stat& old) {
   if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) {
     // Neither is allowed: the file becomes this user's.
   }
   ::fchmod(fd, old.st_mode & 07777U);
 }
+
+namespace {
 
 // A temporary file beside the one that it is to replace. It is removed unless it was renamed.
 class Replacement {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -92,6 +93,9 @@ void replace_file(const std::filesystem::path& file, std::span<const std::string
 /// crash of the machine. Does nothing where the file system has no such call (EINVAL, EBADF) or this process
 /// may not read the folder (EACCES), as PostgreSQL's fsync_fname(). Throws Error{system}.
 void sync_folder(const std::filesystem::path& folder);
+
+/// Gives an open file or folder the mode, owner and group of `old`, as far as this process may.
+void keep_owner_and_mode(int fd, const struct stat& old);
 
 /// Throws what replace_file() would throw now, before there is something to write; creates missing parent
 /// folders.

@@ -78,6 +78,22 @@ void keep_entry(const fs::path& from, const fs::path& to) {
                .hint = "move it out of the folder"});
 }
 
+// Gives what is new the owners and modes of what it replaces.
+void keep_owners_and_modes(const fs::path& old, const fs::path& replacement) {
+  struct stat before = {};
+  struct stat now = {};
+  if (::lstat(old.c_str(), &before) != 0 || ::lstat(replacement.c_str(), &now) != 0) return;
+  if (S_ISDIR(before.st_mode) && S_ISDIR(now.st_mode)) {
+    std::error_code unreadable;
+    for (const auto& entry : fs::directory_iterator(replacement, unreadable))
+      keep_owners_and_modes(old / entry.path().filename(), entry.path());
+  } else if (!S_ISREG(before.st_mode) || !S_ISREG(now.st_mode) || before.st_ino == now.st_ino) {
+    return;
+  }
+  const Descriptor opened(::open(replacement.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (opened) keep_owner_and_mode(opened.get(), before);
+}
+
 }  // namespace
 
 FolderReplacement::FolderReplacement(const fs::path& target,
@@ -130,8 +146,16 @@ void FolderReplacement::create() {
   std::error_code error;
   fs::create_directories(temporary_.parent_path(), error);
   if (error) throw_errno(target_, "cannot be created", error.value());
-  has_begun_ = ::mkdir(temporary_.c_str(), 0777) == 0;
+  struct stat old = {};
+  const bool replaces = ::stat(complete_folder(target_).c_str(), &old) == 0;
+  has_begun_ = ::mkdir(temporary_.c_str(), replaces ? 0700 : 0777) == 0;
   if (!has_begun_ && errno != EEXIST) throw_errno(target_, "cannot be created", errno);
+  if (!has_begun_ || !replaces) return;
+  // Files that are new in it get its group, as they would in the old one.
+  old.st_uid = ::geteuid();
+  old.st_mode = S_IFDIR | S_IRWXU | (old.st_mode & S_ISGID);
+  const Descriptor opened(::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened) keep_owner_and_mode(opened.get(), old);
 }
 
 // After a kill between two renames. A folder that has entries is not renamed to.
@@ -167,6 +191,7 @@ void FolderReplacement::publish() {
   std::error_code error;
   if (fs::exists(target_)) {
     keep_others();
+    keep_owners_and_modes(target_, temporary_);
     sync_folder(temporary_);
     exchange();
   } else {

@@ -22,7 +22,8 @@ class FolderReplacement {
   /// Removes the new folder that an earlier attempt left. Throws Error{system}.
   void remove_leftover() const;
 
-  /// Removes what earlier attempts left and creates the new folder. Throws Error{system}.
+  /// Removes what earlier attempts left and creates the new folder. If it is to replace one, only this user
+  /// may enter it until it is published. Throws Error{system}.
   void begin();
 
   /// Creates the new folder unless it is there: another machine has then created it on the same disk. Throws
@@ -32,7 +33,8 @@ class FolderReplacement {
   /// Whether this object created the new folder.
   bool has_begun() const { return has_begun_; }
 
-  /// Replaces the old folder with the new one. Throws Error{system}; the old one is then unchanged.
+  /// Replaces the old folder with the new one, which keeps modes and owners of what has the same name, as far
+  /// as this process may. Throws Error{system}; the old one is then unchanged.
   void publish();
 
   /// Removes the new folder.

@@ -31,6 +31,20 @@ std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
+struct stat about(const fs::path& path) {
+  struct stat found = {};
+  if (::lstat(path.c_str(), &found) != 0) throw std::runtime_error("no " + path.string());
+  return found;
+}
+
+mode_t mode_of(const fs::path& path) {
+  return about(path).st_mode & 07777U;
+}
+
+void set_mode(const fs::path& path, mode_t mode) {
+  REQUIRE(::chmod(path.c_str(), mode) == 0);
+}
+
 // The root of a container with this file in its image; for this process alone. Empty: none can be mounted.
 fs::path mount_image(const fs::path& folder, const fs::path& file) {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -196,6 +210,33 @@ TEST_CASE("folder replacement: of two machines on one disk only the first begins
   first.publish();
   second.begin_if_absent();
   CHECK(second.has_begun());
+}
+
+TEST_CASE("folder replacement: what replaces something keeps its mode and owner", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const fs::path target = parent / "target";
+  for (const char* name : {"part", "shards_part/1", "notes/mine"}) write(target / name, "old");
+  set_mode(target / "part", 0600);
+  set_mode(target / "shards_part" / "1", 0640);
+  set_mode(target / "shards_part", 0750);
+  set_mode(target / "notes", 0710);
+  set_mode(target, 02750);
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::chown((target / "part").c_str(), 12345, 23456) == 0);
+  acc::detail::FolderReplacement folder(target, [](const std::string& name) { return name != "notes"; });
+  folder.begin();
+  CHECK((mode_of(folder.temporary()) & 0777U) == 0700U);
+  for (const char* name : {"part", "shards_part/1", "new_part"}) write(folder.temporary() / name, "new");
+  folder.publish();
+  CHECK(acc::read_file(target / "part") == "new");
+  CHECK(mode_of(target) == 02750U);
+  CHECK(mode_of(target / "part") == 0600U);
+  CHECK(mode_of(target / "shards_part") == 0750U);
+  CHECK(mode_of(target / "shards_part" / "1") == 0640U);
+  CHECK(mode_of(target / "notes") == 0710U);
+  CHECK(fs::exists(target / "new_part"));
+  if (root) CHECK(about(target / "part").st_uid == 12345);
+  if (root) CHECK(about(target / "part").st_gid == 23456);
 }
 
 TEST_CASE("folder replacement: links and pipes are kept, too", "[runtime]") {
