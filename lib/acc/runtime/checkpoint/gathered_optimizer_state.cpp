@@ -66,15 +66,21 @@ std::vector<LocalPart> parts_of(const ShardedOptimizer& optimizer) {
   return parts;
 }
 
+// Null for a number that has none.
+const PtValue* find_state(const StatesByNumber& states, std::int64_t number) {
+  const auto match = states.find(number);
+  return match != states.end() ? match->second : nullptr;
+}
+
 FieldsByPiece fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
   FieldsByPiece fields;
-  const PtValue* states = local.find("state");
+  const StatesByNumber states = states_by_number(*local.find("state"));
   const std::vector<LocalPart> parts = parts_of(optimizer);
   for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
     const auto& units = optimizer.modules()[m]->units();
     for (std::size_t u = 0; u < units.size(); ++u) {
       for (const LocalPart& part : parts) {
-        const PtValue* state = part.unit == units[u].get() ? states->find(part.index) : nullptr;
+        const PtValue* state = part.unit == units[u].get() ? find_state(states, part.index) : nullptr;
         if (state == nullptr) continue;
         std::vector<PieceField>& of_piece = fields[{.module = m, .unit = u, .piece = part.piece}];
         for (const PtEntry& entry : *state->get_if<PtDict>())
@@ -123,7 +129,7 @@ std::vector<std::string> spread_names(const Unit& unit, const Fields& fields) {
 PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
   const at::NoGradGuard no_grad;
   const PtValue local = optimizer_state(optimizer.native());
-  const PtValue* states = local.find("state");
+  const StatesByNumber states = states_by_number(*local.find("state"));
   const Fields fields = agreed_fields(optimizer, local);
   const std::vector<LocalPart> parts = parts_of(optimizer);
   // The gathered fields of each unit, by name.
@@ -133,7 +139,7 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
       for (const std::string& name : spread_names(*unit, fields)) {
         at::Tensor shard = at::zeros({unit->length()}, unit->shard().options());
         for (const LocalPart& part : parts) {
-          const PtValue* state = part.unit == unit.get() ? states->find(part.index) : nullptr;
+          const PtValue* state = part.unit == unit.get() ? find_state(states, part.index) : nullptr;
           const PtValue* field = state != nullptr ? state->find(name) : nullptr;
           const auto* values = field != nullptr ? field->get_if<at::Tensor>() : nullptr;
           if (values != nullptr) shard.narrow(0, part.overlap.in_shard, part.overlap.length).copy_(*values);
@@ -155,7 +161,7 @@ PtValue gathered_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
       PtDict of_parameter;
       const auto entry = unit != nullptr ? fields.find({unit, piece}) : fields.end();
       if (unit == nullptr) {
-        const PtValue* whole = states->find(indices.at(tensor.unsafeGetTensorImpl()));
+        const PtValue* whole = find_state(states, indices.at(tensor.unsafeGetTensorImpl()));
         if (whole != nullptr) of_parameter = *whole->get_if<PtDict>();
       } else if (entry != fields.end()) {
         const Piece& slice = unit->pieces()[piece];
@@ -187,9 +193,10 @@ class ShardReader {
   PtValue read() {
     const PtValue* groups = full_.find("param_groups");
     const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
-    states_ = full_.find("state");
+    const PtValue* states = full_.find("state");
     // What is wrong with it otherwise is found by plan_optimizer_load.
-    if (list == nullptr || states_ == nullptr || list->size() != optimizer_.groups().size()) return full_;
+    if (list == nullptr || states == nullptr || list->size() != optimizer_.groups().size()) return full_;
+    states_ = states_by_number(*states);
     for (std::size_t g = 0; g < list->size(); ++g) note_states(g, (*list)[g]);
     if (!problems_.empty()) throw Error(ErrorKind::config, std::move(problems_));
     return PtDict{{"state", shard_states()}, {"param_groups", local_groups(*list)}};
@@ -212,7 +219,7 @@ class ShardReader {
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto* number = (*numbers)[i].get_if<std::int64_t>();
-      const PtValue* state = number != nullptr ? states_->find(*number) : nullptr;
+      const PtValue* state = number != nullptr ? find_state(states_, *number) : nullptr;
       if (state == nullptr || state->get_if<PtDict>() == nullptr) continue;
       if (parameters[i].unit == nullptr) {
         whole_[parameters[i].tensor.unsafeGetTensorImpl()] = state;
@@ -266,7 +273,7 @@ class ShardReader {
   const ShardedOptimizer& optimizer_;
   const PtValue& full_;
   const std::string& where_;
-  const PtValue* states_ = nullptr;
+  StatesByNumber states_ = {};
   std::map<PieceKey, const PtValue*> pieces_ = {};
   std::map<const c10::TensorImpl*, const PtValue*> whole_ = {};
   std::vector<Problem> problems_ = {};

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -276,7 +275,7 @@ class StateReader {
       add("", fmt::format("has {} parameter groups, the optimizer {}", list->size(),
                           optimizer_.param_groups().size()));
     } else {
-      add_states(*states);
+      states_ = states_by_number(*states);
       for (std::size_t i = 0; i < list->size(); ++i) read_group(i, (*list)[i]);
     }
     if (!problems_.empty()) throw Error(ErrorKind::config, std::move(problems_));
@@ -286,13 +285,6 @@ class StateReader {
  private:
   void add(const std::string& owner, const std::string& what) {
     problems_.push_back({owner.empty() ? what : owner + " " + what, where_, ""});
-  }
-
-  void add_states(const PtValue& states) {
-    const auto* entries = states.get_if<PtDict>();
-    if (entries == nullptr) return;
-    for (const PtEntry& entry : *entries)
-      if (const auto* number = entry.key.get_if<std::int64_t>()) states_.try_emplace(*number, &entry.value);
   }
 
   void read_group(std::size_t index, const PtValue& group) {
@@ -365,12 +357,21 @@ class StateReader {
   const Optimizer& optimizer_;
   const PtValue& from_;
   std::string where_;
-  std::unordered_map<std::int64_t, const PtValue*> states_ = {};  // of each parameter, by its number
+  StatesByNumber states_ = {};
   std::vector<Problem> problems_ = {};
   std::shared_ptr<Loaded> loaded_ = std::make_shared<Loaded>();
 };
 
 }  // namespace
+
+StatesByNumber states_by_number(const PtValue& states) {
+  StatesByNumber by_number;
+  const auto* entries = states.get_if<PtDict>();
+  if (entries == nullptr) return by_number;
+  for (const PtEntry& entry : *entries)
+    if (const auto* number = entry.key.get_if<std::int64_t>()) by_number.try_emplace(*number, &entry.value);
+  return by_number;
+}
 
 PtValue optimizer_state(const Optimizer& optimizer) {
   PtValue state;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
 
 #include "acc/runtime/checkpoint/pt_file.hpp"
 
@@ -11,6 +13,11 @@ class Optimizer;
 }
 
 namespace acc::detail {
+
+/// The states of parameters by their numbers: to search a dict for each takes long where there are many.
+using StatesByNumber = std::unordered_map<std::int64_t, const PtValue*>;
+/// Those in `state` of what optimizer_state() returns, which must outlive the result.
+StatesByNumber states_by_number(const PtValue& states);
 
 /// The state as Python's `optimizer.state_dict()` returns it for the same optimizer: `state` by the index of
 /// the parameter, and `param_groups`. The tensors are not copied. Throws Error{usage} unless the optimizer is

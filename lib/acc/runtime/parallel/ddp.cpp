@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/comm/explain_failure.hpp"
@@ -82,6 +83,7 @@ struct DdpReplica::Impl {
   DdpOptions options = {};
   std::optional<KnownParameters> known_parameters = {};
   std::vector<Parameter> parameters = {};
+  std::unordered_set<const c10::TensorImpl*> parameter_tensors = {};
   std::shared_ptr<GradientReducer> reducer = {};
   std::unique_ptr<GradientWatch> watch = {};
   at::Device device = at::kCPU;
@@ -442,6 +444,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
     const bool has_sparse_gradient = sparse.contains(tensor.unsafeGetTensorImpl());
     if (has_sparse_gradient) require_options_for_sparse(name, tensor, options);
     impl_->parameters.push_back({.name = name, .tensor = tensor, .has_sparse_gradient = has_sparse_gradient});
+    impl_->parameter_tensors.insert(tensor.unsafeGetTensorImpl());
   }
   if (!impl_->is_trainable()) {
     throw Error({.what = "no parameter needs a gradient",
@@ -530,8 +533,7 @@ void DdpReplica::require_gradients() {
   impl_->with_unused_parameters_named([&] { impl_->reducer->rebuild_buckets(); });
 }
 bool DdpReplica::has_parameter(const at::Tensor& parameter) const {
-  return std::ranges::any_of(impl_->parameters,
-                             [&](const Parameter& one) { return one.tensor.is_same(parameter); });
+  return impl_->parameter_tensors.contains(parameter.unsafeGetTensorImpl());
 }
 bool DdpReplica::in_step() const {
   return impl_->synchronizes && !impl_->join;
