@@ -39,7 +39,7 @@ bool is_mount_point(const fs::path& folder) {
 // The names of the other folders are longer.
 void require_short_name(const fs::path& target, const fs::path& temporary) {
   struct stat about = {};
-  const bool is_short = temporary.filename().string().size() <= NAME_MAX &&
+  const bool is_short = temporary.filename().string().size() < NAME_MAX &&  // kGone is one longer
                         (::lstat(temporary.c_str(), &about) == 0 || errno != ENAMETOOLONG);
   if (is_short) return;
   throw Error({.what = "has too long a name: that of the new folder beside it is longer",
@@ -47,13 +47,14 @@ void require_short_name(const fs::path& target, const fs::path& temporary) {
                .hint = "give the checkpoint a shorter name"});
 }
 
-// EXDEV: it belongs to a layer of overlayfs that cannot be changed.
+// EXDEV: it belongs to a layer of overlayfs that cannot be changed, or to another quota.
 [[noreturn]] void refuse_to_replace(const fs::path& target, int number) {
   if (number != EXDEV) throw_errno(target, "cannot be replaced", number);
-  throw Error({.kind = ErrorKind::system,
-               .what = "cannot be replaced: it is part of the container's image",
-               .where = target.string(),
-               .hint = "save to a new folder, or to a volume"});
+  throw Error(
+      {.kind = ErrorKind::system,
+       .what = "cannot be replaced: its file system does not rename it, as a folder of a container's image",
+       .where = target.string(),
+       .hint = "save to a new folder, or to a volume"});
 }
 
 // Makes hard links, or copies where the file system does not support them.
@@ -90,8 +91,20 @@ void keep_owners_and_modes(const fs::path& old, const fs::path& replacement) {
   } else if (!S_ISREG(before.st_mode) || !S_ISREG(now.st_mode) || before.st_ino == now.st_ino) {
     return;
   }
+  const bool is_alike =
+      before.st_mode == now.st_mode && before.st_uid == now.st_uid && before.st_gid == now.st_gid;
+  if (is_alike) return;
   const Descriptor opened(::open(replacement.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (opened) keep_owner_and_mode(opened.get(), before);
+}
+
+// Nobody removes files from a folder that may not be written.
+void make_removable(const fs::path& folder) {
+  std::error_code error;
+  if (fs::symlink_status(folder, error).type() != fs::file_type::directory) return;
+  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    make_removable(entry->path());
 }
 
 }  // namespace
@@ -123,11 +136,16 @@ void FolderReplacement::remove_leftover() const {
   const fs::path discarded = beside(target_, kGone);
   std::error_code error;
   fs::remove_all(discarded, error);
+  // A rename asks the disk: what a client of it has cached under this name may have been published since.
+  if (::rename(temporary_.c_str(), discarded.c_str()) == 0) {
+    make_removable(discarded);
+    fs::remove_all(discarded, error);  // NFS keeps files that somebody has open, and with them their folder
+    return;
+  }
+  const int number = errno;
+  if (number == ENOENT || number == ENOTDIR) return;
   fs::remove_all(temporary_, error);
-  // NFS keeps files that somebody has open, and with them their folder.
-  if (!error || ::rename(temporary_.c_str(), discarded.c_str()) == 0) return;
-  const bool was_there = errno != ENOENT && errno != ENOTDIR;
-  if (was_there) throw_errno(temporary_, "cannot be removed", errno);
+  if (error) throw_errno(temporary_, "cannot be removed", number);
 }
 
 void FolderReplacement::begin() {
@@ -136,7 +154,7 @@ void FolderReplacement::begin() {
   create();
 }
 
-// mkdir asks the disk, where a name that is looked up may come from the memory of a file system's client.
+// mkdir asks the disk, where a client of it may have cached the name that is looked up.
 void FolderReplacement::begin_if_absent() {
   create();
   if (has_begun_) restore_old();
@@ -151,6 +169,7 @@ void FolderReplacement::create() {
   has_begun_ = ::mkdir(temporary_.c_str(), replaces ? 0700 : 0777) == 0;
   if (!has_begun_ && errno != EEXIST) throw_errno(target_, "cannot be created", errno);
   if (!has_begun_ || !replaces) return;
+  old_mode_ = old.st_mode;
   // Files that are new in it get its group, as they would in the old one.
   old.st_uid = ::geteuid();
   old.st_mode = S_IFDIR | S_IRWXU | (old.st_mode & S_ISGID);
@@ -158,11 +177,12 @@ void FolderReplacement::create() {
   if (opened) keep_owner_and_mode(opened.get(), old);
 }
 
-// After a kill between two renames. A folder that has entries is not renamed to.
+// After a kill between two renames. rename(2) does not replace a folder that has entries.
 void FolderReplacement::restore_old() const {
   std::error_code error;
   if (!fs::exists(old_, error) || ::rename(old_.c_str(), target_.c_str()) == 0) return;
   const int number = errno;
+  if (number == ENOENT) return;  // cached, and gone
   if (!fs::exists(target_, error)) throw_errno(target_, "cannot be replaced", number);
   fs::remove_all(old_, error);
 }
@@ -195,17 +215,19 @@ void FolderReplacement::publish() {
     sync_folder(temporary_);
     exchange();
   } else {
+    if (old_mode_) ::chmod(temporary_.c_str(), *old_mode_ & 07777U);
     sync_folder(temporary_);
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse_to_replace(target_, errno);
   }
   sync_folder(target_.parent_path());
+  make_removable(temporary_);
   fs::remove_all(temporary_, error);
   fs::remove_all(old_, error);
 }
 
 void FolderReplacement::abandon() noexcept {
   std::error_code error;
-  fs::remove_all(temporary_, error);
+  if (has_begun_) fs::remove_all(temporary_, error);
 }
 
 fs::path complete_folder(const fs::path& target) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 namespace acc::detail {
 
@@ -37,7 +40,7 @@ class FolderReplacement {
   /// as this process may. Throws Error{system}; the old one is then unchanged.
   void publish();
 
-  /// Removes the new folder.
+  /// Removes the new folder if this object created it.
   void abandon() noexcept;
 
  private:
@@ -50,6 +53,7 @@ class FolderReplacement {
   std::filesystem::path temporary_;
   std::filesystem::path old_;
   bool has_begun_ = false;
+  std::optional<mode_t> old_mode_;
   std::function<bool(const std::string&)> is_replaced_;
 };
 

@@ -83,7 +83,7 @@ bool leads_other_machine(const SavingProcesses& processes) {
 
 // Machines may or may not share the file system: after the main process, the first process of each other
 // machine acts. Which of the two is the case, it learns by creating the folder: a leftover must be gone then,
-// and what the client of a shared file system remembers of names is no answer.
+// and what a client of a shared file system has cached of names is no answer.
 void begin_together(FolderReplacement& folder, const SavingProcesses& processes) {
   together(processes, [&] {
     if (processes.is_main()) folder.remove_leftover();

@@ -206,6 +206,7 @@ TEST_CASE("folder replacement: of two machines on one disk only the first begins
   second.begin_if_absent();
   CHECK(first.has_begun());
   CHECK_FALSE(second.has_begun());
+  second.abandon();
   CHECK(acc::read_file(second.temporary() / "part") == "new");
   first.publish();
   second.begin_if_absent();
@@ -221,8 +222,7 @@ TEST_CASE("folder replacement: what replaces something keeps its mode and owner"
   set_mode(target / "shards_part", 0750);
   set_mode(target / "notes", 0710);
   set_mode(target, 02750);
-  const bool root = ::geteuid() == 0;
-  if (root) REQUIRE(::chown((target / "part").c_str(), 12345, 23456) == 0);
+  const bool is_given = ::chown((target / "part").c_str(), 12345, 23456) == 0;
   acc::detail::FolderReplacement folder(target, [](const std::string& name) { return name != "notes"; });
   folder.begin();
   CHECK((mode_of(folder.temporary()) & 0777U) == 0700U);
@@ -235,8 +235,37 @@ TEST_CASE("folder replacement: what replaces something keeps its mode and owner"
   CHECK(mode_of(target / "shards_part" / "1") == 0640U);
   CHECK(mode_of(target / "notes") == 0710U);
   CHECK(fs::exists(target / "new_part"));
-  if (root) CHECK(about(target / "part").st_uid == 12345);
-  if (root) CHECK(about(target / "part").st_gid == 23456);
+  if (is_given) CHECK(about(target / "part").st_uid == 12345);
+  if (is_given) CHECK(about(target / "part").st_gid == 23456);
+}
+
+TEST_CASE("folder replacement: folders that may not be written are replaced, and kept, as others are",
+          "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const int result = acc::test::in_child([&] {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 && (::chown(parent.c_str(), kNobody, kNobody) != 0 || ::setuid(kNobody) != 0))
+      return acc::test::kSkipped;
+    const fs::path target = parent / "target";
+    for (int save = 1; save <= 3; ++save) {
+      acc::detail::FolderReplacement folder(target, is_replaced);
+      folder.begin();
+      write(folder.temporary() / "part", std::to_string(save));
+      folder.publish();
+      if (save > 1) continue;
+      write(target / "notes" / "mine", "kept");
+      set_mode(target / "notes", 0500);
+      set_mode(target, 0500);
+    }
+    const bool is_new = acc::read_file(target / "part") == "3" && mode_of(target) == 0500U;
+    const bool is_kept =
+        acc::read_file(target / "notes" / "mine") == "kept" && mode_of(target / "notes") == 0500U;
+    const bool is_alone = entries(parent) == 1;
+    for (const fs::path& folder : {target, target / "notes"}) set_mode(folder, 0700);
+    return is_new && is_kept && is_alone ? 0 : 1;
+  });
+  if (result == acc::test::kSkipped) return acc::test::skip("no other user can be taken");
+  CHECK(result == 0);
 }
 
 TEST_CASE("folder replacement: links and pipes are kept, too", "[runtime]") {
@@ -258,12 +287,12 @@ TEST_CASE("folder replacement: links and pipes are kept, too", "[runtime]") {
 
 TEST_CASE("folder replacement: a name that is too long is refused before anything is written", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
-  const fs::path fits = parent / std::string(246, 'a');
+  const fs::path fits = parent / std::string(245, 'a');
   acc::detail::FolderReplacement folder(fits, is_replaced);
   folder.begin();
   folder.publish();
   CHECK(fs::is_directory(fits));
-  const fs::path longer = parent / "new" / std::string(247, 'a');
+  const fs::path longer = parent / "new" / std::string(246, 'a');
   CHECK(
       acc::test::error_of([&] { acc::detail::FolderReplacement(longer, is_replaced); }) ==
       longer.string() +
@@ -289,8 +318,8 @@ TEST_CASE("folder replacement: a folder of a container's image is removed, and o
     acc::detail::remove_folder(saved);
     const bool is_refused =
         error == saved.string() +
-                     ": cannot be replaced: it is part of the container's image (save to a new "
-                     "folder, or to a volume)";
+                     ": cannot be replaced: its file system does not rename it, as a folder of a container's "
+                     "image (save to a new folder, or to a volume)";
     return is_refused && is_unchanged && fs::is_empty(root) ? 0 : 1;
   });
   if (result == acc::test::kSkipped) return acc::test::skip("no file system can be mounted");
