@@ -214,14 +214,18 @@ def send(pid, number):
 
 
 def environ_of(pid):
-    """The environment in /proc; empty if the process has ended. During execve() it is empty for a moment."""
+    """The environment in /proc; empty if the process has ended, or has none. During execve() it is empty for a moment, and so
+    is the command line."""
+    tries = 0
     try:
-        for _ in range(2000):
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                text = file.read()
-            if text:
-                return text
+        while tries < 20:
+            for name in ("environ", "cmdline"):
+                with open(f"/proc/{pid}/{name}", "rb") as file:
+                    text = file.read()
+                if text and name == "environ":
+                    return text
             os.readlink(f"/proc/{pid}/exe")  # fails for those that have ended, and for the kernel's own
+            tries += 1 if text else 0
     except OSError:
         pass
     return b""
