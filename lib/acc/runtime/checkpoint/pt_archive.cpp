@@ -17,20 +17,6 @@ namespace {
 // The pickle protocol that torch.load reads with weights_only=True.
 constexpr int kProtocol = 2;
 
-std::string utf8_of_latin1(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (code < 0x80) {
-      text += byte;
-    } else {
-      text += static_cast<char>(0xc0U | code >> 6U);
-      text += static_cast<char>(0x80U | (code & 0x3fU));
-    }
-  }
-  return text;
-}
-
 // Writes the pickle of a value, and collects the tensors, to which the pickle refers by index.
 class Encoder {
  public:
@@ -60,7 +46,7 @@ class Encoder {
     // Python's bytes, as protocol 2 has them.
     out_.class_name("_codecs", "encode");
     out_.mark();
-    out_.text(utf8_of_latin1(value));
+    out_.text(to_characters(value));
     out_.text("latin1");
     out_.tuple_of_marked();
     out_.call();

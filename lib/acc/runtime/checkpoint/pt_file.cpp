@@ -14,6 +14,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/formats/torch_file.hpp"
 #include "acc/runtime/checkpoint/pt_archive.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
@@ -163,23 +164,9 @@ class Decoder {
     const bool is_encoded = object.text == "_codecs.encode" && object.arguments != nullptr &&
                             object.arguments->items.size() == 2 && argument->type == Type::text &&
                             object.arguments->items[1]->text == "latin1";
-    return is_encoded ? latin1_of(argument->text) : std::nullopt;
-  }
-
-  // Absent for a text that has other characters.
-  static std::optional<std::string> latin1_of(std::string_view utf8) {
-    std::string bytes;
-    for (std::size_t i = 0; i < utf8.size(); ++i) {
-      const auto first = static_cast<unsigned char>(utf8[i]);
-      if (first < 0x80) {
-        bytes += utf8[i];
-        continue;
-      }
-      const unsigned next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0U;
-      if ((first != 0xc2 && first != 0xc3) || (next & 0xc0U) != 0x80) return std::nullopt;
-      bytes += static_cast<char>((first & 0x03U) << 6U | (next & 0x3fU));
-      ++i;
-    }
+    if (!is_encoded) return std::nullopt;
+    std::string bytes = to_bytes(argument->text);
+    if (to_characters(bytes) != argument->text) return std::nullopt;  // it has other characters
     return bytes;
   }
 
