@@ -302,7 +302,7 @@ def a_late_node_from_elsewhere_waits_for_a_place(acc):
         cluster.until("it is a spare", lambda: "this node is a spare" in cluster.output(STRANGER))
         assert set(cluster.workers()) == before
         cluster.node("crash", 1)
-        cluster.until("it has the place", lambda: cluster.is_whole_on({0, STRANGER}))
+        cluster.until("it takes part", lambda: cluster.is_whole_on({0, STRANGER}))
 
 
 SECRET = "0123456789abcdef0123456789abcdef"
