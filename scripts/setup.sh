@@ -162,8 +162,8 @@ need_packages() {  # NAME...
 
 # install_once FOLDER MIB COMMAND...: runs COMMAND with a temporary sibling of FOLDER that it fills, and renames that
 # at the end; an interrupted download is never taken for a whole one. Concurrent scripts wait for each other.
-install_once() {
-  local folder=$1 need=$2
+install_once() (
+  folder=$1 need=$2
   shift 2
   make_cache
   exec {lock}>"$folder.lock"
@@ -171,23 +171,18 @@ install_once() {
     printf '      another script is installing it; waiting\n'
     flock "$lock"
   fi
-  if [[ ! -d $folder ]]; then
-    rm -rf "$folder".part
-    local free
-    free=$(df --output=avail -BM "$cache" | tail -1 | tr -dc 0-9)
-    if ((free < need)); then
-      fail "$cache has $free MiB free and $need are needed; make room, or name another folder with XDG_CACHE_HOME"
-    fi
-    mkdir -p "$folder".part/tmp
-    # shellcheck disable=SC2064  # the folder of now
-    trap "rm -rf '$folder.part'" EXIT
-    TMPDIR=$folder.part/tmp "$@" "$folder".part
-    rm -rf "$folder".part/tmp
-    mv "$folder".part "$folder"
-    trap - EXIT
+  if [[ -d $folder ]]; then exit; fi
+  rm -rf "$folder".part
+  free=$(df --output=avail -BM "$cache" | tail -1 | tr -dc 0-9)
+  if ((free < need)); then
+    fail "$cache has $free MiB free and $need are needed; make room, or name another folder with XDG_CACHE_HOME"
   fi
-  exec {lock}>&-
-}
+  trap 'rm -rf "$folder".part' EXIT
+  mkdir -p "$folder".part/tmp
+  TMPDIR=$folder.part/tmp "$@" "$folder".part
+  rm -rf "$folder".part/tmp
+  mv "$folder".part "$folder"
+)
 
 python_with() {  # MODULE: a python that has it, the active one first
   local python
