@@ -181,12 +181,33 @@ std::vector<Bar> moment_bars(const JobHistory& history, Moment::Kind kind, const
   return bars;
 }
 
-std::string lane(const JobHistory& history, const char* name, std::vector<Bar> bars) {
-  if (bars.empty()) return "";
-  // More cannot be told apart.
+// More than `max_bars` cannot be told apart: of bars that follow each other, those that begin within the same
+// small part of the time become one. Of attempts it looks like one that failed, if there is one.
+std::vector<Bar> merge_bars(const JobHistory& history, const std::vector<Bar>& bars, std::size_t max_bars) {
+  if (bars.size() <= max_bars) return bars;
+  const double width = history.time.length() / static_cast<double>(max_bars);
+  std::vector<Bar> merged;
+  for (std::size_t first = 0; first < bars.size();) {
+    Bar& bar = merged.emplace_back(bars[first]);
+    std::size_t next = first + 1;
+    for (; next < bars.size() && bars[next].time.begin <= bar.time.begin + width; ++next) {
+      bar.time.end = std::max(bar.time.end, bars[next].time.end);
+      if (bar.style == "counted") bar.style = bars[next].style;
+    }
+    if (next - first > 1)
+      bar.title =
+          fmt::format("{} between {} and {}; the first: {}", next - first,
+                      since_begin(history, bar.time.begin), since_begin(history, bar.time.end), bar.title);
+    first = next;
+  }
+  return merged;
+}
+
+std::string lane(const JobHistory& history, const char* name, const std::vector<Bar>& bars) {
   constexpr std::size_t kMaxBars = 1000;
-  bars.resize(std::min(bars.size(), kMaxBars));
-  return fmt::format("<div><small>{}</small>{}</div>\n", name, lane_svg(history.time, bars));
+  if (bars.empty()) return "";
+  return fmt::format("<div><small>{}</small>{}</div>\n", name,
+                     lane_svg(history.time, merge_bars(history, bars, kMaxBars)));
 }
 
 const char* name_of_kind(Moment::Kind kind) {

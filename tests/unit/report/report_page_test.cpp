@@ -166,6 +166,35 @@ TEST_CASE("report_page: of many moments the first and the last are shown", "[rep
   CHECK(count(page(203), "<td>moment 202.</td>") == 1);
 }
 
+TEST_CASE("report_page: bars that cannot be told apart are one, which says how many", "[report]") {
+  const auto lane = [](int saves) {
+    EventLogText log;
+    log.add(100, "attempt_started");
+    for (int i = 1; i <= saves; ++i) {
+      log.progress(100 + 10 * i, 0, 0, 10 * i, 0, fmt::format(R"("saving":[{}])", i));
+      log.progress(105 + 10 * i, 0, 0, 10 * i + 5, 0, fmt::format(R"("saving":[{}])", i));
+    }
+    const std::string page = report_page(history_of(log));
+    const std::size_t begin = page.find("<small>saving</small>");
+    return page.substr(begin, page.find("</div>", begin) - begin);
+  };
+  CHECK(count(lane(1000), "<rect") == 1000);
+  CHECK(count(lane(1000), "the first") == 0);
+  const std::string merged = lane(4000);
+  CHECK(count(merged, "<rect") <= 1001);
+  CHECK(count(merged, "<title>5 between ") > 700);
+  // Until the end.
+  CHECK(count(merged, R"(<rect x="99.)") > 5);
+
+  EventLogText log;
+  for (int i = 0; i < 1500; ++i)
+    log.add(100 + i, "attempt_started", i)
+        .add(100.5 + i, "restarting", i, R"("restart":1,"cause":{"rank":0,"exit_code":1})");
+  const std::string page = report_page(history_of(log.add(1600, "attempt_started", 1500)));
+  CHECK(count(page, R"(class="restarting"><title>2 between )") > 500);
+  CHECK(count(page, "; the first: attempt 0: 0 s to 1 s, 1 rank on 1 node") == 1);
+}
+
 TEST_CASE("report_page: an empty history is a page, too", "[report]") {
   CHECK(report_page({}).ends_with("</html>\n"));
 }
