@@ -22,6 +22,8 @@ using nlohmann::json;
 constexpr int kMaxNotes = 3;
 // Lines of several nodes on one machine may be in another order than their times by less.
 constexpr double kMinSetBack = 1;
+// In seconds; less is how exactly the time in a section is known.
+constexpr double kMinProgramDecrease = 1;
 // Beyond are no clocks, and doubles of seconds lose their microseconds.
 constexpr double kMaxTime = 1e11;
 // Their sums are numbers, too.
@@ -173,6 +175,18 @@ class LineReader {
 };
 
 }  // namespace
+
+std::array<double, kSections.size()> spent_between(const RankSample& previous, const RankSample& sample) {
+  std::array<double, kSections.size()> spent = {};
+  bool is_other_program = false;
+  for (std::size_t i = 0; i < spent.size(); ++i) {
+    const double difference = static_cast<double>(sample.spent[i]) - static_cast<double>(previous.spent[i]);
+    is_other_program = is_other_program || difference < -kMinProgramDecrease;
+    spent[i] = std::max(0.0, difference);
+  }
+  if (is_other_program) std::ranges::copy(sample.spent, spent.begin());
+  return spent;
+}
 
 std::optional<std::int64_t> integer_of(const json& value) {
   return whole_number<std::int64_t>(value);

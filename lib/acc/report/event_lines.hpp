@@ -31,6 +31,10 @@ struct RankSample {
   std::optional<double> memory_bytes = {};
 };
 
+/// The time in each section between two samples of a rank. Where it had more before, another program of the
+/// rank has begun since, whose time counts from its start.
+std::array<double, kSections.size()> spent_between(const RankSample& previous, const RankSample& sample);
+
 /// What all processes use of a GPU at one moment. Absent: not known.
 struct GpuSample {
   int index = 0;

@@ -37,14 +37,15 @@ class RankTime {
 
   void add(const RankSample& sample) {
     if (!sample.steps) return;
-    if (last_ && last_->step_ended > 0) {
-      for (std::size_t i = 0; i < spent_.size(); ++i)
-        spent_[i] +=
-            std::max(0.0, static_cast<double>(sample.spent[i]) - static_cast<double>(last_->spent[i]));
-      if (sample.step_ended > last_->step_ended) add_steps(*last_, sample);
+    if (first_ended_) {
+      const Spent spent = spent_between(*last_, sample);
+      for (std::size_t i = 0; i < spent_.size(); ++i) spent_[i] += spent[i];
+      if (sample.step_ended > step_ended_) add_steps(*last_, sample);
     } else if (sample.step_ended > 0) {
       first_ended_ = std::clamp(sample.step_ended, attempt_.time.begin, attempt_.time.end);
     }
+    // Another training of the rank, or another program, begins without one.
+    step_ended_ = std::max(step_ended_, sample.step_ended);
     last_ = sample;
   }
 
@@ -57,14 +58,14 @@ class RankTime {
       return shares_;
     }
     shares_.*head += *first_ended_ - attempt_.time.begin;
-    const double end = std::clamp(last_->step_ended, *first_ended_, attempt_.time.end);
+    const double end = std::clamp(step_ended_, *first_ended_, attempt_.time.end);
     add_lost({end, attempt_.time.end}, tail);
     return shares_;
   }
 
  private:
   void add_steps(const RankSample& previous, const RankSample& sample) {
-    const TimeSpan span = {std::clamp(previous.step_ended, attempt_.time.begin, attempt_.time.end),
+    const TimeSpan span = {std::clamp(step_ended_, attempt_.time.begin, attempt_.time.end),
                            std::clamp(sample.step_ended, attempt_.time.begin, attempt_.time.end)};
     const std::int64_t begin = *previous.steps;
     const std::int64_t steps = *sample.steps - begin;
@@ -101,6 +102,8 @@ class RankTime {
   const std::vector<TimeSpan>& standstills_;
   std::optional<RankSample> last_ = {};
   std::optional<double> first_ended_ = {};
+  /// When the last step ended; 0: none has.
+  double step_ended_ = 0;
   /// In the sections, since the step that ended last.
   Spent spent_ = {};
   TimeShares shares_ = {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <set>
 
 namespace acc::launcher {
@@ -67,7 +68,10 @@ void add_steps(std::vector<StepTime>& cells, const TimeColumns& columns,
                const std::vector<RankSample>& samples) {
   const RankSample* last = nullptr;
   for (const RankSample& sample : samples) {
-    if (!sample.steps || sample.step_ended <= 0) continue;
+    if (!sample.steps) continue;
+    // Another training of the rank, or another program, counts from its start.
+    if (sample.step_ended <= 0 || (last != nullptr && *sample.steps < *last->steps)) last = nullptr;
+    if (sample.step_ended <= 0) continue;
     if (last != nullptr && *sample.steps > *last->steps) {
       const TimeSpan span = {last->step_ended, sample.step_ended};
       const auto steps = static_cast<double>(*sample.steps) - static_cast<double>(*last->steps);
@@ -85,20 +89,15 @@ struct SectionTime {
   double total = 0;
 };
 
-double spent_between(const RankSample& previous, const RankSample& sample, std::size_t section) {
-  return std::max(0.0,
-                  static_cast<double>(sample.spent[section]) - static_cast<double>(previous.spent[section]));
-}
-
 void add_section(std::span<SectionTime> cells, const TimeColumns& columns, std::size_t section, double begin,
                  const std::vector<RankSample>& samples) {
   RankSample previous = {.time = begin};
   for (const RankSample& sample : samples) {
     if (!sample.steps) continue;
-    double total = 0;
-    for (std::size_t i = 0; i < kSections.size(); ++i) total += spent_between(previous, sample, i);
+    const auto spent = spent_between(previous, sample);
+    const double total = std::accumulate(spent.begin(), spent.end(), 0.0);
     columns.for_each({previous.time, sample.time}, [&](std::size_t column, double part) {
-      cells[column].seconds += part * spent_between(previous, sample, section);
+      cells[column].seconds += part * spent[section];
       cells[column].total += part * total;
     });
     previous = sample;

@@ -144,7 +144,7 @@ std::vector<Bar> section_bars(const JobHistory& history, Section section) {
       RankSample previous = {.time = attempt.time.begin};
       for (const RankSample& sample : samples) {
         if (!sample.steps) continue;
-        if (sample.spent[index] > previous.spent[index]) spans.push_back({previous.time, sample.time});
+        if (spent_between(previous, sample)[index] > 0) spans.push_back({previous.time, sample.time});
         previous = sample;
       }
     }

@@ -122,6 +122,18 @@ TEST_CASE("event_lines: a clock that was set back during a run is told, and orde
   CHECK(lines.lines.back().time == 430);
 }
 
+TEST_CASE("event_lines: the time in sections between two samples, also of two programs", "[report]") {
+  const auto spent = [](float other, float data) { return RankSample{.spent = {other, data}}; };
+  const auto between = [](const RankSample& previous, const RankSample& sample) {
+    const auto times = spent_between(previous, sample);
+    return std::pair(times[0], times[1]);
+  };
+  CHECK(between(spent(10, 4), spent(12, 5)) == std::pair(2.0, 1.0));
+  CHECK(between(spent(10, 4), spent(3, 7)) == std::pair(3.0, 7.0));
+  // The clocks of two processes.
+  CHECK(between(spent(10, 4), spent(9.5, 7)) == std::pair(0.0, 3.0));
+}
+
 TEST_CASE("event_lines: a file that cannot be read is named", "[report]") {
   const test::TemporaryFolder folder;
   folder.write("a.jsonl", test::EventLogText().add(5, "finished").text() + "x");

@@ -100,6 +100,34 @@ TEST_CASE("goodput: a training that has not ended a step is another one, too", "
   CHECK(goodput_of(history_of(log.progress(30, 0, 0, 100, 0, "", false))).steps == 180);
 }
 
+TEST_CASE("goodput: the parts add up, too, if a rank runs two programs, one after the other", "[report]") {
+  EventLogText log;
+  log.add(0.5, "attempt_started").progress(10.5, 0, 0, 9, 0, R"("other":[9])", false);
+  log.progress(60.5, 0, 0, 50, 0, R"("other":[49],"data":[10])", false);
+  // The second one waits for its data before its first step.
+  log.add(120.5, "progress", 0,
+          R"("ranks":[0],"steps":[0],"counts_over_restarts":[false],"since_step_seconds":[null],)"
+          R"("spent_seconds":{"data":[50]})");
+  log.progress(160.5, 0, 0, 20, 5, R"("other":[20],"data":[65])", false).add(160.5, "worker_finished");
+  const Goodput goodput = goodput_of(history_of(log));
+  CHECK(goodput.shares.starting == seconds(10));
+  CHECK(goodput.shares.data == seconds(10 + 65));
+  CHECK(goodput.shares.counted == seconds(40 + 30));
+  CHECK(goodput.shares.ending == seconds(5));
+  CHECK(goodput.shares.total() == seconds(160));
+  CHECK(goodput.steps == 70);
+}
+
+TEST_CASE("goodput: a training that has not ended a step when the job ends has no steps", "[report]") {
+  EventLogText log;
+  log.add(0.5, "attempt_started").progress(10.5, 0, 0, 9, 0).progress(60.5, 0, 0, 50, 0);
+  log.add(120.5, "progress", 0, R"("ranks":[0],"steps":[0],"since_step_seconds":[null])");
+  const TimeShares shares = goodput_of(history_of(log.add(160.5, "worker_finished"))).shares;
+  CHECK(shares.starting == seconds(10));
+  CHECK(shares.counted == seconds(50));
+  CHECK(shares.ending == seconds(100));
+}
+
 TEST_CASE("goodput: of a job that says nothing nothing is known", "[report]") {
   EventLogText log;
   log.add(10, "attempt_started").add(30, "worker_finished").add(31, "finished", 0, R"("exit_code":0)");

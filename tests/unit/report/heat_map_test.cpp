@@ -35,6 +35,16 @@ TEST_CASE("heat_map: a step's time is the mean between two samples", "[report]")
   CHECK(median({}) == 0);
 }
 
+TEST_CASE("heat_map: another program of a rank counts its steps and its time from its start", "[report]") {
+  const JobHistory history = history_of(
+      {{0, {sample(10, 91, 0, 9), sample(20, 101, 5, 14), sample(30, 2, 1, 3), sample(40, 6, 6, 8)}}});
+  const RankGrid steps = step_time_grid(history, {.columns = 4});
+  CHECK(steps.cells[1] == 1);
+  CHECK_FALSE(steps.cells[2]);
+  CHECK(steps.cells[3] == 2.5F);
+  CHECK(section_grid(history, Section::data, {.columns = 4}).cells[2] == 0.25F);
+}
+
 TEST_CASE("heat_map: of ranks that share a row the slowest is shown", "[report]") {
   std::map<int, std::vector<RankSample>> ranks;
   for (int rank = 0; rank < 5; ++rank)
