@@ -12,6 +12,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/report/event_lines.hpp"
 #include "acc/report/figures.hpp"
 #include "acc/report/job_history.hpp"
@@ -55,7 +56,7 @@ void report_job(const ReportOptions& options) {
                  .what = "has no event of a job",
                  .where = options.logs.front().string(),
                  .hint = "acc launch --event-log FILE writes one"});
-  for (const std::string& note : lines.notes) log::write(log::Level::warn, note);
+  for (const std::string& note : lines.notes) log::write(log::Level::warn, printable_line(note));
   const JobHistory history = job_history(std::move(lines), options.run_id);
   if (!options.output.empty()) replace_file(options.output, report_page(history));
   if (options.json) fmt::print("{}", figures_json(history));

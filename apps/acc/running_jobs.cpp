@@ -9,6 +9,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
@@ -29,8 +30,9 @@ FoundJobs running_jobs() {
   const auto folders = runtime_folders(Environment::of_process(), ::geteuid());
   remove_leftovers(folders);
   FoundJobs found = find_jobs(folders);
-  for (const std::string& warning : found.warnings) log::write(log::Level::info, warning);
-  for (const std::string& id : found.silent) log::write(log::Level::info, "job " + id + " does not answer");
+  for (const std::string& warning : found.warnings) log::write(log::Level::info, printable_line(warning));
+  for (const std::string& id : found.silent)
+    log::write(log::Level::info, "job " + printable_line(id) + " does not answer");
   return found;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of real jobs.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "acc/base/files.hpp"
@@ -91,6 +93,23 @@ TEST_CASE("cli: a report names the lines that it passes over", "[cli]") {
   CHECK(run.code == 0);
   CHECK(run.err == "acc: warning: a.jsonl:2: is not an event; passed over\n");
   CHECK(json::parse(run.out)["outcome"] == "Failed with exit code 3 after 0 s.");
+}
+
+TEST_CASE("cli: a report prints no terminal control of a log", "[cli]") {
+  const TemporaryFolder folder;
+  const auto event = [](const char* name, const char* time) {
+    return fmt::format(R"({{"schema":1,"event":"{}","time_ns":{},"run_id":"r","host":"h\u001b[31mx",)"
+                       R"("node_rank":0,"attempt":0}})"
+                       "\n",
+                       name, time);
+  };
+  folder.write("a\x1b[2J.jsonl",
+               event("job_started", "1700000050000000000") + event("warning", "1700000001000000000") + "x\n");
+  const Run run = run_in(folder, {"acc", "report", "a\x1b[2J.jsonl", "--json"});
+  CHECK(run.code == 0);
+  CHECK_THAT(run.err, Contains(R"(a\x1b[2J.jsonl:3: is not an event)"));
+  CHECK_THAT(run.err, Contains(R"(the clock of h\x1b[31mx was set back)"));
+  CHECK_THAT(run.err, !Contains("\x1b"));
 }
 
 TEST_CASE("cli: the report has the GPUs of a job in a container, where the driver shows no processes",
