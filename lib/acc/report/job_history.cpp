@@ -26,6 +26,9 @@ constexpr double kMinClockOffset = 1;
 // Within this time all nodes have reported what they noticed, also those that waited for their workers to
 // end: 30 s, where nothing else is set.
 constexpr double kMaxSameTime = 120;
+// Of two nodes whose clocks are not corrected, as they differ too little from that of the first node, one may
+// be ahead and the other behind.
+constexpr double kMaxStartOffset = 2 * kMinClockOffset;
 
 std::string status_text(const json& failure) {
   const std::string signal = text_in(failure, "signal");
@@ -339,16 +342,32 @@ class HistoryBuilder {
                                    .time = {line.time, 0},
                                    .nodes = count("nodes"),
                                    .world_size = count("world_size")};
-    const auto is_same = [&](const AttemptRecord& last) {
-      return last.number == attempt.number && last.nodes == attempt.nodes &&
-             last.world_size == attempt.world_size;
-    };
-    const bool goes_on =
-        !history_.attempts.empty() && is_same(history_.attempts.back()) && nodes_.insert(line.node()).second;
-    if (goes_on) return;
-    nodes_ = {line.node()};
+    if (const auto index = find_begun(attempt, line.node())) {
+      nodes_[*index].insert(line.node());
+      return;
+    }
+    nodes_.push_back({line.node()});
     history_.last.running.clear();
     history_.attempts.push_back(attempt);
+  }
+
+  // The index of an attempt that other nodes have begun: the last one, or, where attempts are shorter than
+  // clocks differ, one just before it that lacks nodes.
+  std::optional<std::size_t> find_begun(const AttemptRecord& attempt, const std::string& node) const {
+    for (std::size_t i = history_.attempts.size(); i-- > 0;) {
+      const AttemptRecord& begun = history_.attempts[i];
+      const bool is_last = i + 1 == history_.attempts.size();
+      if (!is_last && attempt.time.begin - begun.time.begin > kMaxStartOffset) break;
+      const bool is_same = begun.number == attempt.number && begun.nodes == attempt.nodes &&
+                           begun.world_size == attempt.world_size;
+      if (is_same && !nodes_[i].contains(node) && (is_last || !is_complete(i))) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Whether the logs have all nodes of an attempt.
+  bool is_complete(std::size_t attempt) const {
+    return nodes_[attempt].size() >= static_cast<std::size_t>(history_.attempts[attempt].nodes);
   }
 
   AttemptRecord* attempt_of(const EventLine& line) {
@@ -608,8 +627,8 @@ class HistoryBuilder {
   JobHistory history_ = {};
   /// Those that have not recovered, by the index of the attempt.
   std::map<std::size_t, NonFiniteLoss> losses_ = {};
-  /// Those that take part in the last attempt.
-  std::set<std::string> nodes_ = {};
+  /// Those that take part in each attempt.
+  std::vector<std::set<std::string>> nodes_ = {};
   /// The lines of moments that were noted last, by kind, attempt and text.
   std::map<std::tuple<Moment::Kind, int, std::string>, NotedLine> noted_ = {};
   std::vector<TimeSpan> hangs_ = {};

@@ -395,6 +395,29 @@ TEST_CASE("job_history: workers that start again because a node joins are anothe
   CHECK(history.attempts[1].time.length() == 8);
 }
 
+TEST_CASE("job_history: attempts that are shorter than clocks differ are counted once", "[report]") {
+  // One is ahead, and one behind, by too little for a correction.
+  const auto node = [](int rank, double ahead) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      const double begin = 100 + 0.5 * attempt + ahead;
+      log.add(begin, "attempt_started", attempt, R"("nodes":3,"world_size":3)");
+      log.add(begin + 0.4, "worker_finished", attempt, fmt::format(R"("rank":{})", rank));
+      if (attempt < 3)
+        log.add(begin + 0.4, "restarting", attempt,
+                fmt::format(R"("restart":{},"cause":{{"rank":{},"attempt":{},"exit_code":1}})", attempt + 1,
+                            attempt % 3, attempt));
+    }
+    return log.add(102 + ahead, "finished", 3, R"("exit_code":7,"restarts":3)");
+  };
+  const JobHistory history = history_of(node(0, 0), node(1, 0.9), node(2, -0.9));
+  std::vector<int> numbers;
+  for (const AttemptRecord& attempt : history.attempts) numbers.push_back(attempt.number);
+  CHECK(numbers == std::vector<int>{0, 1, 2, 3});
+  CHECK(history.exit_code == 7);
+  CHECK(history.last.running.empty());
+}
+
 TEST_CASE("job_history: a log without events is empty", "[report]") {
   CHECK(job_history({}).attempts.empty());
 }
