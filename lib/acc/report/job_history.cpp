@@ -39,6 +39,20 @@ std::string status_text(const json& failure) {
   return text;
 }
 
+// The failure of a worker that ended an attempt, or the job.
+std::optional<FailureRecord> failure_in(const EventLine& line) {
+  const auto cause = line.fields.find("cause");
+  if (cause == line.fields.end() || !cause->is_object()) return std::nullopt;
+  return FailureRecord{
+      .time = line.time,
+      .attempt = static_cast<int>(integer_in(*cause, "attempt").value_or(line.attempt) % kMaxRanks),
+      .rank = static_cast<int>(integer_in(*cause, "rank").value_or(0) % kMaxRanks),
+      .host = text_in(*cause, "host"),
+      .status = status_text(*cause),
+      .message = text_in(*cause, "message"),
+      .stderr_tail = text_in(*cause, "last_words")};
+}
+
 // --- Which lines ---
 
 void choose_run(EventLines& lines, std::string run_id) {
@@ -279,6 +293,15 @@ void sort_lines(EventLines& lines) {
 
 // --- What they tell ---
 
+/// How a node's part of the job has ended.
+struct NodeEnd {
+  std::string node = {};
+  int exit_code = 0;
+  std::string stop_signal = {};
+  std::string failed = {};
+  std::optional<FailureRecord> cause = {};
+};
+
 class HistoryBuilder {
  public:
   explicit HistoryBuilder(EventLines lines) : lines_(std::move(lines)) {}
@@ -295,6 +318,7 @@ class HistoryBuilder {
       history_.last.host = line.host;
       add(line);
     }
+    end_job();
     end_attempts();
     end_hangs();
     end_gpus();
@@ -348,6 +372,8 @@ class HistoryBuilder {
     }
     nodes_.push_back({line.node()});
     history_.last.running.clear();
+    // Nodes that had ended have left a job that goes on.
+    ends_.clear();
     history_.attempts.push_back(attempt);
   }
 
@@ -446,23 +472,14 @@ class HistoryBuilder {
   }
 
   void add_failure(const EventLine& line) {
-    const auto cause = line.fields.find("cause");
-    if (cause == line.fields.end() || !cause->is_object()) return;
-    FailureRecord failure = {
-        .time = line.time,
-        .attempt = static_cast<int>(integer_in(*cause, "attempt").value_or(line.attempt) % kMaxRanks),
-        .rank = static_cast<int>(integer_in(*cause, "rank").value_or(0) % kMaxRanks),
-        .host = text_in(*cause, "host"),
-        .status = status_text(*cause),
-        .message = text_in(*cause, "message"),
-        .stderr_tail = text_in(*cause, "last_words")};
+    const std::optional<FailureRecord> failure = failure_in(line);
+    if (!failure) return;
     // Each node tells it.
     const bool is_known = std::ranges::any_of(history_.failures, [&](const FailureRecord& record) {
-      return record.attempt == failure.attempt && record.rank == failure.rank;
+      return record.attempt == failure->attempt && record.rank == failure->rank;
     });
-    set_problem(line, fmt::format("rank {} failed with {}", failure.rank, failure.status));
-    if (line.event == "finished" && !history_.cause) history_.cause = failure;
-    if (!is_known) history_.failures.push_back(std::move(failure));
+    set_problem(line, fmt::format("rank {} failed with {}", failure->rank, failure->status));
+    if (!is_known) history_.failures.push_back(*failure);
   }
 
   void add_restart(const EventLine& line) {
@@ -478,11 +495,12 @@ class HistoryBuilder {
 
   void add_end(const EventLine& line) {
     add_failure(line);
-    set_exit_code(line, 0);
+    end_node(line, {.exit_code = exit_code_in(line, 0),
+                    .stop_signal = text_in(line.fields, "stop_signal"),
+                    .cause = failure_in(line)});
     const auto restarts =
         std::clamp<std::int64_t>(integer_in(line.fields, "restarts").value_or(0), 0, kMaxRanks);
     history_.restarts = std::max(history_.restarts, static_cast<int>(restarts));
-    if (history_.stop_signal.empty()) history_.stop_signal = text_in(line.fields, "stop_signal");
   }
 
   void add_suspension(const EventLine& line) {
@@ -527,8 +545,7 @@ class HistoryBuilder {
   }
 
   void add_failed(const EventLine& line) {
-    if (history_.failed.empty()) history_.failed = text_in(line.fields, "text");
-    set_exit_code(line, 1);
+    end_node(line, {.exit_code = exit_code_in(line, 1), .failed = text_in(line.fields, "text")});
   }
 
   // The first problem of an attempt is its cause.
@@ -537,11 +554,32 @@ class HistoryBuilder {
     if (attempt != nullptr && attempt->problem.empty()) attempt->problem = problem;
   }
 
-  // Of several nodes one that failed counts.
-  void set_exit_code(const EventLine& line, int default_value) {
+  static int exit_code_in(const EventLine& line, int default_value) {
     constexpr int kCodes = 256;
-    const std::int64_t code = integer_in(line.fields, "exit_code").value_or(default_value);
-    if (history_.exit_code.value_or(0) == 0) history_.exit_code = static_cast<int>(code % kCodes);
+    return static_cast<int>(integer_in(line.fields, "exit_code").value_or(default_value) % kCodes);
+  }
+
+  // The end of a node that is not in the last attempt, as a spare or one that has left, is not that of the
+  // job. Nodes of one host may have had the same rank one after the other; then the last one counts.
+  void end_node(const EventLine& line, NodeEnd end) {
+    end.node = line.node();
+    const auto takes_part = [&](const std::set<std::string>& nodes) { return nodes.contains(end.node); };
+    const bool is_known = std::ranges::any_of(nodes_, takes_part);
+    const bool counts =
+        nodes_.empty() || (is_known ? takes_part(nodes_.back()) : !is_complete(nodes_.size() - 1));
+    if (!counts) return;
+    std::erase_if(ends_, [&](const NodeEnd& before) { return before.node == end.node; });
+    ends_.push_back(std::move(end));
+  }
+
+  // Of several nodes one that failed counts.
+  void end_job() {
+    for (NodeEnd& end : ends_) {
+      if (history_.exit_code.value_or(0) == 0) history_.exit_code = end.exit_code;
+      if (history_.stop_signal.empty()) history_.stop_signal = std::move(end.stop_signal);
+      if (history_.failed.empty()) history_.failed = std::move(end.failed);
+      if (!history_.cause) history_.cause = std::move(end.cause);
+    }
   }
 
   void note_straggler(const EventLine& line) {
@@ -629,6 +667,8 @@ class HistoryBuilder {
   std::map<std::size_t, NonFiniteLoss> losses_ = {};
   /// Those that take part in each attempt.
   std::vector<std::set<std::string>> nodes_ = {};
+  /// Of nodes in the last attempt, in the order of time.
+  std::vector<NodeEnd> ends_ = {};
   /// The lines of moments that were noted last, by kind, attempt and text.
   std::map<std::tuple<Moment::Kind, int, std::string>, NotedLine> noted_ = {};
   std::vector<TimeSpan> hangs_ = {};

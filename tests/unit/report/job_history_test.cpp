@@ -19,6 +19,9 @@ const std::string kCause =
     R"("restart":1,"cause":{"rank":3,"host":"node1","attempt":0,"exit_code":null,"signal":"SIGKILL",)"
     R"("out_of_memory":true,"message":null,"last_words":"lost"})";
 const std::string kTwoStarts = "The logs have 2 starts of this run; this is the last one.";
+const std::string kOneNode = R"("nodes":1,"world_size":1)";
+const std::string kTwoNodes = R"("nodes":2,"world_size":2)";
+const std::string kStopped = R"("exit_code":143,"stop_signal":"SIGTERM")";
 
 }  // namespace
 
@@ -416,6 +419,58 @@ TEST_CASE("job_history: attempts that are shorter than clocks differ are counted
   CHECK(numbers == std::vector<int>{0, 1, 2, 3});
   CHECK(history.exit_code == 7);
   CHECK(history.last.running.empty());
+}
+
+TEST_CASE("job_history: the end of a node that leaves is not that of the job", "[report]") {
+  // It ends before the other one goes on without it, or its workers take some time.
+  for (const double end : {149.9, 170.0}) {
+    EventLogText leaving("node0", 0);
+    leaving.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes).add(149, "stopping");
+    leaving.add(end, "finished", 0, kStopped);
+    EventLogText before("node1", 1);
+    before.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes);
+    before.add(149.9, "group_changed", 0, R"("text":"lost")");
+    EventLogText after("node1", 0);
+    after.add(150, "attempt_started", 0, kOneNode).progress(190, 0, 0, 5, 0);
+    // The logs end: whether the other one has succeeded is not known.
+    CHECK_FALSE(history_of(leaving, before, after).exit_code);
+    after.add(200, "finished", 0, R"("exit_code":0,"stop_signal":null)");
+    const JobHistory history = history_of(leaving, before, after);
+    CHECK(history.exit_code == 0);
+    CHECK(history.stop_signal.empty());
+    CHECK(history_of(leaving).exit_code == 143);
+    CHECK(history_of(leaving).stop_signal == "SIGTERM");
+
+    // On one machine the one that goes on may get the rank of the one that leaves.
+    EventLogText same_before("node0", 1);
+    same_before.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes);
+    EventLogText same_after("node0", 0);
+    same_after.add(150, "attempt_started", 0, kOneNode).add(200, "finished", 0, R"("exit_code":0)");
+    CHECK(history_of(leaving, same_before, same_after).exit_code == 0);
+  }
+}
+
+TEST_CASE("job_history: the end of a spare is not that of the job", "[report]") {
+  const auto node = [](int rank, const std::string& end) {
+    EventLogText log(fmt::format("node{}", rank), rank);
+    log.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes).progress(190, 0, rank, 5, 0);
+    return log.add(200, "finished", 0, end);
+  };
+  EventLogText spare("node2");
+  spare.add(100, "job_started").add(110, "waiting_for_nodes", 0, R"("text":"a spare")");
+  spare.add(150, "failed", 0, R"("exit_code":75,"text":"the connection closed")");
+  const std::string success = R"("exit_code":0)";
+  const JobHistory history = history_of(node(0, success), node(1, success), spare);
+  CHECK(history.exit_code == 0);
+  CHECK(history.failed.empty());
+  // Where it is the only one that tells an end, it may be that of a node of the job.
+  CHECK(history_of(spare).exit_code == 75);
+  EventLogText unended("node0");
+  unended.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes);
+  CHECK(history_of(unended, spare).exit_code == 75);
+  // The ends of nodes that take part count, whichever comes first.
+  CHECK(history_of(node(0, success), node(1, R"("exit_code":1)"), spare).exit_code == 1);
+  CHECK(history_of(node(0, kStopped), node(1, success), spare).stop_signal == "SIGTERM");
 }
 
 TEST_CASE("job_history: a log without events is empty", "[report]") {
