@@ -91,6 +91,20 @@ bool has_process(const JobView& job, std::int64_t pid) {
                              [&](const RankView& rank) { return rank.pid == pid && rank.ended.empty(); });
 }
 
+bool is_decimal_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// Whether `name` is a short form of the id of a job whose first process is `pid`. What ends inside a number,
+// or before the one that JobFile has added to the pid, may be the whole id of a job that has ended.
+bool is_short_form(std::string_view name, std::string_view id, pid_t pid) {
+  if (!id.starts_with(name)) return false;
+  const std::string_view rest = id.substr(name.size());
+  if (name.empty() || rest.empty()) return true;
+  const bool ends_in_number = is_decimal_digit(name.back()) && is_decimal_digit(rest.front());
+  return !ends_in_number && !(rest.front() == '-' && name.ends_with("-" + std::to_string(pid)));
+}
+
 // Keeps one of the client of `--hosts` and the part of its job that runs here, if these are all.
 void choose_part(const std::vector<JobView>& running, std::vector<std::size_t>& matches, JobPart part) {
   if (matches.size() != 2) return;
@@ -292,11 +306,12 @@ std::size_t choose_job(const std::vector<JobView>& running, const std::vector<st
   std::vector<std::size_t> matches;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].id == name) return i;
-    if (running[i].id.starts_with(name) || (pid && has_process(running[i], *pid))) matches.push_back(i);
+    const bool is_meant = is_short_form(name, running[i].id, running[i].pid);
+    if (is_meant || (pid && has_process(running[i], *pid))) matches.push_back(i);
   }
   choose_part(running, matches, part);
   const auto silent_matches =
-      std::ranges::count_if(silent, [&](const std::string& id) { return id.starts_with(name); });
+      std::ranges::count_if(silent, [&](const std::string& id) { return is_short_form(name, id, 0); });
   if (name.empty() && is_empty) fail("no job is running");
   if (matches.size() + static_cast<std::size_t>(silent_matches) > 1)
     fail(name.empty() ? "several jobs are running: give the id of one" : "matches several jobs");

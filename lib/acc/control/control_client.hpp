@@ -89,8 +89,9 @@ enum class JobPart {
   ranks,  ///< the part, for its ranks
 };
 
-/// Index of the running job that `name` means: an id, a unique prefix of an id, or a pid of the job; empty
-/// means the only job, silent ones included. Throws Error{usage} that lists the candidates.
+/// Index of the running job that `name` means: an id, a unique prefix of an id that cuts no number and could
+/// not be the id of an earlier job, or a pid of the job; empty means the only job, silent ones included.
+/// Throws Error{usage} that lists the candidates.
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
                        std::string_view name, JobPart part = JobPart::whole);
 

@@ -58,6 +58,19 @@ TEST_CASE("control_client: a job is chosen by id, unique prefix or pid", "[contr
   CHECK(choose_job({jobs()[0]}, {}, "") == 0);
 }
 
+TEST_CASE("control_client: the id of a job that has ended means no other one", "[control]") {
+  const std::vector<JobView> longer_pid = {{.id = "train-120", .pid = 120}};
+  const std::vector<JobView> same_pid = {{.id = "train-12-2", .pid = 12}};  // of another container
+  CHECK(refusal(longer_pid, "train-12") == "train-12: no such job is running (running: train-120)");
+  CHECK(refusal(same_pid, "train-12") == "train-12: no such job is running (running: train-12-2)");
+  CHECK(refusal({}, "train-12", {"train-120"}).starts_with("train-12: no such job is running"));
+  CHECK(refusal({{.id = "step10-7", .pid = 7}}, "step1").starts_with("step1: no such job is running"));
+  CHECK(refusal({{.id = "9000-7", .pid = 7}}, "90").starts_with("90: no such job is running"));
+  for (const char* name : {"train-", "train-120"}) CHECK(choose_job(longer_pid, {}, name) == 0);
+  for (const char* name : {"train", "train-12-2"}) CHECK(choose_job(same_pid, {}, name) == 0);
+  CHECK(choose_job({{.id = "run-2-4711", .pid = 4711}}, {}, "run-2") == 0);  // of the script run-2.py
+}
+
 TEST_CASE("control_client: a pid that a rank had is not the rank's any more", "[control]") {
   std::vector<JobView> views = jobs();
   views[0].ranks[0].ended = "exit code 0";
