@@ -142,9 +142,11 @@ std::optional<json> ControlClient::read_message() {
   if (!message.is_object() || (message.contains("error") && !message["error"].is_string()))
     throw Error({.kind = ErrorKind::system, .what = "the reply of a job cannot be parsed"});
   if (message.contains("error")) {
+    const std::string what = message["error"];
+    const bool is_unknown = what == "unknown request" || what == "invalid request";
     throw Error({.kind = ErrorKind::system,
-                 .what = message["error"].get<std::string>(),
-                 .hint = "it may have been started by another version of acc"});
+                 .what = what,
+                 .hint = is_unknown ? "it may have been started by another version of acc" : ""});
   }
   return message;
 }

@@ -2,6 +2,7 @@
 #include "acc/control/control_server.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -36,6 +37,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
+// The rest is for those who look at the job or stop it.
+constexpr std::ptrdiff_t kMaxFollowers = 32;
 constexpr auto kPause = std::chrono::milliseconds(100);
 // How often the socket's name is looked for.
 constexpr auto kLookInterval = std::chrono::seconds(10);
@@ -147,6 +150,7 @@ struct ControlServer::Impl {
     sessions.remove_if([&](const auto& one) { return one.get() == session; });
   }
   bool has_room();
+  bool has_room_for_follower() const;
 
   asio::io_context& loop;
   std::vector<fs::path> folders;
@@ -184,6 +188,8 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
 
   // The client still waits for a reply, for output or for the end of the job.
   bool is_busy() const { return waits_for_end_ || awaits_nodes_ || !unsent_.empty(); }
+
+  bool is_follower() const { return follows_; }
 
   // Sends what is pending. For a client that does not read, one message is buffered.
   void pump() {
@@ -262,8 +268,11 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   }
 
   void start_logs(const json& request) {
-    waits_for_end_ = true;
-    follows_ = request.value("follow", false);
+    const bool follows = request.value("follow", false);
+    if (follows && !follows_ && !server_.has_room_for_follower())
+      return send({{"error", fmt::format("{} others follow its output already", kMaxFollowers)}});
+    waits_for_end_ = waits_for_end_ || follows;
+    follows_ = follows;
     ranks_ = request.value("ranks", std::vector<int>());
     for (const RankView& rank : server_.handlers.view().ranks) {
       if (!wants(rank.rank)) continue;
@@ -351,6 +360,11 @@ bool ControlServer::Impl::has_room() {
   const std::shared_ptr<Session> oldest = *idle;
   oldest->close();
   return true;
+}
+
+bool ControlServer::Impl::has_room_for_follower() const {
+  return std::ranges::count_if(sessions, [](const auto& session) { return session->is_follower(); }) <
+         kMaxFollowers;
 }
 
 void ControlServer::Impl::accept() {

@@ -41,7 +41,7 @@ struct JobHandlers {
 /// N}` and then N bytes. `stacks` sends text until the connection closes. `history`
 /// (`"rank"`) is answered with `{"history": {...}}`, or null, and `nodes` by to_json(NodeReports). A request
 /// is read when the answers to those before are sent. Invalid input closes only its own connection. Of more
-/// than 64 connections the oldest idle one is closed.
+/// than 64 connections the oldest idle one is closed; 32 of them may follow `logs`.
 class ControlServer {
  public:
   /// Listens in the first of `folders` that can be used. Never throws and never blocks: the job also runs

@@ -10,6 +10,7 @@
 
 #include "acc/control/control_client.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/no_more_descriptors.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -351,6 +352,25 @@ TEST_CASE("control_server: idle clients are closed for new ones, waiting clients
   CHECK(follower.read_message()->contains("started"));
   job.write(0, "still heard");
   CHECK(follower.read_message()->at("bytes") == 11);
+}
+
+TEST_CASE("control_server: followers leave room for those who look at the job", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  const json follow = {{"request", "logs"}, {"ranks", {4}}, {"follow", true}};
+  std::vector<ControlClient> followers;
+  for (int i = 0; i < 32; ++i) {
+    followers.push_back(job.ask(follow));
+    CHECK(followers.back().read_message()->contains("started"));
+  }
+  for (int i = 0; i < 40; ++i)
+    CHECK(error_of([&] { job.ask(follow).read_message(); }) == "32 others follow its output already");
+  CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
+  job.write(0, "heard");
+  for (ControlClient& follower : followers) CHECK(follower.read_message()->at("bytes") == 5);
+  followers.pop_back();
+  // Its connection is noticed to be closed before a request that comes later is read.
+  CHECK(job.ask(follow).read_message()->contains("started"));
 }
 
 TEST_CASE("control_server: without a free descriptor it waits, and then continues", "[control]") {
