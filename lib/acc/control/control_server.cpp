@@ -39,6 +39,8 @@ constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
 // The rest is for those who look at the job or stop it.
 constexpr std::ptrdiff_t kMaxFollowers = 32;
+// In bytes; the kernel lowers it to what a user may have.
+constexpr int kLastSendBuffer = 4 << 20;
 constexpr auto kPause = std::chrono::milliseconds(100);
 // How often the socket's name is looked for.
 constexpr auto kLookInterval = std::chrono::seconds(10);
@@ -214,11 +216,13 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     send({{"started", to_json(rank)}});
   }
 
-  // The loop does not run after this: sends what the socket takes at once.
+  // The loop does not run after this: sends what the socket takes at once, with room for the kept output of a
+  // client that is behind.
   void end(int exit_code) {
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_SNDBUF, &kLastSendBuffer, sizeof kLastSendBuffer);
     pump();
     logs_.clear();
-    if (waits_for_end_ && !waiting_) unsent_ += line_of({{"ended", exit_code}});
+    if (waits_for_end_ && unsent_.empty()) unsent_ += line_of({{"ended", exit_code}});
     pump();
     close();
   }

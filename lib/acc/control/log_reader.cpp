@@ -104,6 +104,8 @@ void LogReader::open_stream(int rank, StreamName stream, const StreamDestination
   const std::string subject = name_of(stream, rank);
   if (destination.kind == StreamDestination::Kind::passed) {
     note(subject + " is acc's own and is not kept; --tee or --redirects keeps it in a file");
+  } else if (destination.kind == StreamDestination::Kind::memory) {
+    kept_by_agent_.emplace(rank, stream);
   } else if (destination.kind == StreamDestination::Kind::discarded) {
     note(subject + " is filtered out and not kept; --tee or --redirects keeps it in a file");
   } else if (destination.kind == StreamDestination::Kind::file && !logs_.contains(destination.file)) {
@@ -162,6 +164,13 @@ void LogReader::on_piece(const nlohmann::json& message) {
   pass_on(rank, stream, bytes);
 }
 
+// Nothing is lost of a stream with a log file.
+void LogReader::note_lost_end(const OnBreak& on_break) {
+  if (kept_by_agent_.empty()) return;
+  for (const auto& [rank, stream] : kept_by_agent_) on_break(rank, stream);
+  on_note_("the job has ended, and the end of its output was not read; --tee or --redirects keeps it in a file");
+}
+
 void LogReader::pass_on(int rank, StreamName stream, std::string_view bytes) {
   last_bytes_[{rank, stream}] = std::chrono::steady_clock::now();
   on_bytes_(rank, stream, bytes);
@@ -174,6 +183,7 @@ void LogReader::read() {
     if (message->contains("end")) return;
     if (message->contains("bytes")) on_piece(*message);
   }
+  note_lost_end([](int, StreamName) {});
 }
 
 void LogReader::report_silence(const OnSilence& on_silence) {
@@ -217,6 +227,7 @@ std::optional<int> LogReader::follow(const OnSilence& on_silence, const OnBreak&
     const auto message = job_.client.read_message();
     if (!message || message->contains("ended")) {
       read_files(on_break);
+      if (!message) note_lost_end(on_break);
       return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
     }
     if (message->contains("bytes")) on_piece(*message);

@@ -44,8 +44,8 @@ class LogReader {
 
   /// Reads the output until the job ends, across restarts. `on_silence` is called for a stream of which
   /// nothing has come for a second, once until more comes; `on_break` for one that does not go on where it
-  /// was: between two attempts, and in a file that was cut to begin anew, which is noted. Returns the job's
-  /// exit code, if it was sent.
+  /// was: between two attempts, and in a file that was cut to begin anew, which is noted, as is an end of the
+  /// output that the job could not send. Returns the job's exit code, if it was sent.
   std::optional<int> follow(
       const OnSilence& on_silence = [](int, StreamName) {}, const OnBreak& on_break = [](int, StreamName) {});
 
@@ -66,6 +66,7 @@ class LogReader {
   void read_files(const OnBreak& on_break = [](int, StreamName) {});
   off_t remaining_in(const Log& log, const OnBreak& on_break) const;
   void on_piece(const nlohmann::json& message);
+  void note_lost_end(const OnBreak& on_break);
   void pass_on(int rank, StreamName stream, std::string_view bytes);
   void report_silence(const OnSilence& on_silence);
   bool wait_for_change(pollfd& agent) const;
@@ -82,6 +83,8 @@ class LogReader {
   /// When the last bytes of each stream came; without those whose silence is reported.
   std::map<std::pair<int, StreamName>, std::chrono::steady_clock::time_point> last_bytes_ = {};
   std::map<std::filesystem::path, Log> logs_ = {};
+  /// The streams without a log file.
+  std::set<std::pair<int, StreamName>> kept_by_agent_ = {};
   /// The process of each rank whose output is read.
   std::map<int, pid_t> pids_ = {};
 };

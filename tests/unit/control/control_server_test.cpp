@@ -307,6 +307,27 @@ TEST_CASE("control_server: a follower receives new output, a restart and the end
   CHECK(client.read_message() == json{{"ended", 7}});
 }
 
+TEST_CASE("control_server: a follower that is behind receives what is kept, and the end", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  ControlClient client = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
+  CHECK(client.read_message()->contains("started"));
+  // More than the connection holds.
+  for (int i = 0; i < 1000; ++i) job.write(0, std::string(4096, 'x'));
+  job.write(0, "last\n");
+  job.finish(7);
+  std::string output;
+  std::optional<json> message = client.read_message();
+  std::uint64_t skipped = 0;
+  for (; message && message->contains("bytes"); message = client.read_message()) {
+    output += client.read_bytes(message->at("bytes"));
+    skipped += message->at("skipped").get<std::uint64_t>();
+  }
+  CHECK(message == json{{"ended", 7}});
+  CHECK(output.ends_with("xlast\n"));
+  CHECK(skipped > 0);
+}
+
 TEST_CASE("control_server: stacks are written to the connection by another process", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");

@@ -188,6 +188,37 @@ TEST_CASE("log_reader: a file that was cut is read from its beginning, after a n
   CHECK(peer.notes[0].starts_with("standard output of rank 0: its log file was cut"));
 }
 
+TEST_CASE("log_reader: an end of the output that was not sent is noted", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {
+      {.rank = 0, .out = {Kind::file, logs.write("out", "all of it")}, .err = {Kind::memory, {}}}};
+  peer.sends("{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":100}\nthe first w");
+  const std::string note =
+      "the job has ended, and the end of its output was not read; --tee or --redirects keeps it in a file";
+  SECTION("to one who follows") {
+    LogReader reader = peer.reader();
+    peer.agent.reset();
+    CHECK_FALSE(reader.follow([](int, StreamName) {}, peer.on_break()));
+    CHECK(peer.output == "0o:all of it|0e:the first w|0e breaks|");
+    CHECK(peer.notes == std::vector{note});
+  }
+  SECTION("to one who does not") {
+    LogReader reader = peer.reader();
+    peer.agent.reset();
+    reader.read();
+    CHECK(peer.output == "0o:all of it|0e:the first w|");
+    CHECK(peer.notes == std::vector{note});
+  }
+  SECTION("unless files have all of it") {
+    peer.job->view.ranks[0].err = {Kind::file, logs.write("err", "")};
+    LogReader reader = peer.reader();
+    peer.agent.reset();
+    CHECK_FALSE(reader.follow());
+    CHECK(peer.notes.empty());
+  }
+}
+
 TEST_CASE("log_reader: who follows is told of silence, once until more comes", "[control]") {
   const TemporaryFolder logs;
   Peer peer;
