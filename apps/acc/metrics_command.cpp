@@ -132,8 +132,9 @@ void write_textfile(const std::filesystem::path& file, std::chrono::seconds inte
   };
   write_later();
   run_until_asked(loop);
+  // A link to it is the user's, and stays.
   std::error_code ignored;
-  std::filesystem::remove(file, ignored);
+  std::filesystem::remove(std::filesystem::canonical(file, ignored), ignored);
 }
 
 }  // namespace

@@ -100,20 +100,32 @@ def promtool_finds_nothing(text):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", ""), checked
 
 
+def write_twice(name, file):
+    """A writer that was told this name, and has written `file` twice."""
+    writer = subprocess.Popen([ACC, "metrics", "--textfile", name, "--interval", "1"])
+    seen = set()
+    while len(seen) < 2 and writer.poll() is None:
+        if file.exists():
+            seen.add(file.stat().st_ino)
+            assert "acc_jobs{" in file.read_text()
+    return writer
+
+
 def a_text_file_is_whole_and_goes_with_its_writer(folder, job_id):
     file = folder / "acc.prom"
     subprocess.run([ACC, "metrics", "--textfile", file], check=True)
     promtool_finds_nothing(file.read_text())
     assert f'job="{job_id}"' in file.read_text()
     file.unlink()
-    writer = subprocess.Popen([ACC, "metrics", "--textfile", file, "--interval", "1"])
-    seen = set()
-    while len(seen) < 2 and writer.poll() is None:
-        if file.exists():
-            seen.add(file.stat().st_ino)
-            assert "acc_jobs{" in file.read_text()
-    end(writer)
+    end(write_twice(file, file))
     assert not file.exists()
+
+
+def a_link_to_the_text_file_stays_and_the_file_goes(folder):
+    link, file = folder / "link.prom", folder / "linked.prom"
+    link.symlink_to(file.name)
+    end(write_twice(link, file))
+    assert link.is_symlink() and not file.exists()
 
 
 def what_its_caller_ignores_stays_ignored():
@@ -175,6 +187,7 @@ def main():
             prometheus_has_it(folder, url, job_id)
             the_dashboard_shows_what_there_is(text)
             a_text_file_is_whole_and_goes_with_its_writer(folder, job_id)
+            a_link_to_the_text_file_stays_and_the_file_goes(folder)
             what_its_caller_ignores_stays_ignored()
             what_is_wrong_is_one_line(urllib.parse.urlsplit(url).netloc)
         finally:
