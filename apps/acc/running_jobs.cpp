@@ -56,10 +56,12 @@ std::vector<JobUsage> usage_of(const std::vector<RunningJob>& jobs, const Proces
   std::vector<JobUsage> usage;
   if (jobs.empty()) return usage;
   const std::vector<GpuProcess> gpus = query_gpu_processes();
+  CountedProcesses counted;
   for (const RunningJob& job : jobs) {
     JobUsage& of_job = usage.emplace_back(JobUsage{.job = job.view});
+    counted.of_job.clear();
     for (const RankView& rank : job.view.ranks)
-      of_job.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
+      of_job.ranks.push_back(rank_usage(rank, before, now, interval, gpus, counted));
   }
   return usage;
 }

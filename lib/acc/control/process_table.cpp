@@ -100,14 +100,17 @@ const ProcessStat* ProcessTable::find(pid_t pid) const& {
   return process == processes_.end() ? nullptr : &process->second;
 }
 
-std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const& {
+std::vector<const ProcessStat*> ProcessTable::tree(pid_t root, std::set<pid_t>* counted) const& {
   std::vector<const ProcessStat*> processes;
-  if (const ProcessStat* first = find(root)) processes.push_back(first);
+  const auto add = [&](pid_t pid) {
+    const ProcessStat* process = find(pid);
+    if (process != nullptr && (counted == nullptr || counted->insert(pid).second))
+      processes.push_back(process);
+  };
+  add(root);
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const auto [first, last] = children_.equal_range(processes[i]->pid);
-    for (auto child = first; child != last; ++child) {
-      if (const ProcessStat* process = find(child->second)) processes.push_back(process);
-    }
+    for (auto child = first; child != last; ++child) add(child->second);
   }
   return processes;
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,9 +47,10 @@ class ProcessTable {
   /// Null when it is not there. What is returned lives as long as the table.
   const ProcessStat* find(pid_t pid) const&;
   const ProcessStat* find(pid_t pid) const&& = delete;
-  /// `root` and everything below it, parents before their children; empty when `root` is not there.
-  std::vector<const ProcessStat*> tree(pid_t root) const&;
-  std::vector<const ProcessStat*> tree(pid_t root) const&& = delete;
+  /// `root` and everything below it, parents before their children; empty when `root` is not there. `counted`
+  /// ones are left out with what is below them, and the others are added to them.
+  std::vector<const ProcessStat*> tree(pid_t root, std::set<pid_t>* counted = nullptr) const&;
+  std::vector<const ProcessStat*> tree(pid_t root, std::set<pid_t>* counted = nullptr) const&& = delete;
 
  private:
   std::map<pid_t, ProcessStat> processes_ = {};

@@ -64,10 +64,12 @@ std::optional<double> cpu_percent(pid_t root, const ProcessTable& previous, cons
 }
 
 RankUsage rank_usage(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
-                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes) {
+                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes,
+                     CountedProcesses& counted) {
   RankUsage usage;
-  const auto tree = current.tree(rank.pid);
-  if (!rank.ended.empty() || tree.empty()) {
+  const auto tree =
+      rank.ended.empty() ? current.tree(rank.pid, &counted.of_job) : std::vector<const ProcessStat*>();
+  if (tree.empty()) {
     usage.state = rank.ended.empty() ? "ended" : rank.ended;
     return usage;
   }
@@ -81,7 +83,9 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& previous, const P
     ++usage.processes;
     usage.threads += process->threads;
     usage.cpu_time += process->cpu_time;
-    usage.memory_bytes += memory_of(*process);
+    const auto [memory, is_new] = counted.memory_bytes.try_emplace(process->pid);
+    if (is_new) memory->second = memory_of(*process);
+    usage.memory_bytes += memory->second;
     for (const GpuProcess& gpu_process : gpu_processes) {
       if (gpu_process.pid != process->pid) continue;
       auto gpu = std::ranges::find(usage.gpus, gpu_process.gpu, &RankGpu::index);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,9 +65,20 @@ std::string state_in_words(char state);
 std::optional<double> cpu_percent(pid_t root, const ProcessTable& previous, const ProcessTable& current,
                                   std::chrono::milliseconds interval);
 
-/// The rank's resource use in `current`; its CPU use is since `previous`, `interval` ago.
+/// What was counted of processes. A job may say that thousands of its ranks are one process, and the kernel
+/// takes long for the memory of each.
+struct CountedProcesses {
+  /// Those of the job, which count for one of its ranks each.
+  std::set<pid_t> of_job = {};
+  /// The memory of processes of all jobs, which is read once.
+  std::map<pid_t, std::uint64_t> memory_bytes = {};
+};
+
+/// The rank's resource use in `current`, without the processes that were `counted` for other ranks; its CPU
+/// use is since `previous`, `interval` ago.
 RankUsage rank_usage(const RankView& rank, const ProcessTable& previous, const ProcessTable& current,
-                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);
+                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes,
+                     CountedProcesses& counted);
 
 /// What a thread is doing, from /proc.
 struct ThreadWait {

@@ -133,9 +133,10 @@ std::string measured_ranks(const std::function<JobView()>& view) {
   const std::vector<GpuProcess> gpus = query_gpu_processes();
   const std::vector<RankView> ranks = view().ranks;
   std::vector<RankUsage> usage;
+  CountedProcesses counted;
   for (RankView rank : ranks) {
     rank.pid = rank.own_pid();
-    usage.push_back(rank_usage(rank, sample.previous, sample.current, sample.interval, gpus));
+    usage.push_back(rank_usage(rank, sample.previous, sample.current, sample.interval, gpus, counted));
   }
   return to_json(ranks, usage).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -79,6 +79,10 @@ TEST_CASE("process_table: a tree begins with its root and leaves others out", "[
   for (const ProcessStat* process : table.tree(5)) pids.push_back(process->pid);
   CHECK(pids == std::vector<pid_t>{5, 9, 7, 8});
   CHECK(table.tree(4711).empty());
+  std::set<pid_t> counted = {pids.back()};
+  CHECK(table.tree(5, &counted).size() == pids.size() - 1);
+  CHECK(counted == std::set<pid_t>(pids.begin(), pids.end()));
+  CHECK(table.tree(5, &counted).empty());
 }
 
 TEST_CASE("process_table: the processes of this machine are there", "[control]") {

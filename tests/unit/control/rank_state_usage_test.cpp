@@ -30,11 +30,13 @@ ProcessTable table(std::chrono::milliseconds child_cpu) {
 }  // namespace
 
 TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") {
+  CountedProcesses counted;
   const RankUsage usage =
       rank_usage({.pid = kShell}, table(500ms), table(600ms), 200ms,
                  {{.gpu = 1, .pid = kChild, .memory_bytes = 30, .gpu_use = 50, .gpu_watts = 90},
                   {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50, .gpu_watts = 90},
-                  {.gpu = 2, .pid = 4'000'020, .memory_bytes = 9}});
+                  {.gpu = 2, .pid = 4'000'020, .memory_bytes = 9}},
+                 counted);
   CHECK(usage.state == "running");
   CHECK(usage.processes == 2);
   CHECK(usage.threads == 5);
@@ -49,14 +51,32 @@ TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") 
 }
 
 TEST_CASE("rank_usage: a rank that has ended uses nothing", "[control]") {
-  const RankUsage ended = rank_usage({.pid = kShell, .ended = "exit code 3"}, {}, {}, 200ms, {});
+  CountedProcesses counted;
+  const RankUsage ended = rank_usage({.pid = kShell, .ended = "exit code 3"}, {}, {}, 200ms, {}, counted);
   CHECK(ended.state == "exit code 3");
   CHECK(ended.processes == 0);
-  CHECK(rank_usage({.pid = kShell}, table(0ms), {}, 200ms, {}).state == "ended");
+  CHECK(rank_usage({.pid = kShell}, table(0ms), {}, 200ms, {}, counted).state == "ended");
 }
 
 TEST_CASE("rank_usage: the first sample has no CPU use", "[control]") {
-  CHECK_FALSE(rank_usage({.pid = kShell}, {}, table(0ms), 200ms, {}).cpu_percent);
+  CountedProcesses counted;
+  CHECK_FALSE(rank_usage({.pid = kShell}, {}, table(0ms), 200ms, {}, counted).cpu_percent);
+}
+
+TEST_CASE("rank_usage: a process counts for one rank of a job, and its memory is read once", "[control]") {
+  CountedProcesses counted;
+  const auto processes_of_rank = [&](pid_t pid) {
+    return rank_usage({.pid = pid}, {}, table(0ms), 200ms, {}, counted).processes;
+  };
+  CHECK(processes_of_rank(kShell) == 2);
+  CHECK(processes_of_rank(kShell) == 0);
+  CHECK(processes_of_rank(kChild) == 0);
+  counted.of_job.clear();  // of the next job
+  CHECK(processes_of_rank(kChild) == 1);
+  CHECK(processes_of_rank(kShell) == 1);
+  counted.of_job.clear();
+  counted.memory_bytes[kChild] = 7;
+  CHECK(rank_usage({.pid = kChild}, {}, table(0ms), 200ms, {}, counted).memory_bytes == 7);
 }
 
 TEST_CASE("rank_usage: the kernel's state letters have names", "[control]") {
