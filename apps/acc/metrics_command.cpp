@@ -23,6 +23,7 @@
 #include "acc/base/machine.hpp"
 #include "acc/control/control_client.hpp"
 #include "acc/control/job_file.hpp"
+#include "acc/control/job_trust.hpp"
 #include "acc/metrics/job_metrics.hpp"
 #include "acc/metrics/metrics_server.hpp"
 #include "acc/plan/flag_grammars.hpp"
@@ -54,11 +55,23 @@ FoundJobs jobs_of_machine() {
   return find_jobs(folders);
 }
 
+// The jobs of other users say what they like. Of two with one id the first is shown.
+void distrust(std::vector<RunningJob>& jobs, const ProcessTable& processes) {
+  std::ranges::stable_partition(
+      jobs, [](const RunningJob& job) { return has_id_of_process(job.view, processes_of(job.user)); });
+  for (RunningJob& job : jobs) {
+    if (job.user != ::geteuid())
+      forget_processes_of_others(job.view, processes, job.agent, processes_of(job.user));
+  }
+}
+
 std::vector<Metric> read_metrics() {
   FoundJobs jobs = jobs_of_machine();
   // A client of --hosts has no ranks here; each host shows its own.
   std::erase_if(jobs.running, [](const RunningJob& job) { return job.view.hosts > 0; });
-  return job_metrics(usage_of(jobs.running, {}, ProcessTable::read(), {}), jobs.silent.size(), host_name());
+  const ProcessTable processes = ProcessTable::read();
+  distrust(jobs.running, processes);
+  return job_metrics(usage_of(jobs.running, {}, processes, {}), jobs.silent.size(), host_name());
 }
 
 // Several clients that ask at once get one answer: a job that does not answer takes seconds.

@@ -72,8 +72,7 @@ std::optional<ucred> peer_of(int connection) {
 
 // Whether the processes of the job have other pids here, so that no view of it would be true. Of a job with
 // --pid-namespace the agent is the init process for its workers.
-bool is_elsewhere(const JobView& job, int connection) {
-  const auto agent = peer_of(connection);
+bool is_elsewhere(const JobView& job, const std::optional<ucred>& agent) {
   return agent && job.agent != 0 && agent->pid != job.agent && agent->pid != 1;
 }
 
@@ -212,12 +211,20 @@ void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, F
     return;
   }
   JobView view = job_view_from_json(*answer);
-  if (is_elsewhere(view, job.client.descriptor())) {
+  if (view.id != job.id) {
+    jobs.warnings.push_back("job " + job.id + " gives another id, and is left out");
+    return;
+  }
+  const auto peer = peer_of(job.client.descriptor());
+  if (is_elsewhere(view, peer)) {
     jobs.warnings.push_back("job " + job.id +
                             " runs in another container, whose processes are not seen here");
     return;
   }
-  jobs.running.push_back({std::move(view), std::move(job.client)});
+  jobs.running.push_back({.view = std::move(view), .client = std::move(job.client)});
+  if (!peer) return;
+  jobs.running.back().agent = peer->pid;
+  jobs.running.back().user = peer->uid;
 }
 
 // `suffix`: of the ids that are meant.

@@ -54,6 +54,9 @@ class ControlClient {
 struct RunningJob {
   JobView view = {};
   ControlClient client;
+  /// The process that answers, and its user, which the kernel says: the view may say anything.
+  pid_t agent = 0;
+  uid_t user = 0;
 };
 
 /// The jobs of a user.
@@ -69,7 +72,7 @@ struct FoundJobs {
 FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
 
 /// The same for folders of several users, whom root does not trust: what does not belong to a folder's owner
-/// is left out.
+/// is left out, as for all is a job that gives another id than its socket has.
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders);
 
 /// The job whose first process this is; absent: there is none, or it does not answer. Waits for no other job.

@@ -227,6 +227,24 @@ TEST_CASE("control_client: an answer that is none of acc's is a warning, and oth
   CHECK(result.warnings == std::vector<std::string>{"the reply of a job cannot be parsed"});
   REQUIRE(result.running.size() == 1);
   CHECK(result.running[0].view.id == "b-2");
+  CHECK(result.running[0].agent == ::getpid());
+  CHECK(result.running[0].user == ::geteuid());
+}
+
+TEST_CASE("control_client: a job that gives the id of another one is left out", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  const Descriptor socket(leave_socket(folder / "a-1.sock"));
+  REQUIRE(::listen(socket.get(), 1) == 0);
+  std::thread job([&] {
+    const Descriptor connection(::accept(socket.get(), nullptr, nullptr));
+    write_all(connection.get(), to_json(JobView{.id = "b-2"}).dump() + "\n");
+  });
+  const FoundJobs result = find_jobs({folder});
+  job.join();
+  CHECK(result.running.empty());
+  CHECK(result.warnings == std::vector<std::string>{"job a-1 gives another id, and is left out"});
 }
 
 TEST_CASE("control_client: an answer that is nested a million times is none", "[control]") {
