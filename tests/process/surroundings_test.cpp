@@ -2,6 +2,7 @@
 // Jobs without memory, disk space or reader. Skipped where such an environment cannot be created.
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/job_file.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 #include "support/launched.hpp"
@@ -125,6 +127,28 @@ TEST_CASE("surroundings: an OOM kill of a worker is reported as such", "[process
   });
   if (result == kSkipped) {
     skip("no memory cgroup can be made");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+TEST_CASE("surroundings: a job that acc ps could not find says so once", "[process]") {
+  const int result = in_child([] {
+    if (!mount_small_disk("/dev/shm", "1m")) return kSkipped;
+    ::unsetenv("XDG_RUNTIME_DIR");
+    ::unsetenv("TMPDIR");
+    for (const fs::path& folder : runtime_folders(Environment(), ::geteuid())) {
+      ::mkdir(folder.c_str(), 0700);
+      // Others may enter it.
+      if (fs::exists(folder) && ::mount("none", folder.c_str(), "tmpfs", 0, "mode=777") != 0) return kSkipped;
+    }
+    const Ran ran = launch_stub({"workers=2", "restarts=1"}, {"attempt", "1", "exit", "0", "exit", "5"});
+    const std::string warning = "acc: warning: acc ps and acc stop cannot find this job: ";
+    return verdict(ran.code == 0 && count(ran.err, warning) == 1 && has(ran.err, "is open to other users"),
+                   ran);
+  });
+  if (result == kSkipped) {
+    skip("nothing can be mounted");
     return;
   }
   CHECK(result == 0);

@@ -17,6 +17,7 @@
 #include "acc/base/json_nesting.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_file.hpp"
+#include "acc/control/job_trust.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -227,8 +228,9 @@ void read_answer(AskedJob job, std::chrono::steady_clock::time_point deadline, F
   jobs.running.back().user = peer->uid;
 }
 
-// `suffix`: of the ids that are meant.
-FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders, const std::string& suffix) {
+// `is_meant` gets the name of a socket.
+FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders,
+                    const std::function<bool(std::string_view)>& is_meant) {
   FoundJobs jobs;
   const auto with_warning = [&](const auto& action) {
     try {
@@ -239,14 +241,20 @@ FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders, const std::string
   };
   // All before the first answer, so that several that do not answer take no longer than one.
   std::vector<AskedJob> asked_jobs;
+  std::vector<RuntimeFolder> closed;
   for (const auto& [path, owner] : folders) {
     with_warning([&, &path = path, owner = owner] {
       const Descriptor folder = open_runtime_folder(path, false, owner);
-      if (!folder) return;
-      for (const std::string& name : names_in(folder, suffix + std::string(kSocketSuffix)))
-        ask_job(folder, name, owner, asked_jobs);
+      if (!folder) return closed.push_back({.path = path, .owner = owner});
+      for (const std::string& name : names_in(folder, kSocketSuffix)) {
+        if (is_meant(name)) ask_job(folder, name, owner, asked_jobs);
+      }
     });
   }
+  // Where a folder can be used, the jobs are there, whatever became of others.
+  if (closed.size() < folders.size()) closed.clear();
+  for (const auto& [path, owner] : closed)
+    with_warning([&path = path, owner = owner] { require_not_taken(path, owner); });
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   for (AskedJob& job : asked_jobs) with_warning([&] { read_answer(std::move(job), deadline, jobs); });
   return jobs;
@@ -261,7 +269,7 @@ std::vector<RuntimeFolder> folders_of_user(const std::vector<fs::path>& folders)
 }  // namespace
 
 FoundJobs find_jobs(const std::vector<RuntimeFolder>& folders) {
-  return find_jobs(folders, "");
+  return find_jobs(folders, [](std::string_view) { return true; });
 }
 
 FoundJobs find_jobs(const std::vector<fs::path>& folders) {
@@ -269,8 +277,10 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
 }
 
 std::optional<RunningJob> find_job(const std::vector<fs::path>& folders, pid_t process) {
-  // An id ends with this pid: see job_id().
-  for (RunningJob& job : find_jobs(folders_of_user(folders), "-" + std::to_string(process)).running) {
+  const auto has_number = [&](std::string_view name) {
+    return is_id_of(name.substr(0, name.size() - kSocketSuffix.size()), process);
+  };
+  for (RunningJob& job : find_jobs(folders_of_user(folders), has_number).running) {
     if (job.view.pid == process) return std::move(job);
   }
   return std::nullopt;

@@ -23,7 +23,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/limit_hint.hpp"
+#include "acc/base/log.hpp"
 #include "acc/base/running_clock.hpp"
+#include "acc/base/text.hpp"
 #include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
@@ -394,27 +396,25 @@ void ControlServer::Impl::accept_later() {
 // When it has run for a while, a job that has taken the name keeps it: both would take it in turns.
 void ControlServer::Impl::listen(bool anew) {
   problem.clear();
+  std::vector<std::string> reasons;
   for (const fs::path& folder : folders) {
     try {
       Descriptor descriptor = open_runtime_folder(folder, true);
-      if (!descriptor) {
-        if (problem.empty()) problem = folder.string() + ": no such folder";
-        continue;
-      }
+      if (!descriptor) continue;
       if (anew && is_listened_at(descriptor, id + ".sock")) {
-        if (problem.empty()) problem = folder.string() + ": another job of this name is there";
+        reasons.push_back(folder.string() + ": another job of this name is there");
         continue;
       }
       socket = make_socket(std::move(descriptor), folder, id);
       acceptor.assign(stream_protocol(), socket.listening.release());
-      problem.clear();
       accept();
       return;
     } catch (const std::exception& error) {
-      if (problem.empty()) problem = error.what();
+      reasons.emplace_back(error.what());
       socket = {};
     }
   }
+  problem = reasons.empty() ? "no folder for its socket can be made" : join(reasons, "; ");
 }
 
 void ControlServer::Impl::restore() {
@@ -449,6 +449,11 @@ ControlServer::~ControlServer() {
 
 const std::string& ControlServer::problem() const {
   return impl_->problem;
+}
+
+void ControlServer::report_problem() const {
+  if (!impl_->problem.empty())
+    log::write(log::Level::warn, "acc ps and acc stop cannot find this job: " + impl_->problem);
 }
 
 void ControlServer::restore() {

@@ -55,6 +55,9 @@ class ControlServer {
   /// Empty when it listens.
   const std::string& problem() const;
 
+  /// Warns the user of the problem, if there is one.
+  void report_problem() const;
+
   /// Listens anew if the socket has vanished, as with the folders of a user who has logged out, or something
   /// else has its name. Where that is the socket of another living job, the next folder is used.
   void restore();

@@ -24,8 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of the names of folders that stand beside those of other users.
+constexpr std::string_view kUserPrefix = "acc-";
+
 [[noreturn]] void fail(const fs::path& folder, const std::string& what, const std::string& hint) {
   throw Error({.kind = ErrorKind::system, .what = what, .where = folder.string(), .hint = hint});
+}
+
+[[noreturn]] void fail_taken(const fs::path& folder) {
+  fail(folder, "belongs to another user and is not used", "ask its owner or root to remove it");
 }
 
 bool is_own_or_sticky(const fs::path& parent) {
@@ -63,6 +70,7 @@ bool remove_folder(const fs::path& folder) {
 
 std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user) {
   const std::string number = std::to_string(user);
+  const std::string name = std::string(kUserPrefix) + number;
   std::vector<fs::path> folders;
   const auto add = [&](const fs::path& folder) {
     if (folder.is_absolute() && std::ranges::find(folders, folder) == folders.end())
@@ -73,15 +81,14 @@ std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user
   if (!runtime.empty()) add((fs::path(runtime) / "acc").lexically_normal());
   add(fs::path("/run/user") / number / "acc");
   // In memory: on a disk, a socket and a file take a tenth of a job's start.
-  add("/dev/shm/acc-" + number);
+  add("/dev/shm/" + name);
   // Before TMPDIR, which batch systems set per job: other commands must find the socket.
-  add("/tmp/acc-" + number);
-  if (!temporary.empty()) add((fs::path(temporary) / ("acc-" + number)).lexically_normal());
+  add("/tmp/" + name);
+  if (!temporary.empty()) add((fs::path(temporary) / name).lexically_normal());
   return folders;
 }
 
 std::vector<RuntimeFolder> all_runtime_folders(const fs::path& root) {
-  constexpr std::string_view kPrefix = "acc-";
   std::vector<RuntimeFolder> folders;
   const auto look = [&](const char* parent, std::string_view prefix, const char* subfolder) {
     const fs::path parent_path = root / parent;
@@ -99,22 +106,31 @@ std::vector<RuntimeFolder> all_runtime_folders(const fs::path& root) {
     }
   };
   look("run/user", "", "acc");
-  look("dev/shm", kPrefix, "");
-  look("tmp", kPrefix, "");
+  look("dev/shm", kUserPrefix, "");
+  look("tmp", kUserPrefix, "");
   std::ranges::sort(folders, {}, &RuntimeFolder::path);
   return folders;
+}
+
+// After `su` the session's folder is another user's, too, which says nothing.
+void require_not_taken(const fs::path& folder, uid_t owner) {
+  struct stat info = {};
+  const bool is_named_after_owner = folder.filename() == std::string(kUserPrefix) + std::to_string(owner);
+  if (is_named_after_owner && ::lstat(folder.c_str(), &info) == 0 && info.st_uid != owner) fail_taken(folder);
 }
 
 Descriptor open_runtime_folder(const fs::path& folder, bool make, uid_t owner) {
   if (make && is_own_or_sticky(folder.parent_path())) ::mkdir(folder.c_str(), 0700);
   Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!descriptor) {
-    if (errno == ENOENT || (errno == EACCES && !make)) return {};
-    fail(folder, std::string("cannot be used for job sockets: ") + std::strerror(errno), "");
+    const int error = errno;
+    if (error == ENOENT || (error == EACCES && !make)) return {};
+    require_not_taken(folder, owner);
+    fail(folder, std::string("cannot be used for job sockets: ") + std::strerror(error), "");
   }
   struct stat info = {};
   if (::fstat(descriptor.get(), &info) != 0 || info.st_uid != owner) {
-    fail(folder, "belongs to another user and is not used", "ask its owner or root to remove it");
+    fail_taken(folder);
   }
   if ((info.st_mode & 077U) != 0) {
     fail(folder, "is open to other users and is not used", "chmod 700 " + folder.string());

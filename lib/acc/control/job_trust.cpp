@@ -5,7 +5,6 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 
 namespace acc::launcher {
 
@@ -16,12 +15,13 @@ IsOfUser processes_of(uid_t user) {
   };
 }
 
+bool is_id_of(std::string_view id, pid_t pid) {
+  const std::string number = "-" + std::to_string(pid);
+  return id.ends_with(number) || id.substr(0, id.rfind('-')).ends_with(number);
+}
+
 bool has_id_of_process(const JobView& job, const IsOfUser& is_of_user) {
-  const std::string number = "-" + std::to_string(job.pid);
-  const std::string_view id = job.id;
-  // JobFile may have added a number of its own.
-  const bool has_number = id.ends_with(number) || id.substr(0, id.rfind('-')).ends_with(number);
-  return has_number && is_of_user(job.pid);
+  return is_id_of(job.id, job.pid) && is_of_user(job.pid);
 }
 
 void forget_processes_of_others(JobView& job, const ProcessTable& processes, pid_t agent,

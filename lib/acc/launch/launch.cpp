@@ -485,6 +485,7 @@ JobWatches::JobWatches(NodeWorkers& workers, Rendezvous& rendezvous, const std::
       control_(workers.job.loop, runtime_folders(workers.job.plan.inherited, ::geteuid()),
                workers.status.view().id, job_handlers()),
       hang_(workers.job.loop, workers.job.plan.hang, hang_parts()) {
+  control_.report_problem();
   rendezvous.on_ranks(rank_handlers());
   workers.job.output.on_growth([this] { control_.output_grew(); });
   workers.status.on_started([this](const RankView& rank) { control_.worker_started(rank); });

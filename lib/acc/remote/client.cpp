@@ -335,6 +335,7 @@ void Client::start() {
   if (job_.in_order) return;
   begun_ = std::chrono::system_clock::now();
   control_.emplace(loop_, runtime_folders(job_.environment, ::geteuid()), view().id, job_handlers());
+  control_->report_problem();
 }
 
 // The client as a job without ranks of its own, which shows those of all hosts.

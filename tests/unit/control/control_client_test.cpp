@@ -12,6 +12,7 @@
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/in_child.hpp"
 #include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -138,6 +139,30 @@ TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]
   CHECK(result.warnings[0].find("is open to other users") != std::string::npos);
 }
 
+TEST_CASE("control_client: a taken name of a folder is told where no other one can be used", "[control]") {
+  if (::geteuid() != 0) {
+    skip("this user is not root");
+    return;
+  }
+  constexpr uid_t kUser = 12345;
+  const TemporaryFolder base;
+  fs::permissions(base.path(), fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
+  const fs::path taken = base.path() / ("acc-" + std::to_string(kUser));
+  const fs::path session = base.path() / "acc";  // after su
+  const fs::path usable = base.path() / "usable";
+  for (const fs::path& folder : {taken, session, usable}) ::mkdir(folder.c_str(), 0700);
+  REQUIRE(::chown(usable.c_str(), kUser, kUser) == 0);
+  const int result = in_child([&] {
+    if (::setuid(kUser) != 0) return 1;
+    const auto warnings = find_jobs({taken, session, base.path() / "missing"}).warnings;
+    const bool is_told =
+        warnings.size() == 1 && warnings[0].starts_with(taken.string() + ": belongs to another");
+    if (!is_told || !error_of([&] { open_runtime_folder(taken, true); }).starts_with(warnings[0])) return 2;
+    return find_jobs({session}).warnings.empty() && find_jobs({taken, usable}).warnings.empty() ? 0 : 3;
+  });
+  CHECK(result == 0);
+}
+
 TEST_CASE("control_client: root finds another user's job only behind a socket of that user", "[control]") {
   if (::geteuid() != 0) {
     skip("this user is not root");
@@ -164,10 +189,11 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
     silent.push_back(leave_socket(folder / name));
     REQUIRE(::listen(silent.back().get(), 1) == 0);
   }
-  const Descriptor listening(leave_socket(folder / "d-4.sock"));
+  // The second of two containers that share the folder, and count their processes from 1.
+  const Descriptor listening(leave_socket(folder / "d-4-2.sock"));
   REQUIRE(::listen(listening.get(), 1) == 0);
   const auto answer = [&](int attempt, const Descriptor& connection) {
-    const std::string view = to_json(JobView{.id = "d-4", .pid = 4, .attempt = attempt}).dump() + "\n";
+    const std::string view = to_json(JobView{.id = "d-4-2", .pid = 4, .attempt = attempt}).dump() + "\n";
     std::array<char, 100> request = {};
     if (::recv(connection.get(), request.data(), request.size(), 0) > 0) write_all(connection.get(), view);
   };
@@ -183,11 +209,11 @@ TEST_CASE("control_client: jobs that do not answer are named, and one after them
   FoundJobs result = find_jobs({folder});
   CHECK(result.silent == std::vector<std::string>{"a-1", "b-2", "c-3"});
   REQUIRE(result.running.size() == 1);
-  CHECK(result.running[0].view.id == "d-4");
+  CHECK(result.running[0].view.id == "d-4-2");
   refresh(result.running);  // the view is as old as the wait for the others
   CHECK(result.running[0].view.attempt == 1);
   const auto start = std::chrono::steady_clock::now();
-  CHECK(find_job({folder}, 4)->view.id == "d-4");  // without the others
+  CHECK(find_job({folder}, 4)->view.id == "d-4-2");  // without the others
   CHECK_FALSE(find_job({folder}, 44));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
   answers.join();

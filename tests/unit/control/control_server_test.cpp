@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <thread>
 
+#include "acc/base/log.hpp"
 #include "acc/control/control_client.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -227,9 +228,18 @@ TEST_CASE("control_server: a folder that cannot be used is a problem, and the ne
   base.write("file", "");
   const ControlServer deaf_server(loop, {base.path() / "file"}, "job-1", {});
   CHECK(deaf_server.problem().find("file: cannot be used for job sockets") != std::string::npos);
+  std::string warning;
+  {
+    const log::ConsoleRedirect console([&](std::string_view lines) { warning += lines; });
+    deaf_server.report_problem();
+  }
+  CHECK(warning.find("acc ps and acc stop cannot find this job: " + deaf_server.problem()) !=
+        std::string::npos);
   const ControlServer server(loop, {base.path() / "file", base.path() / "acc"}, "job-1", {});
   CHECK(server.problem().empty());
   CHECK(fs::exists(base.path() / "acc" / "job-1.sock"));
+  const ControlServer homeless_server(loop, {base.path() / "missing" / "acc"}, "job-1", {});
+  CHECK(homeless_server.problem() == "no folder for its socket can be made");
 }
 
 TEST_CASE("control_server: a long path works", "[control]") {
