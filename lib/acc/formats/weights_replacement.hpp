@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "acc/base/files.hpp"
+
 namespace acc {
 
 /// The file of a model's weights in a folder, and the index of several.
@@ -14,7 +16,8 @@ inline constexpr std::string_view kWeightsIndex = "model.safetensors.index.json"
 /// At no moment do earlier and new files form a model: while files are exchanged, the folder has none.
 class WeightsReplacement {
  public:
-  /// Creates the folder if it is missing. Throws Error{system}.
+  /// Creates the folder if it is missing. Removes what killed processes have left in it: where that is not
+  /// certain, because they ran on another machine, what was not written to for a day. Throws Error{system}.
   explicit WeightsReplacement(const std::filesystem::path& folder);
   /// Removes what was not published.
   ~WeightsReplacement();
@@ -30,9 +33,11 @@ class WeightsReplacement {
 
  private:
   std::filesystem::path folder_;
-  std::filesystem::path temporary_;
+  // Locked as long as the object is there: others see from that whether its process still runs.
+  Descriptor lock_ = {};
+  std::filesystem::path temporary_ = {};
   // The folder, or the first one above it that was there.
-  std::filesystem::path existing_;
+  std::filesystem::path existing_ = {};
 };
 
 }  // namespace acc

@@ -2,11 +2,13 @@
 #include "acc/formats/weights_replacement.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace weights_replacement_test {
@@ -30,6 +32,10 @@ const Names kShards = {"model-00001-of-00002.safetensors", "model-00002-of-00002
 
 void write(const acc::WeightsReplacement& weights, const Names& names, std::string_view text) {
   for (const std::string& name : names) acc::replace_file(weights.temporary() / name, text);
+}
+
+void make_older(const fs::path& path) {
+  fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(25));
 }
 
 }  // namespace
@@ -70,6 +76,59 @@ TEST_CASE("weights_replacement: a failure between two shards leaves no model of 
   CHECK_THROWS(weights.publish());
   CHECK(folder.read(kShards[0]) == "new");
   CHECK_FALSE(fs::exists(folder.path() / kShards[2]));
+}
+
+TEST_CASE("weights_replacement: two processes of one id at the same time do not share files", "[formats]") {
+  const TemporaryFolder folder;
+  acc::WeightsReplacement first(folder.path());
+  acc::WeightsReplacement second(folder.path());
+  CHECK(first.temporary() != second.temporary());
+  write(first, {"model.safetensors"}, "first");
+  write(second, {"model.safetensors"}, "second");
+  first.publish();
+  CHECK(folder.read("model.safetensors") == "first");
+  second.publish();
+  CHECK(folder.read("model.safetensors") == "second");
+  CHECK(names_in(folder.path()) == Names{"model.safetensors"});
+}
+
+TEST_CASE("weights_replacement: the next save removes what a killed one has left", "[formats]") {
+  const TemporaryFolder folder;
+  const int code = acc::test::in_child([&] {
+    auto* const killed = new acc::WeightsReplacement(folder.path());  // its destructor does not run
+    write(*killed, kShards, "part");
+    return 0;
+  });
+  CHECK(code == 0);
+  CHECK(names_in(folder.path()).size() == 1);
+  {
+    const acc::WeightsReplacement next(folder.path());
+    CHECK(names_in(folder.path()) == Names{next.temporary().filename().string()});
+  }
+  CHECK(names_in(folder.path()).empty());
+}
+
+TEST_CASE("weights_replacement: what others may still write to stays for a day", "[formats]") {
+  const TemporaryFolder folder;
+  // Of another machine, of one without locks, and of an earlier version.
+  for (const std::string name : {".weights.acc-0-0-12345678", ".weights.acc-12345678", ".weights.acc-17"}) {
+    INFO(name);
+    const fs::path file = folder.write(name + "/model.safetensors", "part");
+    make_older(file.parent_path());
+    const acc::WeightsReplacement early(folder.path());
+    CHECK(fs::exists(file));
+    make_older(file);
+    const acc::WeightsReplacement late(folder.path());
+    CHECK_FALSE(fs::exists(file.parent_path()));
+  }
+}
+
+TEST_CASE("weights_replacement: what is locked is never removed, however old", "[formats]") {
+  const TemporaryFolder folder;
+  const acc::WeightsReplacement slow(folder.path());
+  make_older(slow.temporary());
+  const acc::WeightsReplacement other(folder.path());
+  CHECK(fs::exists(slow.temporary()));
 }
 
 }  // namespace weights_replacement_test
