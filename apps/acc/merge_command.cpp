@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -72,9 +73,29 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-bool is_weights(const std::string& name) {
-  return name.ends_with(".safetensors") || name.ends_with(".distcp") || name.starts_with("pytorch_model") ||
-         (name.starts_with("model") && name.ends_with(".bin"));
+// The small files of a model beside its weights.
+bool describes_model(const std::string& name) {
+  static const std::regex names(
+      R"((config|generation_config|(pre)?processor_config|special_tokens_map|added_tokens)\.json)"
+      R"(|tokenizer.*\.(json|model|txt)|(spiece|sentencepiece.*)\.model|vocab.*\.(json|txt)|merges\.txt)"
+      R"(|chat_template.*\.(json|jinja)|README\.md|LICENSE(\.md|\.txt)?|\.gitattributes)");
+  return std::regex_match(name, names);
+}
+
+// The files of weights, and the one that says where each tensor is.
+std::set<fs::path> files_of_merge(const fs::path& folder) {
+  const bool is_dcp = is_dcp_checkpoint(folder);
+  std::set<fs::path> files;
+  if (!is_dcp)
+    for (const CheckpointFile& file : read_checkpoint(folder)) files.insert(file.path);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    // A process without a part of the model writes an empty .distcp file, which .metadata does not name.
+    const bool belongs = is_dcp ? name == kDcpMetadataFile || name.ends_with(".distcp")
+                                : name.ends_with(".safetensors.index.json");
+    if (belongs) files.insert(entry.path());
+  }
+  return files;
 }
 
 // What the merge does not keep must not be removed.
@@ -84,18 +105,18 @@ void refuse_removal(const fs::path& folder, const fs::path& output) {
   if (fs::is_symlink(folder.has_filename() ? folder : folder.parent_path()))
     fail(folder.string(), "is a symbolic link, which --remove_checkpoint_dir does not follow",
          "give the folder itself: " + fs::canonical(folder).string());
-  std::set<fs::path> merged;
-  if (is_dcp_checkpoint(folder)) {
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".distcp") merged.insert(entry.path());
-  } else {
-    for (const CheckpointFile& file : read_checkpoint(folder)) merged.insert(file.path);
-  }
+  const std::set<fs::path> merged = files_of_merge(folder);
+  std::set<fs::path> others;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (is_weights(entry.path().filename().string()) && !merged.contains(entry.path()))
-      fail(entry.path().string(), "is not merged, but --remove_checkpoint_dir would remove it",
-           "move it away, or leave out --remove_checkpoint_dir");
+    if (entry.is_directory() && !entry.is_symlink()) continue;  // its entries count
+    const bool is_at_top = entry.path() == folder / entry.path().filename();
+    const bool is_description =
+        is_at_top && entry.is_regular_file() && describes_model(entry.path().filename().string());
+    if (!is_description && !merged.contains(entry.path())) others.insert(entry.path());
   }
+  if (!others.empty())
+    fail(others.begin()->string(), "is not merged, but --remove_checkpoint_dir would remove it",
+         "move it away, or leave out --remove_checkpoint_dir");
 }
 
 int merge(const MergeOptions& options) {
@@ -130,7 +151,7 @@ void add_merge_command(CLI::App& app, int& code) {
   command->add_option("--max_shard_size,--max-shard-size", options->max_shard_size,
                       "Write several files of at most this size, as in 5GB");
   command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", options->remove_checkpoint_dir,
-                    "Remove the folder of the shards after the merge");
+                    "Remove the folder of the shards after the merge; refused if it has other data");
   command->add_flag("--unsafe_serialization,--unsafe-serialization", options->unsafe_serialization,
                     "Refused: acc does not write Python pickles");
   command->callback([options, &code] { code = merge(*options); });

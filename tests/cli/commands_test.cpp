@@ -104,8 +104,32 @@ TEST_CASE("merge-weights: what is not merged is not removed", "[cli]") {
     CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
     CHECK(std::filesystem::remove(other));
   }
+  for (const std::string name : {"in/optimizer.bin", "in/random_states_0.pkl", "in/deep/config.json",
+                                 "in/trainer_state.json", "in/tokenizer.pt"}) {
+    const std::filesystem::path other = folder.write(name, "state");
+    const Run run = acc_in(folder, {"merge-weights", "in", "out", "--remove_checkpoint_dir"});
+    CHECK(run.code == 2);
+    CHECK(contains(run.err, name + ": is not merged, but --remove_checkpoint_dir would remove it"));
+    CHECK(std::filesystem::remove(other));
+  }
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer.model", "vocab.txt", "README.md",
+                           "model.safetensors.index.json"})
+    folder.write(std::string("in/") + name, R"({"weight_map": {"a": "model.safetensors"}})");
   CHECK(acc_in(folder, {"merge-weights", "in", "out", "--remove_checkpoint_dir"}).code == 0);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "in"));
+}
+
+TEST_CASE("merge-weights: the folder of a checkpoint of torch.distributed is removed on request", "[cli]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path from = folder.path() / "pytorch_model_fsdp_0";
+  std::filesystem::copy(std::filesystem::path(ACC_TEST_DATA) / "dcp/sharded", from);
+  folder.write("pytorch_model_fsdp_0/__9_0.distcp", "");  // of a process without a part
+  folder.write("pytorch_model_fsdp_0/scheduler.bin", "state");
+  const std::vector<std::string> words = {"merge-weights", from.string(), "out", "--remove_checkpoint_dir"};
+  CHECK(contains(acc_in(folder, words).err, "scheduler.bin: is not merged"));
+  CHECK(std::filesystem::remove(from / "scheduler.bin"));
+  CHECK(acc_in(folder, words).code == 0);
+  CHECK_FALSE(std::filesystem::exists(from));
 }
 
 TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {
