@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <regex>
 #include <set>
 #include <string>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/replacement.hpp"
@@ -42,6 +45,46 @@ struct MergeOptions {
   fail(folder.string(), "has no safetensors files", "give the folder of the shards");
 }
 
+volatile std::sig_atomic_t ending_signal = 0;
+
+// The signals that end the process. While an object exists, one is only remembered, so that what was written
+// so far is removed; the same one again ends the process at once. What the caller ignores stays ignored.
+class EndingSignals {
+ public:
+  struct Received {
+    int signal = 0;
+  };
+
+  EndingSignals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) { ending_signal = signal; };
+    action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+    std::set<int> signals = {SIGINT, SIGTERM, SIGHUP};
+    for (const int signal : ignored_of(signals)) signals.erase(signal);
+    for (const int signal : signals) ::sigaction(signal, &action, &before_[signal]);
+  }
+  ~EndingSignals() {
+    for (const auto& [signal, action] : before_) ::sigaction(signal, &action, nullptr);
+  }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+  // Throws Received.
+  static void check() {
+    if (ending_signal != 0) throw Received{ending_signal};
+  }
+
+ private:
+  std::map<int, struct sigaction> before_ = {};
+};
+
+// Ends as if the signal had not been caught, which is what a shell looks at. The first process of a container
+// is not ended so.
+int end_by(const EndingSignals::Received& received) {
+  ::raise(received.signal);
+  return 128 + received.signal;
+}
+
 // Memory holds one tensor at a time.
 std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes,
                                   const ReplacementCheck& check) {
@@ -49,12 +92,14 @@ std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output
   std::vector<MergeItem> items;
   for (std::size_t i = 0; i < weights.size(); ++i) items.push_back({weights[i].info, {i, 0}});
   const std::vector<MergedFile> files = lay_out(std::move(items), max_bytes);
+  const EndingSignals signals;
   write_files(
       files, output,
       [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
         write(read_dcp_weight(folder, weights[source.file]));
       },
-      check);
+      check, EndingSignals::check);
+  EndingSignals::check();
   return files;
 }
 
@@ -63,7 +108,9 @@ std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& out
   const std::vector<CheckpointFile> from = read_checkpoint(folder);
   if (from.empty()) refuse_folder(folder);
   std::vector<MergedFile> files = plan_merge(from, max_bytes);
-  write_merged(from, files, output, check);
+  const EndingSignals signals;
+  write_merged(from, files, output, check, EndingSignals::check);
+  EndingSignals::check();
   return files;
 }
 
@@ -119,7 +166,7 @@ void refuse_removal(const fs::path& folder, const fs::path& output) {
          "move it away, or leave out --remove_checkpoint_dir");
 }
 
-int merge(const MergeOptions& options) {
+int merge(const MergeOptions& options) try {
   if (options.unsafe_serialization)
     fail("--unsafe_serialization", "acc does not write Python pickles",
          "leave it out: safetensors files are loaded everywhere");
@@ -138,6 +185,8 @@ int merge(const MergeOptions& options) {
   if (options.remove_checkpoint_dir) fs::remove_all(folder);
   for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(options.output) / file.name).string());
   return 0;
+} catch (const EndingSignals::Received& received) {
+  return end_by(received);
 }
 
 }  // namespace

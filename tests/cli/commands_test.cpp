@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
@@ -130,6 +132,31 @@ TEST_CASE("merge-weights: the folder of a checkpoint of torch.distributed is rem
   CHECK(std::filesystem::remove(from / "scheduler.bin"));
   CHECK(acc_in(folder, words).code == 0);
   CHECK_FALSE(std::filesystem::exists(from));
+}
+
+TEST_CASE("merge-weights: a signal ends it, and it leaves the earlier weights and nothing else", "[cli]") {
+  const TemporaryFolder folder;
+  // More than is written until the signal comes. On the disk it is a hole.
+  const std::string bytes = std::to_string(16ULL << 30U);
+  const std::string header =
+      R"({"w":{"dtype":"U8","shape":[)" + bytes + R"(],"data_offsets":[0,)" + bytes + "]}}";
+  const std::string size = {static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
+  const auto from = folder.write("in/model.safetensors", size + header);
+  std::filesystem::resize_file(from, std::filesystem::file_size(from) + (16ULL << 30U));
+  folder.write("out/model.safetensors", "earlier");
+  // A shell's commands in the background ignore SIGINT.
+  for (const auto& [signal, code] : {std::pair("TERM", "143\n"), std::pair("HUP", "129\n")}) {
+    const Run run = acc::test::run(
+        {"/bin/sh", "-c",
+         "\"$1\" merge-weights in out & while kill -0 $! && ! ls out/.w* >/dev/null 2>&1; do :; done; "
+         "kill -$0 $!; wait $!; echo $?",
+         signal, (acc::program_folder() / "acc").string()},
+        acc::test::clean_environment(folder.path().string()), "", folder.path().string());
+    CHECK(run.out == code);
+    CHECK(folder.read("out/model.safetensors") == "earlier");
+    const std::filesystem::directory_iterator left(folder.path() / "out");
+    CHECK(std::distance(begin(left), end(left)) == 1);
+  }
 }
 
 TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {

@@ -69,10 +69,12 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
   }
 }
 
-void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& read) {
+void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& read,
+               const std::function<void()>& before_write) {
   const Descriptor out(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!out) throw_errno(path, "cannot be written", errno);
   const WriteBytes write = [&](std::string_view bytes) {
+    before_write();
     if (!write_all(out.get(), bytes)) throw_errno(path, "cannot be written", errno);
   };
   write(format_safetensors_header(file.header));
@@ -126,9 +128,9 @@ std::string merged_index(const std::vector<MergedFile>& files) {
 }
 
 void write_files(const std::vector<MergedFile>& files, const fs::path& folder, const ReadTensor& read,
-                 const ReplacementCheck& source) {
+                 const ReplacementCheck& source, const std::function<void()>& before_write) {
   WeightsReplacement weights(folder);
-  for (const MergedFile& file : files) write_one(file, weights.temporary() / file.name, read);
+  for (const MergedFile& file : files) write_one(file, weights.temporary() / file.name, read, before_write);
   if (const std::string index = merged_index(files); !index.empty())
     replace_file(weights.temporary() / kWeightsIndex, index);
   if (source.replaced())
@@ -139,7 +141,8 @@ void write_files(const std::vector<MergedFile>& files, const fs::path& folder, c
 }
 
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
-                  const fs::path& folder, const ReplacementCheck& source) {
+                  const fs::path& folder, const ReplacementCheck& source,
+                  const std::function<void()>& before_write) {
   Descriptor in;
   std::size_t opened = from.size();
   const ReadTensor read = [&](const MergedFile::Source& origin, const TensorInfo& tensor,
@@ -149,7 +152,7 @@ void write_merged(const std::vector<CheckpointFile>& from, const std::vector<Mer
     opened = origin.file;
     copy_bytes(in, origin.offset, tensor.end - tensor.begin, path, write);
   };
-  write_files(files, folder, read, source);
+  write_files(files, folder, read, source, before_write);
 }
 
 }  // namespace acc::launcher

@@ -50,13 +50,17 @@ using ReadTensor =
     std::function<void(const MergedFile::Source& source, const TensorInfo& tensor, const WriteBytes& write)>;
 
 /// Writes the files into `folder`, which is created if missing, and replaces the weights there with them, see
-/// WeightsReplacement. Throws Error{system}, also if what is read was replaced meanwhile, and what `read`
-/// throws; the earlier weights are then still there.
-void write_files(const std::vector<MergedFile>& files, const std::filesystem::path& folder,
-                 const ReadTensor& read, const ReplacementCheck& source);
+/// WeightsReplacement. `before_write` is called before each piece of a file. Throws Error{system}, also if
+/// what is read was replaced meanwhile, and what `read` and `before_write` throw; the earlier weights are
+/// then still there.
+void write_files(
+    const std::vector<MergedFile>& files, const std::filesystem::path& folder, const ReadTensor& read,
+    const ReplacementCheck& source, const std::function<void()>& before_write = [] {});
 
 /// The same from the files of a checkpoint, with a buffer of fixed size.
-void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
-                  const std::filesystem::path& folder, const ReplacementCheck& source);
+void write_merged(
+    const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
+    const std::filesystem::path& folder, const ReplacementCheck& source,
+    const std::function<void()>& before_write = [] {});
 
 }  // namespace acc::launcher

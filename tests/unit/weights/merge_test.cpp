@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/weights/merge.hpp"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "support/catch.hpp"
@@ -59,6 +61,23 @@ TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
   const auto index = nlohmann::json::parse(folder.read("out/model.safetensors.index.json"));
   CHECK(index.at("metadata").at("total_size") == 16);
   CHECK(index.at("weight_map").at("d") == "model-00003-of-00003.safetensors");
+}
+
+TEST_CASE("merge: one that is interrupted leaves the earlier weights, and nothing else", "[weights]") {
+  const TemporaryFolder folder;
+  folder.write("in/1.safetensors", safetensors_text({{"a", "1234"}, {"b", "5678"}}));
+  folder.write("out/model.safetensors", "earlier");
+  const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
+  int pieces = 0;
+  const auto interrupt = [&] {
+    if (++pieces == 3) throw std::runtime_error("interrupted");
+  };
+  CHECK_THROWS_AS(acc::launcher::write_merged(from, plan_merge(from, 1000), folder.path() / "out",
+                                              acc::ReplacementCheck({}), interrupt),
+                  std::runtime_error);
+  CHECK(folder.read("out/model.safetensors") == "earlier");
+  const std::filesystem::directory_iterator left(folder.path() / "out");
+  CHECK(std::distance(begin(left), end(left)) == 1);
 }
 
 TEST_CASE("merge: each tensor of a file is aligned to its elements", "[weights]") {
