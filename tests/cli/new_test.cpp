@@ -74,6 +74,16 @@ TEST_CASE("new training --trainer: the same project with a Trainer", "[cli]") {
   CHECK_FALSE(fs::exists(folder.path() / "digits/trainer.cpp"));
 }
 
+TEST_CASE("new training: a link to an empty folder names the program", "[cli]") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "target");
+  fs::create_directory_symlink("target", folder.path() / "digits");
+  const Run run = acc_new(folder, {"training", "digits"});
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "acc launch build/digits\n"));
+  CHECK(contains(folder.read("target/CMakeLists.txt"), "project(digits LANGUAGES CXX)"));
+}
+
 TEST_CASE("new: what it cannot do is one line, and leaves nothing", "[cli]") {
   const TemporaryFolder folder;
   folder.write("full/mine", "");

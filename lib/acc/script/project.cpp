@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/script/project.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +13,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -50,46 +52,67 @@ void require_new_folder(const fs::path& folder) {
   if (fs::equivalent(folder, current_folder())) refuse("is the current folder");
 }
 
-// A folder beside the one to write, which takes its place at the end; otherwise it is removed, with the
-// parents that were made for it.
+// Writes a project elsewhere first. A new folder is written beside its path and then renamed. In one that is
+// there, which keeps its owner, mode and ACLs, it is a hidden folder, whose entries are then moved up. What
+// was not published is removed, with the parents that were made for it.
 class Staging {
  public:
-  explicit Staging(const fs::path& folder) {
+  explicit Staging(const fs::path& folder) : target_(folder) {
     std::error_code error;
     for (fs::path parent = folder.parent_path(); !fs::exists(parent, error); parent = parent.parent_path())
       made_.push_back(parent);
-    path_ = folder.parent_path() / fmt::format(".{}.acc-{}", folder.filename().string(), ::getpid());
+    exists_ = fs::is_directory(folder, error);
+    const std::string suffix = fmt::format("acc-{:08x}", random_number());
+    path_ = exists_ ? folder / ("." + suffix)
+                    : folder.parent_path() / fmt::format(".{}.{}", folder.filename().string(), suffix);
     fs::create_directories(folder.parent_path(), error);
     if (!error) fs::create_directory(path_, error);
     if (error) {
       remove();
-      throw_errno(folder, "cannot be created", error.value());
+      throw_errno(folder, exists_ ? "cannot be written" : "cannot be created", error.value());
     }
   }
-  ~Staging() {
-    if (!kept_) remove();
-  }
+  ~Staging() { remove(); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
   const fs::path& path() const { return path_; }
 
-  void take_place_of(const fs::path& folder) {
-    if (::rename(path_.c_str(), folder.c_str()) != 0) throw_errno(folder, "cannot be created", errno);
-    kept_ = true;
+  void publish() {
+    if (exists_) {
+      for (const auto& entry : fs::directory_iterator(path_)) names_.push_back(entry.path().filename());
+      for (; moved_ < names_.size(); ++moved_) move_up(names_[moved_]);
+    } else if (::rename(path_.c_str(), target_.c_str()) != 0) {
+      throw_errno(target_, "cannot be created", errno);
+    }
+    moved_ = 0;
+    made_.clear();
   }
 
  private:
+  // What another process has written meanwhile is not replaced.
+  void move_up(const fs::path& name) {
+    const fs::path file = target_ / name;
+    int failed = ::renameat2(AT_FDCWD, (path_ / name).c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE);
+    if (failed != 0 && (errno == EINVAL || errno == ENOSYS))
+      failed = ::rename((path_ / name).c_str(), file.c_str());
+    if (failed != 0) throw_errno(file, "cannot be created", errno);
+  }
+
   void remove() const {
     std::error_code ignored;
+    for (std::size_t i = 0; i < moved_; ++i) fs::remove_all(target_ / names_[i], ignored);
     fs::remove_all(path_, ignored);
     for (const fs::path& parent : made_)
       fs::remove(parent, ignored);  // unless others have put something there
   }
 
+  fs::path target_ = {};
+  bool exists_ = false;
   std::vector<fs::path> made_ = {};
   fs::path path_ = {};
-  bool kept_ = false;
+  std::vector<fs::path> names_ = {};
+  std::size_t moved_ = 0;
 };
 
 }  // namespace
@@ -111,7 +134,10 @@ std::string fill_in(std::string_view text, const std::map<std::string, std::stri
 }
 
 std::string project_name(const fs::path& folder) {
-  const std::string name = resolved_path(folder).filename().string();
+  // A link is called by its own name. `.` and `..` have none.
+  fs::path last = without_trailing_slash(folder).filename();
+  if (last.empty() || last == "." || last == "..") last = resolved_path(folder).filename();
+  const std::string name = last.string();
   const auto refuse = [&](const std::string& why, const std::string& hint) {
     throw Error({.what = fmt::format("'{}' {}", shorten(name), why),
                  .where = shorten(folder.string()),
@@ -132,7 +158,7 @@ void write_project(const fs::path& folder, std::span<const ProjectFile> files) {
   const fs::path target = resolved_path(folder);
   Staging staging(target);
   for (const ProjectFile& file : files) replace_file(staging.path() / file.path, file.text);
-  staging.take_place_of(target);
+  staging.publish();
 }
 
 }  // namespace acc::launcher

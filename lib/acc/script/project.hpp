@@ -21,12 +21,13 @@ struct ProjectFile {
 /// The text with each `@key@` replaced by the value; of other keys it stays as it is.
 std::string fill_in(std::string_view text, const std::map<std::string, std::string>& values);
 
-/// The name of a project in `folder`: its last part. Throws Error{usage} when that cannot be the name of a
-/// program and of a target of CMake.
+/// The name of a project in `folder`: its last part as it was given, of a link the link's. Throws
+/// Error{usage} when that cannot be the name of a program and of a target of CMake.
 std::string project_name(const std::filesystem::path& folder);
 
-/// Makes `folder` with the files: whole, or not at all. Creates missing parents. Throws Error{usage} when it
-/// is there and is not an empty folder, or is the current one, and Error{system} when it cannot be written.
+/// Makes `folder` with the files: whole, or not at all. Creates missing parents. An empty folder is filled,
+/// and keeps its owner and mode. Throws Error{usage} when something else is there, or it is the current one,
+/// and Error{system} when it cannot be written.
 void write_project(const std::filesystem::path& folder, std::span<const ProjectFile> files);
 
 }  // namespace acc::launcher

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/script/project.hpp"
 
+#include <sys/stat.h>
+
+#include "acc/base/file_id.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -43,6 +46,11 @@ TEST_CASE("project: its name is the last part of the folder", "[script]") {
   CHECK(project_name("digits") == "digits");
   CHECK(project_name("a/b/My-Net_2/") == "My-Net_2");
   CHECK(project_name("a/../digits/.") == "digits");
+  fs::create_directories("target/inside");
+  fs::create_directory_symlink("target", "link");
+  CHECK(project_name("link") == "link");
+  CHECK(project_name("link/") == "link");
+  CHECK(project_name("target/inside/..") == "target");
 }
 
 TEST_CASE("project: what cannot name a program is refused", "[script]") {
@@ -74,6 +82,30 @@ TEST_CASE("project: a new folder, or an empty one, has the files and nothing els
   fs::create_directory_symlink("empty", folder.path() / "link");
   write_project(folder.path() / "link/", kFiles);
   CHECK(folder.read("empty/CMakeLists.txt") == "project(x)\n");
+}
+
+TEST_CASE("project: an empty folder stays the same one, with its mode", "[script]") {
+  const TemporaryFolder folder;
+  const fs::path made = folder.path() / "private";
+  fs::create_directory(made);
+  REQUIRE(::chmod(made.c_str(), 02700) == 0);
+  const auto before = acc::file_id(made);
+  write_project(made, kFiles);
+  CHECK(acc::file_id(made) == before);
+  struct stat status = {};
+  REQUIRE(::stat(made.c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777U) == 02700U);
+  CHECK(entries(made) == 2);
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("project: a folder that cannot be filled stays empty", "[script]") {
+  const TemporaryFolder folder;
+  const fs::path made = folder.path() / "digits";
+  fs::create_directory(made);
+  const std::vector<ProjectFile> too_long = {kFiles[0], {std::string(300, 'x'), ""}};
+  CHECK_FALSE(error_of([&] { write_project(made, too_long); }).empty());
+  CHECK(fs::is_empty(made));
 }
 
 TEST_CASE("project: what is there already is left as it is", "[script]") {
