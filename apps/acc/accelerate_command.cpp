@@ -136,7 +136,8 @@ fs::path model_or_hub(const AccelerateCall& call, const std::string& name) {
 void add_test_of_accelerate(CLI::App& app, int& code, const AccelerateCall& call) {
   const auto file = std::make_shared<std::string>();
   CLI::App* test = app.add_subcommand("test", "Run accelerate's own test of a training with the config");
-  test->add_option("--config_file,--config-file", *file, "The config file (default: the default one)");
+  refuse_empty(
+      test->add_option("--config_file,--config-file", *file, "The config file (default: the default one)"));
   test->callback([file, &call, &code] { code = test_as_accelerate(call, *file); });
 }
 

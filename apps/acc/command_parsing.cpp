@@ -7,6 +7,7 @@
 #include <set>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "version.hpp"
 
 namespace acc::launcher {
@@ -61,6 +62,12 @@ std::string whole_option(const CLI::App& command, const std::string& beginning) 
 void add_version_flag(CLI::App& app) {
   app.set_version_flag("--version", version_text, "Print the version and exit; with --json for programs");
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
+}
+
+CLI::Option* refuse_empty(CLI::Option* option, const std::string& hint) {
+  return option->each([option, hint](const std::string& name) {
+    if (name.empty()) fail(option->get_name(), "is empty", hint);
+  });
 }
 
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {

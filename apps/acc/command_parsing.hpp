@@ -12,6 +12,10 @@ namespace acc::launcher {
 /// Gives --version to the app and to each of its commands: CLI11 does not inherit it.
 void add_version_flag(CLI::App& app);
 
+/// Refuses an empty name of a file or folder, as "$OUT" is without such a variable: it would be taken for one
+/// that was not given. Returns the option.
+CLI::Option* refuse_empty(CLI::Option* option, const std::string& hint = "name a file");
+
 /// Parses the words, and runs the command that they name. Throws CLI::ParseError.
 void parse_words(CLI::App& app, const std::vector<std::string>& words);
 

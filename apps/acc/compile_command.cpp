@@ -12,6 +12,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/plan/program.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "replace_process.hpp"
 
@@ -65,7 +66,7 @@ void add_compile_command(CLI::App& app) {
                    "MODULE:FUNCTION or FILE.py:FUNCTION; returns a dictionary of model, inputs, and if the "
                    "model does not return its loss, targets and loss")
       ->required();
-  command->add_option("-o,--output", options->output, "The package, FILE.pt2")->required();
+  refuse_empty(command->add_option("-o,--output", options->output, "The package, FILE.pt2"))->required();
   command->add_option("--mixed_precision,--mixed-precision", options->precision, "no (default) or bf16")
       ->check(CLI::IsMember({"no", "bf16"}));
   command->add_flag("--fixed_batch,--fixed-batch", options->fixed_batch,

@@ -27,6 +27,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"
 #include "acc/plan/config_check.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -262,8 +263,8 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
                       const std::shared_ptr<ConfigOptions>& options, int& code,
                       int (*run)(const ConfigOptions&)) {
   CLI::App* command = parent.add_subcommand(name, help);
-  command->add_option("--config_file,--config-file", options->file,
-                      "The config file (default: the default one)");
+  refuse_empty(command->add_option("--config_file,--config-file", options->file,
+                                   "The config file (default: the default one)"));
   command->callback([command, options, &code, run] {
     if (command->get_subcommands().empty()) code = run(*options);
   });
@@ -279,7 +280,8 @@ void add_config_command(CLI::App& app, int& code, CommandSet rules) {
       *add_command(app, "config", "Answer questions and write the config file", options, code, ask);
   CLI::Option* yes = config.add_flag("--yes,-y", options->yes,
                                      "Ask no questions: use the defaults for this machine and KEY=VALUE");
-  config.add_option("--answers", options->answers, "A file of `question: answer` lines instead of asking")
+  refuse_empty(config.add_option("--answers", options->answers,
+                                 "A file of `question: answer` lines instead of asking"))
       ->excludes(yes);
   // There, any other word is a misspelt command.
   if (rules == CommandSet::acc)
@@ -293,7 +295,7 @@ void add_config_command(CLI::App& app, int& code, CommandSet rules) {
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
   CLI::App* checker = add_command(config, "check", "Report all errors of a config file", inner, code, check);
   CLI::Option* checked =
-      checker->add_option("file", inner->file, "The config file (default: the default one)");
+      refuse_empty(checker->add_option("file", inner->file, "The config file (default: the default one)"));
   for (CLI::App* command : {checker, &config}) checked->excludes(command->get_option("--config_file"));
   checker->add_flag("--strict", inner->strict,
                     "Treat unknown keys of sections and keys without effect as errors");

@@ -19,6 +19,7 @@
 #include "acc/cli/host_facts.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/plan/program.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "version.hpp"
 
@@ -82,7 +83,8 @@ void show_environment(const std::string& named, const std::function<Python()>& f
 void add_env_command(CLI::App& app, int& code, std::function<Python()> find) {
   CLI::App* env = app.add_subcommand("env", "Show what a bug report needs: versions, devices, the config");
   const auto file = std::make_shared<std::string>();
-  env->add_option("--config_file,--config-file", *file, "The config file (default: the default one)");
+  refuse_empty(
+      env->add_option("--config_file,--config-file", *file, "The config file (default: the default one)"));
   env->callback([file, find = std::move(find), &code] {
     show_environment(*file, find);
     code = 0;

@@ -14,6 +14,7 @@
 #include "acc/weights/checkpoint.hpp"
 #include "acc/weights/memory_estimate.hpp"
 #include "acc/weights/model_tensors.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -96,10 +97,10 @@ void add_estimate_command(CLI::App& app, int& code, std::function<fs::path(const
   const auto options = std::make_shared<EstimateOptions>();
   CLI::App* command =
       app.add_subcommand("estimate-memory", "Estimate the memory that a model needs, without loading it");
-  command
-      ->add_option("model_name", options->model,
-                   "A folder, a safetensors file, a config.json, or a model in the hub's cache")
-      ->required();
+  CLI::Option* model =
+      command->add_option("model_name", options->model,
+                          "A folder, a safetensors file, a config.json, or a model in the hub's cache");
+  refuse_empty(model, "name a model")->required();
   command->add_option("--dtypes", options->dtypes, "Types of the weights")
       ->check(CLI::IsMember({"float32", "float16", "int8", "int4"}));
   command

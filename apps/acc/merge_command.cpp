@@ -18,6 +18,7 @@
 #include "acc/plan/usage_error.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -195,8 +196,10 @@ void add_merge_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<MergeOptions>();
   CLI::App* command =
       app.add_subcommand("merge-weights", "Merge a sharded checkpoint into one safetensors file");
-  command->add_option("checkpoint_directory", options->checkpoint, "Folder of the shards")->required();
-  command->add_option("output_path", options->output, "Folder for the result")->required();
+  CLI::Option* from =
+      command->add_option("checkpoint_directory", options->checkpoint, "Folder of the shards")->required();
+  CLI::Option* to = command->add_option("output_path", options->output, "Folder for the result")->required();
+  for (CLI::Option* folder : {from, to}) refuse_empty(folder, "name a folder");
   command->add_option("--max_shard_size,--max-shard-size", options->max_shard_size,
                       "Write several files of at most this size, as in 5GB");
   command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", options->remove_checkpoint_dir,

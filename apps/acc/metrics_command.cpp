@@ -27,6 +27,7 @@
 #include "acc/metrics/job_metrics.hpp"
 #include "acc/metrics/metrics_server.hpp"
 #include "acc/plan/flag_grammars.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "running_jobs.hpp"
 
@@ -169,7 +170,7 @@ void add_metrics_command(CLI::App& app) {
       ->type_name("SECONDS")
       ->needs(textfile)
       ->check(CLI::Range(1, 86400));
-  textfile->excludes(listen);
+  refuse_empty(textfile)->excludes(listen);
   metrics->callback([options] {
     if (!options->textfile.empty()) {
       write_textfile(options->textfile, std::chrono::seconds(options->interval));

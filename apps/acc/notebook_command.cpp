@@ -14,6 +14,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/plan/program.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "replace_process.hpp"
 
@@ -64,8 +65,9 @@ void add_notebook_command(CLI::App& app, int& /*code*/) {
   command->add_flag("--check", options->check, "Say what notebooks need and what of it is missing");
   CLI::App* install = command->add_subcommand(
       "install", "Make the kernel \"C++ (acc)\" and its precompiled header (half a minute, 220 MB)");
-  install->add_option("--prefix", options->prefix,
-                      "Install the kernel below this folder (default: for this user)");
+  refuse_empty(install->add_option("--prefix", options->prefix,
+                                   "Install the kernel below this folder (default: for this user)"),
+               "name a folder");
   for (CLI::App* one : {command, install})
     one->add_option("--python", options->python,
                     "The Python with ipykernel and cppyy (default: the one for scripts)");

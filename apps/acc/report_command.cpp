@@ -17,6 +17,7 @@
 #include "acc/report/figures.hpp"
 #include "acc/report/job_history.hpp"
 #include "acc/report/report_page.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -67,10 +68,11 @@ void report_job(const ReportOptions& options) {
 void add_report_command(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App* report = app.add_subcommand("report", "Tell from event logs how a job went: one HTML page");
-  report->add_option("events", options->logs, "Event logs of the job's nodes (--event-log)")
+  refuse_empty(report->add_option("events", options->logs, "Event logs of the job's nodes (--event-log)"))
       ->type_name("FILE")
       ->required();
-  report->add_option("-o,--output", options->output, "The page to write")->type_name("FILE.html");
+  refuse_empty(report->add_option("-o,--output", options->output, "The page to write"))
+      ->type_name("FILE.html");
   report->add_flag("--json", options->json, "Print the figures as JSON");
   report->add_option("--run-id", options->run_id, "The run, where the logs have several (default: the last)")
       ->type_name("ID");

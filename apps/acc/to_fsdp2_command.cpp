@@ -10,7 +10,7 @@
 #include "acc/base/log.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/migration.hpp"
-#include "acc/plan/usage_error.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
@@ -23,7 +23,6 @@ struct ConvertOptions {
 };
 
 int convert(const ConvertOptions& options) {
-  require_file_name(options.config_file, "--config_file");
   const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
   if (options.output_file.empty() && !options.overwrite)
     throw Error({.what = "no output is given", .hint = "--output_file FILE, or --overwrite"});
@@ -42,8 +41,9 @@ int convert(const ConvertOptions& options) {
 void add_to_fsdp2_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = app.add_subcommand("to-fsdp2", "Rewrite a config file for version 2 of FSDP");
-  command->add_option("--config_file,--config-file", options->config_file, "The config file")->required();
-  command->add_option("--output_file,--output-file", options->output_file, "The output file");
+  refuse_empty(command->add_option("--config_file,--config-file", options->config_file, "The config file"))
+      ->required();
+  refuse_empty(command->add_option("--output_file,--output-file", options->output_file, "The output file"));
   command->add_flag("--overwrite", options->overwrite, "Replace an existing file");
   command->callback([options, &code] { code = convert(*options); });
 }

@@ -15,6 +15,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/plan/tpu_config.hpp"
+#include "command_parsing.hpp"
 #include "commands.hpp"
 #include "replace_process.hpp"
 
@@ -60,8 +61,8 @@ void add_tpu_config_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<TpuConfigOptions>();
   TpuConfigRequest& request = options->request;
   CLI::App* command = app.add_subcommand("tpu-config", "Run commands on all machines of a TPU pod");
-  command->add_option("--config_file,--config-file", options->config_file,
-                      "The config file (default: the default one)");
+  refuse_empty(command->add_option("--config_file,--config-file", options->config_file,
+                                   "The config file (default: the default one)"));
   command->add_option("--tpu_name,--tpu-name", request.tpu_name, "Name of the TPU (default: the config's)");
   command->add_option("--tpu_zone,--tpu-zone", request.tpu_zone, "Zone of the TPU (default: the config's)");
   command->add_flag("--use_alpha,--use-alpha", request.use_alpha, "Use `gcloud alpha`");

@@ -159,6 +159,36 @@ TEST_CASE("merge-weights: a signal ends it, and it leaves the earlier weights an
   }
 }
 
+TEST_CASE("commands: an empty name of a file or folder is not one that was not given", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("in/model.safetensors", safetensors_text({{"a", "1"}}));
+  folder.write("model.safetensors", "mine");
+  folder.write("job.yaml", "num_processes: 2\n");
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
+    INFO(words[0]);
+    const Run run = acc_in(folder, words);
+    CHECK(run.code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err == "acc: " + said + "\n");
+  };
+  refused({"merge-weights", "in", ""}, "output_path: is empty (name a folder)");
+  refused({"merge-weights", "", "out"}, "checkpoint_directory: is empty (name a folder)");
+  refused({"report", "events.json", "-o", ""}, "--output: is empty (name a file)");
+  refused({"report", "", "--json"}, "events: is empty (name a file)");
+  refused({"metrics", "--textfile", ""}, "--textfile: is empty (name a file)");
+  refused({"compile", "model.py:make", "-o", ""}, "--output: is empty (name a file)");
+  refused({"config", "--config_file", ""}, "--config_file: is empty (name a file)");
+  refused({"config", "--answers", ""}, "--answers: is empty (name a file)");
+  refused({"config", "default", "--config_file", ""}, "--config_file: is empty (name a file)");
+  refused({"config", "check", ""}, "file: is empty (name a file)");
+  refused({"estimate-memory", ""}, "model_name: is empty (name a model)");
+  refused({"env", "--config_file", ""}, "--config_file: is empty (name a file)");
+  refused({"to-fsdp2", "--config_file", "job.yaml", "--output_file", "", "--overwrite"},
+          "--output_file: is empty (name a file)");
+  CHECK(folder.read("model.safetensors") == "mine");
+  CHECK(folder.read("job.yaml") == "num_processes: 2\n");
+}
+
 TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {
   const TemporaryFolder folder;
   const std::filesystem::path data = std::filesystem::path(ACC_TEST_DATA) / "dcp";
