@@ -161,7 +161,10 @@ class Exchange {
     if (!verdict) co_return lost("what was found");
     store_.set(names_.read(rank()), "");
     const std::vector<Finding> findings = decode_findings(*verdict);
-    if (rank() == 0) co_await remove_keys();
+    if (rank() == 0) {
+      co_await present(store_, keys_of_readers(), has_errors(findings) ? limits_.refusal : limits_.step);
+      co_await remove_keys();
+    }
     co_return result_of(findings);
   }
 
@@ -330,9 +333,16 @@ class Exchange {
     store_.set(names_.findings(), launcher::encode(judge(observations_)));
   }
 
+  // Whoever took no part or fell silent may not read what was found either.
+  Keys keys_of_readers() const {
+    Keys keys;
+    for (const int node_rank : nodes_that_take_part())
+      if (std::ranges::count(observations_.silent, node_rank) == 0) keys.push_back(names_.read(node_rank));
+    return keys;
+  }
+
   // The workers find an empty store.
   asio::awaitable<void> remove_keys() {
-    co_await of_nodes(all_nodes(), &KeyNames::read, milliseconds(0));
     for (int node_rank = 0; node_rank < num_nodes(); ++node_rank) {
       co_await removed(store_, names_.health(node_rank));
       co_await removed(store_, names_.connections(node_rank));

@@ -35,6 +35,9 @@ struct ExchangeLimits {
   std::chrono::milliseconds step = std::chrono::seconds(10);
   /// For the transfers of a node whose partner does not come to either direction, or is late.
   std::chrono::milliseconds measuring = std::chrono::seconds(20);
+  /// For those that have yet to read that the job ends. The agent of rank 0 soon gives up waiting for its
+  /// result then (kMaxWaitForCause of launch/agent.cpp).
+  std::chrono::milliseconds refusal = std::chrono::milliseconds(500);
 };
 
 /// Judges a job of one node, which asked itself for so long.
@@ -43,7 +46,7 @@ NodeCheckResult check_alone(NodeHealth health, std::chrono::duration<double> too
 /// Checks all nodes of the round, together: each calls it, with the time at which it began, and publishes in
 /// the store of the round what it has found out (its `health`) and measured. Rank 0 collects it, judges and
 /// publishes the findings; at the end it removes all keys from the store. Whoever does not come in time, or
-/// sends something else than this version of acc, is named in them.
+/// sends something else than this version of acc, is named in them, and not waited for again.
 boost::asio::awaitable<NodeCheckResult> check_together(boost::asio::io_context& loop, Store& store,
                                                        const NodeCheckJob& job, NodeHealth health,
                                                        ExchangeLimits limits,

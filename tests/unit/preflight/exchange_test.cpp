@@ -256,6 +256,33 @@ TEST_CASE("exchange: a node that does not report what it measured is named", "[p
   CHECK(first.result().text.find("error: node1: did not report what it measured") != std::string::npos);
 }
 
+TEST_CASE("exchange: rank 0 waits no more for the nodes that it names", "[preflight]") {
+  const StoreOfJob store;
+  NodeHealth health = node_here(1);
+  health.address = "127.0.0.300";
+  auto silent = acc::test::StoreClient::greeted(store.port());
+  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
+  silent.set("/acc/preflight/0/connections/1", "[]");
+  // Node 2 takes no part.
+  Node first(store.port(), node_here(0), 3,
+             {.self = 100ms, .step = 200ms, .measuring = 200ms, .refusal = 1h});
+  CHECK(first.result().text.find("error: node1: did not report what it measured") != std::string::npos);
+  CHECK(first.result().text.find("error: node 2: took no part in the preflight") != std::string::npos);
+}
+
+TEST_CASE("exchange: with an error rank 0 does not wait for a node that may never read it", "[preflight]") {
+  const StoreOfJob store;
+  NodeHealth health = node_here(1);
+  health.address = "127.0.0.300";
+  auto late = acc::test::StoreClient::greeted(store.port());
+  late.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
+  late.set("/acc/preflight/0/connections/1", "[]");
+  late.set("/acc/preflight/0/transfers/1", "[]");
+  Node first(store.port(), node_here(0), 2, {.step = 1h, .refusal = 100ms});
+  CHECK_FALSE(first.result().passed);
+  CHECK(first.keys_left() <= 1);
+}
+
 TEST_CASE("exchange: without rank 0 a node says what it waited for", "[preflight]") {
   const StoreOfJob store;
   Node node(store.port(), node_here(1), 2, {.self = 50ms, .step = 50ms});
