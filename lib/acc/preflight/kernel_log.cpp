@@ -21,6 +21,8 @@ namespace {
 constexpr std::string_view kXid = "NVRM: Xid (PCI:";
 // The first line of a kernel that starts.
 constexpr std::string_view kBoot = "Linux version ";
+// Enough of a log's first line to tell it from that of another log.
+constexpr std::size_t kHead = 128;
 constexpr std::size_t kMaxFile = std::size_t{4} << 20U;
 
 // NVIDIA's "XID Errors" (deployment guide r590): memory and its repair, the bus, NVLink, the GPU's
@@ -62,8 +64,18 @@ Descriptor open_log(const std::filesystem::path& path) {
   return is_log ? std::move(log) : Descriptor();
 }
 
-// From the descriptor's offset on, of a file at most the last kMaxFile bytes, and all of one that was
-// truncated. Absent if reading fails.
+// The first bytes of a file. Empty for the kernel's device, of which each read takes a record.
+std::string head_of(int fd) {
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string head(kHead, '\0');
+  const ssize_t size = ::pread(fd, head.data(), head.size(), 0);
+  head.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return head;
+}
+
+// From the descriptor's offset on, of a file at most the last kMaxFile bytes, and all of one that has become
+// shorter. Absent if reading fails.
 std::optional<std::string> read_rest(int fd) {
   struct stat status = {};
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -86,10 +98,38 @@ std::optional<std::string> read_rest(int fd) {
   }
 }
 
+// Whether a message that follows `prefix` in its line is the kernel's: behind the fields of /dev/kmsg
+// ("5,1,0,-;"), or the stamp, host and tag of syslog ("Dec  1 00:00:00 host kernel: "), and the kernel's own
+// time ("[    0.000000] "), if any. Others write to both, such as the console of a virtual machine.
+bool is_before_kernel_message(std::string_view prefix) {
+  // From 8 on it is a user's.
+  const bool is_kernel_record = prefix.size() > 1 && prefix[0] >= '0' && prefix[0] <= '7' && prefix[1] == ',';
+  if (is_kernel_record) return prefix.find(';') == prefix.size() - 1;
+  constexpr std::string_view kTag = "kernel: ";
+  const auto tag_end = prefix.find(": ");
+  if (tag_end != std::string_view::npos) {
+    if (!prefix.substr(0, tag_end + 2).ends_with(kTag)) return false;
+    prefix.remove_prefix(tag_end + 2);
+    if (prefix.empty()) return true;
+  }
+  return prefix.starts_with('[') && prefix.ends_with("] ") &&
+         prefix.find_first_not_of("[]. TC0123456789") == std::string_view::npos;
+}
+
+// Where the kernel that wrote the end of the log has started; 0 if the text does not show it.
+std::size_t last_boot(std::string_view log) {
+  for (auto boot = log.rfind(kBoot); boot != std::string_view::npos && boot > 0;
+       boot = log.rfind(kBoot, boot - 1)) {
+    const auto line = log.rfind('\n', boot) + 1;
+    if (is_before_kernel_message(log.substr(line, boot - line))) return boot;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<Xid> find_xids(std::string_view log) {
-  if (const auto boot = log.rfind(kBoot); boot != std::string_view::npos) log.remove_prefix(boot);
+  log.remove_prefix(last_boot(log));
   std::vector<Xid> xids;
   for (auto position = log.find(kXid); position != std::string_view::npos; position = log.find(kXid)) {
     log.remove_prefix(position + kXid.size());
@@ -128,6 +168,7 @@ XidWatch::XidWatch(const KernelLogPaths& paths) {
     if (!log || ::lseek(log.get(), 0, SEEK_END) < 0) continue;
     path_ = path;
     log_ = std::move(log);
+    head_ = head_of(log_.get());
     return;
   }
 }
@@ -140,15 +181,33 @@ std::optional<std::vector<Xid>> XidWatch::faults() {
   const bool rotated = opened && present && opened != present;
   if (Descriptor next = rotated ? open_log(path_) : Descriptor()) {
     log_ = std::move(next);
+    head_.clear();
+    unfinished_.clear();
     add_new();
   }
   return faults_;
 }
 
 void XidWatch::add_new() {
-  for (const Xid& xid : find_xids(read_rest(log_.get()).value_or(""))) {
+  begin_again_if_truncated();
+  // syslog may be in the middle of a line.
+  std::string lines = std::exchange(unfinished_, {}) + read_rest(log_.get()).value_or("");
+  const auto end = lines.rfind('\n') + 1;
+  unfinished_ = lines.substr(end);
+  lines.resize(end);
+  for (const Xid& xid : find_xids(lines)) {
     if (is_fault(xid) && std::ranges::find(faults_, xid) == faults_.end()) faults_.push_back(xid);
   }
+}
+
+// A log that was truncated may have grown beyond the offset again, but with another beginning.
+void XidWatch::begin_again_if_truncated() {
+  std::string head = head_of(log_.get());
+  if (!head.starts_with(head_)) {
+    ::lseek(log_.get(), 0, SEEK_SET);
+    unfinished_.clear();
+  }
+  head_ = std::move(head);
 }
 
 }  // namespace acc::launcher

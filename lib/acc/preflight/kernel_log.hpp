@@ -54,10 +54,15 @@ class XidWatch {
 
  private:
   void add_new();
+  void begin_again_if_truncated();
 
   std::filesystem::path path_ = {};
   /// Its offset is the end of what was read.
   Descriptor log_ = {};
+  /// The first bytes of a file.
+  std::string head_ = {};
+  /// Of the last line, whose end was not there yet.
+  std::string unfinished_ = {};
   std::vector<Xid> faults_ = {};
 };
 

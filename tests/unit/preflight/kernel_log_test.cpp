@@ -27,6 +27,28 @@ TEST_CASE("kernel_log: what was before the last boot does not count", "[prefligh
         std::vector<Xid>{{94, "0000:1c:00"}});
 }
 
+TEST_CASE("kernel_log: only the kernel says that it has started", "[preflight]") {
+  const std::string before = "kernel: NVRM: Xid (PCI:0000:1b:00): 48, DBE\n";
+  for (const std::string boot :
+       {"5,0,0,-;Linux version 6.1.0", "5,0,0,-,caller=T0;Linux version 6.1.0",
+        "Dec  1 00:00:00 host kernel: Linux version 6.1.0",
+        "Dec  1 00:00:00 host kernel: [    0.000000] Linux version 6.1.0",
+        "2026-12-01T00:00:00.123456+00:00 host kernel: [    0.000000][    T0] Linux version 6.1.0",
+        "[    0.000000] Linux version 6.1.0"}) {
+    INFO(boot);
+    CHECK(find_xids(before + boot + "\n").empty());
+  }
+  for (const std::string other :
+       {"12,9,9,-;Linux version 6.1.0", "6,9,9,-;vm1: [    0.000000] Linux version 6.1.0",
+        "Dec  1 00:00:00 host vm1: Linux version 6.1.0",
+        "Dec  1 00:00:00 host vm1: kernel: Linux version 6.1.0",
+        "Dec  1 00:00:00 host console[7]: [    0.000000] Linux version 6.1.0",
+        "Dec  1 00:00:00 host kernel: audit: comm=\"Linux version \"", "Linux version 6.1.0"}) {
+    INFO(other);
+    CHECK(find_xids(before + other + "\n").size() == 1);
+  }
+}
+
 TEST_CASE("kernel_log: lines that are cut are no Xid", "[preflight]") {
   CHECK(find_xids("NVRM: Xid (PCI:0000:1b").empty());
   CHECK(find_xids("NVRM: Xid (PCI:0000:1b:00): ").empty());
@@ -88,6 +110,25 @@ TEST_CASE("XidWatch: reads on in a log that was rotated", "[preflight]") {
     machine.folder.write("log", kDoubleBit);
     CHECK(watch.faults() == kBoth);
   }
+}
+
+TEST_CASE("XidWatch: reads on in a log that was truncated and has grown beyond what was read",
+          "[preflight]") {
+  const Machine machine(kProgram);
+  XidWatch watch(machine.paths);
+  machine.folder.write("log", kLost + kProgram + kDoubleBit);
+  CHECK(watch.faults() == kBoth);
+}
+
+TEST_CASE("XidWatch: a line may come in parts", "[preflight]") {
+  const Machine machine("");
+  XidWatch watch(machine.paths);
+  for (std::size_t size = 0; size < kLost.size(); ++size) {
+    machine.folder.write("log", kLost.substr(0, size));
+    CHECK(watch.faults() == std::vector<Xid>{});
+  }
+  machine.folder.write("log", kLost);
+  CHECK(watch.faults() == kLostGpu);
 }
 
 TEST_CASE("XidWatch: without the driver or a readable log nothing is known", "[preflight]") {
