@@ -26,7 +26,7 @@ Connected::~Connected() {
 void Connected::start() {
   connection_->set_timeout(node_.node_timeout());
   connection_->on_silence(guard_([this](const Silence& silence) {
-    node_.events.on_notice(silence_text("the node that hosts the job", silence, node_.node_timeout()));
+    node_.events.on_notice(silence_text("the node that hosts the job", silence));
   }));
   if (!node_.ports.is_open()) {
     node_.ports.set_address(connection_->local_address());

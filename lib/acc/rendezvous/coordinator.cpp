@@ -401,7 +401,7 @@ void Coordinator::on_silence(NodeId id, const Silence& silence) {
   if (node == nodes_.end()) return;
   node->second.silent = !silence.is_over;
   const auto host = nodes_.find(0);
-  send_(0, Waiting{.text = silence_text(name_of(node->second.info), silence, node_timeout()),
+  send_(0, Waiting{.text = silence_text(name_of(node->second.info), silence),
                    .spare = host != nodes_.end() && host->second.spare});
 }
 

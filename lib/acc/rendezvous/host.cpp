@@ -260,7 +260,9 @@ void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
   const bool is_round_begin = std::holds_alternative<RoundBegins>(message);
   if (is_round_begin) connection->second->trust();
   connection->second->send(message);
-  if (is_round_begin) connection->second->set_timeout(coordinator_->node_timeout());
+  // Of a success a silent node is to hear after a longer silence, too.
+  if (is_round_begin || std::holds_alternative<RoundEnds>(message))
+    connection->second->set_timeout(coordinator_->node_timeout());
 }
 
 std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator, bool is_another_job) {

@@ -15,11 +15,11 @@
 
 namespace acc::launcher {
 
-std::string silence_text(const std::string& node, const Silence& silence, std::chrono::milliseconds timeout) {
+std::string silence_text(const std::string& node, const Silence& silence) {
   const std::string duration = seconds_text(std::chrono::floor<std::chrono::seconds>(silence.duration));
   if (silence.is_over) return fmt::format("{} answers again, after {}", node, duration);
   return fmt::format("{} has been silent for {}; it counts as lost after {}", node, duration,
-                     seconds_text(timeout));
+                     seconds_text(silence.timeout));
 }
 
 namespace {
@@ -224,14 +224,16 @@ void NodeConnection::on_bytes() {
   const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_);
   count_silence_from(now);
   if (!std::exchange(silence_reported_, false)) return;
-  if (const auto report = on_silence_; report && !closing_) report({silence, true});
+  if (const auto report = on_silence_; report && !closing_)
+    report({.duration = silence, .timeout = timeout_, .is_over = true});
 }
 
 void NodeConnection::report_silence(Clock::time_point now) {
   silence_reported_ = true;
   report_due_ += reports_.interval;
   if (const auto report = on_silence_; report && !closing_)
-    report({std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_), false});
+    report({.duration = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_),
+            .timeout = timeout_});
 }
 
 void NodeConnection::fail(const ConnectionLoss& loss) {

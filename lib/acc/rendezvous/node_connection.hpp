@@ -18,6 +18,8 @@ namespace acc::launcher {
 /// The other side of a connection is silent, or is heard again.
 struct Silence {
   std::chrono::milliseconds duration = {};
+  /// After which the connection ends.
+  std::chrono::milliseconds timeout = {};
   /// It has been heard again.
   bool is_over = false;
 };
@@ -28,8 +30,8 @@ struct SilenceReports {
   std::chrono::milliseconds interval = std::chrono::seconds(10);
 };
 
-/// The report for the user; `node` counts as lost after `timeout`.
-std::string silence_text(const std::string& node, const Silence& silence, std::chrono::milliseconds timeout);
+/// The report for the user.
+std::string silence_text(const std::string& node, const Silence& silence);
 
 /// How a connection ended.
 struct ConnectionLoss {

@@ -634,7 +634,7 @@ TEST_CASE("coordinator: a node whose machine has started it again takes the plac
   job.restart_coordinator();
   job.arrive(0);
   job.come_back(1, 1, {});
-  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   CHECK(job.sent_to<Waiting>(0).back().text ==
         "node node1 (10.0.0.1, pid 101) has been silent for 3 s; it counts as lost after 15 s");
   job.coordinator->on_hello(
@@ -648,7 +648,7 @@ TEST_CASE("coordinator: a silent node stays when another comes from its machine"
   Job job(2, 0, 1);
   job.arrive(0);
   job.come_back(1, 1, {});
-  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   job.coordinator->on_hello(2, {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_port = 500});
   job.join(2);
   CHECK(job.sent_to<RoundEnds>(1).empty());
@@ -973,7 +973,8 @@ TEST_CASE("coordinator: a rank may be that of an ended process of the machine th
   NodeInfo next = {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_rank = 1, .node_port = 500};
   CHECK(job.coordinator->unproven_holder(next) == 1);
   SECTION("not if it is known to be silent, and gives the rank up at once") {
-    job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+    job.coordinator->on_silence(1,
+                                {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   }
   SECTION("not on another machine") {
     next.host = "node7";
@@ -1004,7 +1005,7 @@ TEST_CASE("coordinator: where spares are limited, a node may replace an ended pr
   CHECK_FALSE(job.coordinator->unproven_holder(neighbour));  // it connects anew
   CHECK_FALSE(job.coordinator->unproven_holder({.host = "node7", .addr = "10.0.0.1", .pid = 500}));
   // Another on its machine may have come, so it is not given up for being silent.
-  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   CHECK(job.coordinator->unproven_holder(next) == 1);
 }
 
@@ -1152,7 +1153,7 @@ TEST_CASE("coordinator: a node is a spare while a round runs without it", "[rend
   Job job(2, 0, 1);
   for (const int id : {0, 1, 2}) job.arrive(id);
   CHECK(job.sent_to<Waiting>(2).back().spare);
-  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   CHECK_FALSE(job.sent_to<Waiting>(0).back().spare);  // a message to the user alone
   job.coordinator->on_message(1, WorkerFailed{1, {.restart = true}});
   job.join(0);
@@ -1165,7 +1166,8 @@ TEST_CASE("coordinator: a node is a spare while a round runs without it", "[rend
   crowded.arrive(0);
   crowded.backend.events.on_missing("the job has its 2 nodes; waiting as a spare", true);
   CHECK(crowded.sent_to<Waiting>(0).back().spare);
-  crowded.coordinator->on_silence(0, {.duration = std::chrono::seconds(3)});
+  crowded.coordinator->on_silence(0,
+                                  {.duration = std::chrono::seconds(3), .timeout = std::chrono::seconds(15)});
   CHECK(crowded.sent_to<Waiting>(0).back().spare);
   crowded.backend.events.on_missing("waiting for 1 node to end the round before", false);
   CHECK_FALSE(crowded.sent_to<Waiting>(0).back().spare);

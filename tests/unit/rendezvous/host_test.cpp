@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/host.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include "acc/store/client.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
@@ -19,6 +23,14 @@ LaunchPlan plan_of(int nodes) {
   plan.rendezvous.backend = RendezvousKind::c10d;
   plan.rendezvous.min_nodes = plan.rendezvous.max_nodes = nodes;
   return plan;
+}
+
+// How long the kernel waits for the other side of a socket: a little longer than the node timeout.
+std::chrono::milliseconds user_timeout_of(int socket) {
+  int milliseconds = 0;
+  socklen_t size = sizeof milliseconds;
+  REQUIRE(::getsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &size) == 0);
+  return std::chrono::milliseconds(milliseconds);
 }
 
 }  // namespace
@@ -53,6 +65,32 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   bool is_alone = false;
   host.wait_until_alone(10s, [&] { is_alone = true; });
   CHECK(is_alone);
+}
+
+TEST_CASE("host: a silent node is waited for longer only while its loss would end the job", "[rendezvous]") {
+  boost::asio::io_context loop;
+  const LaunchPlan plan = plan_of(2);
+  bool has_begun = false;
+  const auto deliver = [&](const NodeMessage& message) {
+    has_begun = has_begun || std::holds_alternative<RoundBegins>(message);
+  };
+  Host host(loop, plan, deliver, {"127.0.0.1"}, 0, 4711, {});
+  net::tcp::acceptor acceptor(loop, {net::ip::make_address("127.0.0.1"), 0});
+  net::tcp::socket near(loop);
+  near.connect(acceptor.local_endpoint());
+  const net::tcp::socket far = acceptor.accept();
+  const int socket = near.native_handle();
+  const Member member = {.connection = std::make_shared<NodeConnection>(std::move(near), 15s),
+                         .hello = {.run_id = "job7", .node = {.host = "node1", .addr = "127.0.0.1"}},
+                         .messages = {Join{4001}}};
+  host.on_hello({.host = "node0", .addr = "127.0.0.1"}, {});
+  host.adopt(std::make_shared<Member>(member));
+  CHECK(user_timeout_of(socket) < 20s);
+  host.on_message(Join{4000});
+  test::drive(loop, [&] { return has_begun; });
+  CHECK(user_timeout_of(socket) > 60s);
+  host.coordinator().give_up("a worker has failed");
+  CHECK(user_timeout_of(socket) < 20s);
 }
 
 // Of timers that expire together none can be cancelled by the handler of another.

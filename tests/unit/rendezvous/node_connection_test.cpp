@@ -149,6 +149,7 @@ TEST_CASE(
   for (const Silence& silence : sent_to) {
     CHECK_FALSE(silence.is_over);
     CHECK(silence.duration >= kFirst);
+    CHECK(silence.timeout == 60s);
   }
   asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
   REQUIRE(pair.run_until([&] { return !near.messages.empty(); }));
@@ -299,9 +300,9 @@ TEST_CASE("node_connection: who sends too long a message is told so, though it g
 }
 
 TEST_CASE("node_connection: the silence report says who, for how long, and what follows", "[rendezvous]") {
-  CHECK(silence_text("node b", {.duration = 3700ms}, 15s) ==
+  CHECK(silence_text("node b", {.duration = 3700ms, .timeout = 15s}) ==
         "node b has been silent for 3 s; it counts as lost after 15 s");
-  CHECK(silence_text("node b", {.duration = 4s, .is_over = true}, 15s) == "node b answers again, after 4 s");
+  CHECK(silence_text("node b", {.duration = 4s, .is_over = true}) == "node b answers again, after 4 s");
 }
 
 }  // namespace node_connection_test
