@@ -18,7 +18,9 @@ namespace {
 constexpr double kMiB = 1 << 20;
 // What else the process does meanwhile, and what the kernel takes of its mapped libraries where memory is
 // short. Sanitizers have memory of their own for that of the program.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+constexpr double kMargin = 1000 * kMiB;  // four bytes for each
+#elif defined(__SANITIZE_ADDRESS__)
 constexpr double kMargin = 500 * kMiB;
 #else
 constexpr double kMargin = 25 * kMiB;
