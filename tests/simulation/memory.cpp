@@ -59,6 +59,12 @@ void release(void* block) {
 void* operator new(std::size_t size) {
   return simulation::allocate(size);
 }
+// Calls the one above, too, but not where a sanitizer has one of its own.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept try {
+  return simulation::allocate(size);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
 void operator delete(void* block) noexcept {
   simulation::release(block);
 }
