@@ -377,8 +377,8 @@ class HistoryBuilder {
     history_.attempts.push_back(attempt);
   }
 
-  // The index of an attempt that other nodes have begun: the last one, or, where attempts are shorter than
-  // clocks differ, one just before it that lacks nodes.
+  // The index of an attempt that other nodes have begun and that lacks nodes: the last one, or, where
+  // attempts are shorter than clocks differ, one just before it.
   std::optional<std::size_t> find_begun(const AttemptRecord& attempt, const std::string& node) const {
     for (std::size_t i = history_.attempts.size(); i-- > 0;) {
       const AttemptRecord& begun = history_.attempts[i];
@@ -386,7 +386,7 @@ class HistoryBuilder {
       if (!is_last && attempt.time.begin - begun.time.begin > kMaxStartOffset) break;
       const bool is_same = begun.number == attempt.number && begun.nodes == attempt.nodes &&
                            begun.world_size == attempt.world_size;
-      if (is_same && !nodes_[i].contains(node) && (is_last || !is_complete(i))) return i;
+      if (is_same && !nodes_[i].contains(node) && !is_complete(i)) return i;
     }
     return std::nullopt;
   }
@@ -560,15 +560,18 @@ class HistoryBuilder {
   }
 
   // The end of a node that is not in the last attempt, as a spare or one that has left, is not that of the
-  // job. Nodes of one host may have had the same rank one after the other; then the last one counts.
+  // job. Nodes of one host may have had the same rank one after the other; then the last one counts. A spare
+  // on the host of a node that has ended may have its rank, too, and says only that it failed.
   void end_node(const EventLine& line, NodeEnd end) {
     end.node = line.node();
+    const auto is_same = [&](const NodeEnd& before) { return before.node == end.node; };
+    if (!end.failed.empty() && std::ranges::any_of(ends_, is_same)) return;
     const auto takes_part = [&](const std::set<std::string>& nodes) { return nodes.contains(end.node); };
     const bool is_known = std::ranges::any_of(nodes_, takes_part);
     const bool counts =
         nodes_.empty() || (is_known ? takes_part(nodes_.back()) : !is_complete(nodes_.size() - 1));
     if (!counts) return;
-    std::erase_if(ends_, [&](const NodeEnd& before) { return before.node == end.node; });
+    std::erase_if(ends_, is_same);
     ends_.push_back(std::move(end));
   }
 

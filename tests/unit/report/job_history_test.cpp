@@ -73,9 +73,13 @@ TEST_CASE("job_history: where the newest state in memory is, or why it is nowher
 
 TEST_CASE("job_history: the clock of another node is corrected, and the correction is told", "[report]") {
   EventLogText first("node0");
-  first.add(100, "attempt_started").progress(110, 0, 0, 5, 1).add(120, "finished", 0, R"("exit_code":0)");
+  first.add(100, "attempt_started", 0, kTwoNodes)
+      .progress(110, 0, 0, 5, 1)
+      .add(120, "finished", 0, R"("exit_code":0)");
   EventLogText late("node1", 1);
-  late.add(400, "attempt_started").progress(410, 0, 1, 5, 1).add(420, "finished", 0, R"("exit_code":0)");
+  late.add(400, "attempt_started", 0, kTwoNodes)
+      .progress(410, 0, 1, 5, 1)
+      .add(420, "finished", 0, R"("exit_code":0)");
   const JobHistory history = history_of(first, late);
   CHECK(history.time.length() == 20);
   CHECK(history.attempts.at(0).ranks.at(1).at(0).time == 110);
@@ -471,6 +475,37 @@ TEST_CASE("job_history: the end of a spare is not that of the job", "[report]") 
   // The ends of nodes that take part count, whichever comes first.
   CHECK(history_of(node(0, success), node(1, R"("exit_code":1)"), spare).exit_code == 1);
   CHECK(history_of(node(0, kStopped), node(1, success), spare).stop_signal == "SIGTERM");
+
+  // On the host of node 0 it gives that one's rank, for it has none.
+  EventLogText beside("node0");
+  beside.add(100, "job_started").add(110, "waiting_for_nodes", 0, R"("text":"a spare")");
+  beside.add(201, "failed", 0, R"("exit_code":75,"text":"the job is over")");
+  CHECK(history_of(node(0, success), node(1, success), beside).exit_code == 0);
+  CHECK(history_of(node(0, R"("exit_code":1)"), node(1, success), beside).failed.empty());
+}
+
+TEST_CASE("job_history: the end of a spare that takes part is that of the job", "[report]") {
+  // As many nodes as before begin anew, and any of them is the first to say so.
+  for (const double begin : {149.999, 150.001}) {
+    EventLogText staying("node0");
+    staying.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes);
+    staying.add(150, "attempt_started", 0, kTwoNodes).progress(190, 0, 0, 5, 0);
+    EventLogText lost("node1", 1);
+    lost.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes);
+    EventLogText spare("node2", 1);
+    spare.add(100, "job_started").add(begin, "attempt_started", 0, kTwoNodes);
+    spare.add(200, "finished", 0, R"("exit_code":1)");
+    const JobHistory history = history_of(staying, lost, spare);
+    CHECK(history.attempts.size() == 2);
+    CHECK(history.exit_code == 1);
+  }
+  EventLogText stopped("node0");
+  stopped.add(100, "job_started").add(101, "attempt_started", 0, kOneNode).add(150, "finished", 0, kStopped);
+  EventLogText spare("node1");
+  spare.add(100, "job_started").add(152, "attempt_started", 0, kOneNode).progress(160, 0, 0, 5, 0);
+  spare.add(200, "finished", 0, R"("exit_code":0)");
+  CHECK(history_of(stopped, spare).exit_code == 0);
+  CHECK(history_of(stopped, spare).stop_signal.empty());
 }
 
 TEST_CASE("job_history: a log without events is empty", "[report]") {
