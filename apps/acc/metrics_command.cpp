@@ -56,7 +56,7 @@ FoundJobs jobs_of_machine() {
   return find_jobs(folders);
 }
 
-// The jobs of other users say what they like. Of two with one id the first is shown.
+// The jobs of other users say what they like. Of two with the same id, the first is shown.
 void distrust(std::vector<RunningJob>& jobs, const ProcessTable& processes) {
   std::ranges::stable_partition(
       jobs, [](const RunningJob& job) { return has_id_of_process(job.view, processes_of(job.user)); });

@@ -218,8 +218,8 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     send({{"started", to_json(rank)}});
   }
 
-  // The loop does not run after this: sends what the socket takes at once, with room for the kept output of a
-  // client that is behind.
+  // The loop does not run after this: sends what the socket takes at once, with more room for the kept output
+  // of a client that is behind.
   void end(int exit_code) {
     ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_SNDBUF, &kLastSendBuffer, sizeof kLastSendBuffer);
     pump();

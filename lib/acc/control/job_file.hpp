@@ -32,8 +32,8 @@ std::vector<RuntimeFolder> all_runtime_folders(const std::filesystem::path& root
 /// Error{system} naming the folder if it belongs to another user than `owner` or others may enter it.
 Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make, uid_t owner = ::geteuid());
 
-/// Throws Error{system} if this folder, which is named after `owner`, belongs to another user. Others may be
-/// of anybody.
+/// Throws Error{system} if this folder, which is named after `owner`, belongs to another user. A folder
+/// with another name may belong to anybody.
 void require_not_taken(const std::filesystem::path& folder, uid_t owner);
 
 /// The names in an open folder that end with `suffix`, sorted, without hidden ones.

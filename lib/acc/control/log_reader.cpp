@@ -169,7 +169,8 @@ void LogReader::note_lost_end(const OnBreak& on_break) {
   if (kept_by_agent_.empty()) return;
   for (const auto& [rank, stream] : kept_by_agent_) on_break(rank, stream);
   on_note_(
-      "the job has ended, and the end of its output was not read; --tee or --redirects keeps it in a file");
+      "the connection to the job has ended, and the end of its output may be missing; --tee or --redirects "
+      "keeps it in a file");
 }
 
 void LogReader::pass_on(int rank, StreamName stream, std::string_view bytes) {

@@ -323,7 +323,7 @@ TEST_CASE("control_server: a follower that is behind receives what is kept, and 
   ControlClient client = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
   CHECK(client.read_message()->contains("started"));
   // More than the connection holds.
-  for (int i = 0; i < 1000; ++i) job.write(0, std::string(4096, 'x'));
+  for (int i = 0; i < 8000; ++i) job.write(0, std::string(4096, 'x'));
   job.write(0, "last\n");
   job.finish(7);
   std::string output;

@@ -195,7 +195,8 @@ TEST_CASE("log_reader: an end of the output that was not sent is noted", "[contr
       {.rank = 0, .out = {Kind::file, logs.write("out", "all of it")}, .err = {Kind::memory, {}}}};
   peer.sends("{\"rank\":0,\"stream\":\"stderr\",\"skipped\":0,\"bytes\":100}\nthe first w");
   const std::string note =
-      "the job has ended, and the end of its output was not read; --tee or --redirects keeps it in a file";
+      "the connection to the job has ended, and the end of its output may be missing; --tee or --redirects "
+      "keeps it in a file";
   SECTION("to one who follows") {
     LogReader reader = peer.reader();
     peer.agent.reset();
