@@ -561,15 +561,17 @@ class HistoryBuilder {
 
   // The end of a node that is not in the last attempt, as a spare or one that has left, is not that of the
   // job. Nodes of one host may have had the same rank one after the other; then the last one counts. A spare
-  // on the host of a node that has ended may have its rank, too, and says only that it failed.
+  // on the host of a node that has ended may report that node's rank, and says only that it failed.
   void end_node(const EventLine& line, NodeEnd end) {
     end.node = line.node();
     const auto is_same = [&](const NodeEnd& before) { return before.node == end.node; };
     if (!end.failed.empty() && std::ranges::any_of(ends_, is_same)) return;
     const auto takes_part = [&](const std::set<std::string>& nodes) { return nodes.contains(end.node); };
     const bool is_known = std::ranges::any_of(nodes_, takes_part);
+    // A node that leaves says that it has finished; one that cannot begin the next attempt has failed.
+    const bool may_be_missing = !is_known || !end.failed.empty();
     const bool counts =
-        nodes_.empty() || (is_known ? takes_part(nodes_.back()) : !is_complete(nodes_.size() - 1));
+        nodes_.empty() || takes_part(nodes_.back()) || (may_be_missing && !is_complete(nodes_.size() - 1));
     if (!counts) return;
     std::erase_if(ends_, is_same);
     ends_.push_back(std::move(end));

@@ -484,6 +484,18 @@ TEST_CASE("job_history: the end of a spare is not that of the job", "[report]") 
   CHECK(history_of(node(0, R"("exit_code":1)"), node(1, success), beside).failed.empty());
 }
 
+TEST_CASE("job_history: a node that cannot begin the next attempt has ended the job", "[report]") {
+  EventLogText able("node0");
+  able.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes).add(150, "restarting", 0, kCause);
+  able.add(151, "attempt_started", 1, kTwoNodes).add(160, "finished", 1, R"("exit_code":1)");
+  EventLogText unable("node1", 1);
+  unable.add(100, "job_started").add(101, "attempt_started", 0, kTwoNodes).add(150, "restarting", 0, kCause);
+  unable.add(155, "failed", 1, R"("exit_code":2,"text":"no memory")");
+  const JobHistory history = history_of(able, unable);
+  CHECK(history.exit_code == 2);
+  CHECK(history.failed == "no memory");
+}
+
 TEST_CASE("job_history: the end of a spare that takes part is that of the job", "[report]") {
   // As many nodes as before begin anew, and any of them is the first to say so.
   for (const double begin : {149.999, 150.001}) {
