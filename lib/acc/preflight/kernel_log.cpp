@@ -99,21 +99,27 @@ std::optional<std::string> read_rest(int fd) {
 }
 
 // Whether a message that follows `prefix` in its line is the kernel's: behind the fields of /dev/kmsg
-// ("5,1,0,-;"), or the stamp, host and tag of syslog ("Dec  1 00:00:00 host kernel: "), and the kernel's own
-// time ("[    0.000000] "), if any. Others write to both, such as the console of a virtual machine.
+// ("5,1,0,-;"), or the stamp, host and tag of syslog ("Dec  1 00:00:00 host kernel: ", in RFC 5424
+// "<5>1 2026-12-01T00:00:00Z host kernel - - - "), and the kernel's own level and time ("<5>[    0.000000]
+// "), if any. Others write to both, such as the console of a virtual machine.
 bool is_before_kernel_message(std::string_view prefix) {
   // From 8 on it is a user's.
   const bool is_kernel_record = prefix.size() > 1 && prefix[0] >= '0' && prefix[0] <= '7' && prefix[1] == ',';
   if (is_kernel_record) return prefix.find(';') == prefix.size() - 1;
   constexpr std::string_view kTag = "kernel: ";
+  constexpr std::string_view kTagOfRfc5424 = " kernel - - - ";
+  const auto tag = prefix.starts_with('<') ? prefix.find(kTagOfRfc5424) : std::string_view::npos;
   const auto tag_end = prefix.find(": ");
-  if (tag_end != std::string_view::npos) {
+  if (tag != std::string_view::npos) {
+    prefix.remove_prefix(tag + kTagOfRfc5424.size());
+    if (prefix.empty()) return true;
+  } else if (tag_end != std::string_view::npos) {
     if (!prefix.substr(0, tag_end + 2).ends_with(kTag)) return false;
     prefix.remove_prefix(tag_end + 2);
     if (prefix.empty()) return true;
   }
-  return prefix.starts_with('[') && prefix.ends_with("] ") &&
-         prefix.find_first_not_of("[]. TC0123456789") == std::string_view::npos;
+  return (prefix.starts_with('[') || prefix.starts_with('<')) && prefix.ends_with("] ") &&
+         prefix.find_first_not_of("<>[]. TC0123456789") == std::string_view::npos;
 }
 
 // Where the kernel that wrote the end of the log has started; 0 if the text does not show it.

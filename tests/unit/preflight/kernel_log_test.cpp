@@ -34,6 +34,9 @@ TEST_CASE("kernel_log: only the kernel says that it has started", "[preflight]")
         "Dec  1 00:00:00 host kernel: Linux version 6.1.0",
         "Dec  1 00:00:00 host kernel: [    0.000000] Linux version 6.1.0",
         "2026-12-01T00:00:00.123456+00:00 host kernel: [    0.000000][    T0] Linux version 6.1.0",
+        "Dec  1 00:00:00 host kernel: <5>[    0.000000] Linux version 6.1.0",
+        "<5>1 2026-12-01T00:00:00.1+00:00 host kernel - - - [    0.000000] Linux version 6.1.0",
+        "<5>1 2026-12-01T00:00:00.1+00:00 host kernel - - - Linux version 6.1.0",
         "[    0.000000] Linux version 6.1.0"}) {
     INFO(boot);
     CHECK(find_xids(before + boot + "\n").empty());
@@ -42,6 +45,7 @@ TEST_CASE("kernel_log: only the kernel says that it has started", "[preflight]")
        {"12,9,9,-;Linux version 6.1.0", "6,9,9,-;vm1: [    0.000000] Linux version 6.1.0",
         "Dec  1 00:00:00 host vm1: Linux version 6.1.0",
         "Dec  1 00:00:00 host vm1: kernel: Linux version 6.1.0",
+        "<13>1 2026-12-01T00:00:00.1+00:00 host vm1 - - - [    0.000000] Linux version 6.1.0",
         "Dec  1 00:00:00 host console[7]: [    0.000000] Linux version 6.1.0",
         "Dec  1 00:00:00 host kernel: audit: comm=\"Linux version \"", "Linux version 6.1.0"}) {
     INFO(other);
