@@ -134,13 +134,18 @@ bool describes_model(const std::string& name) {
 std::set<fs::path> files_of_merge(const fs::path& folder) {
   const bool is_dcp = is_dcp_checkpoint(folder);
   std::set<fs::path> files;
-  if (!is_dcp)
+  if (is_dcp) {
+    for (const DcpWeight& weight : read_dcp_checkpoint(folder))
+      for (const DcpChunk& chunk : weight.tensor.chunks) files.insert(folder / chunk.storage.file);
+  } else {
     for (const CheckpointFile& file : read_checkpoint(folder)) files.insert(file.path);
+  }
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     // A process without a part of the model writes an empty .distcp file, which .metadata does not name.
-    const bool belongs = is_dcp ? name == kDcpMetadataFile || name.ends_with(".distcp")
-                                : name.ends_with(".safetensors.index.json");
+    const bool is_empty_part = name.ends_with(".distcp") && entry.is_regular_file() && entry.file_size() == 0;
+    const bool belongs =
+        is_dcp ? name == kDcpMetadataFile || is_empty_part : name.ends_with(".safetensors.index.json");
     if (belongs) files.insert(entry.path());
   }
   return files;
@@ -183,7 +188,7 @@ int merge(const MergeOptions& options) try {
     return is_dcp_checkpoint(folder) ? merge_dcp(folder, options.output, max_bytes, check)
                                      : merge_shards(folder, options.output, max_bytes, check);
   });
-  if (options.remove_checkpoint_dir) fs::remove_all(folder);
+  if (options.remove_checkpoint_dir) fs::remove_all(fs::canonical(folder));  // "." itself cannot be removed
   for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(options.output) / file.name).string());
   return 0;
 } catch (const EndingSignals::Received& received) {

@@ -2,6 +2,7 @@
 // estimate-memory, merge-weights, to-fsdp2, tpu-config and completion from a shell.
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -130,6 +131,10 @@ TEST_CASE("merge-weights: the folder of a checkpoint of torch.distributed is rem
   const std::vector<std::string> words = {"merge-weights", from.string(), "out", "--remove_checkpoint_dir"};
   CHECK(contains(acc_in(folder, words).err, "scheduler.bin: is not merged"));
   CHECK(std::filesystem::remove(from / "scheduler.bin"));
+  // As of a save by more processes to the same folder.
+  folder.write("pytorch_model_fsdp_0/__8_0.distcp", "part");
+  CHECK(contains(acc_in(folder, words).err, "__8_0.distcp: is not merged"));
+  CHECK(std::filesystem::remove(from / "__8_0.distcp"));
   CHECK(acc_in(folder, words).code == 0);
   CHECK_FALSE(std::filesystem::exists(from));
 }
@@ -144,7 +149,8 @@ TEST_CASE("merge-weights: a signal ends it, and it leaves the earlier weights an
   const auto from = folder.write("in/model.safetensors", size + header);
   std::filesystem::resize_file(from, std::filesystem::file_size(from) + (16ULL << 30U));
   folder.write("out/model.safetensors", "earlier");
-  // A shell's commands in the background ignore SIGINT.
+  // A shell's commands in the background ignore SIGINT, and those under nohup SIGHUP.
+  const auto before = std::signal(SIGHUP, SIG_DFL);
   for (const auto& [signal, code] : {std::pair("TERM", "143\n"), std::pair("HUP", "129\n")}) {
     const Run run = acc::test::run(
         {"/bin/sh", "-c",
@@ -157,6 +163,7 @@ TEST_CASE("merge-weights: a signal ends it, and it leaves the earlier weights an
     const std::filesystem::directory_iterator left(folder.path() / "out");
     CHECK(std::distance(begin(left), end(left)) == 1);
   }
+  std::signal(SIGHUP, before);
 }
 
 TEST_CASE("commands: an empty name of a file or folder is not one that was not given", "[cli]") {
