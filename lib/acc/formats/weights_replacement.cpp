@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +19,6 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/base/file_id.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 
@@ -46,7 +46,8 @@ void remove_file(const fs::path& file) {
 constexpr std::string_view kTemporaryStem = ".weights.acc-";
 
 // The names of temporary folders whose locks this process sees: those on the same mounted file system of the
-// same running kernel. Containers share both, but not their process ids. Empty if the kernel does not tell.
+// same running kernel. Containers usually share both, but not their process ids. Empty if the kernel does not
+// tell.
 std::string stem_of_locked(const fs::path& folder) {
   const std::string boot = first_line_of("/proc/sys/kernel/random/boot_id").substr(0, 8);
   struct stat about = {};
@@ -108,8 +109,11 @@ std::pair<fs::path, Descriptor> make_temporary(const fs::path& folder) {
       stem.clear();
       continue;
     }
-    // Another process has found it before it was locked, and removed it.
-    if (result == LockResult::locked_by_another || file_id(lock.get()) != file_id(path)) continue;
+    // Another process may have found it before it was locked, and removed it.
+    if (result == LockResult::locked_by_another || ::access(path.c_str(), F_OK) != 0) {
+      ::rmdir(path.c_str());
+      continue;
+    }
     return {std::move(path), std::move(lock)};
   }
   throw_errno(folder, "cannot be created", EEXIST);

@@ -16,8 +16,9 @@ inline constexpr std::string_view kWeightsIndex = "model.safetensors.index.json"
 /// At no moment do earlier and new files form a model: while files are exchanged, the folder has none.
 class WeightsReplacement {
  public:
-  /// Creates the folder if it is missing. Removes what killed processes have left in it: where that is not
-  /// certain, because they ran on another machine, what was not written to for a day. Throws Error{system}.
+  /// Creates the folder if it is missing. Removes what killed processes have left in it; if that is
+  /// uncertain, as they ran on another machine, only what has not been written to for a day. Throws
+  /// Error{system}.
   explicit WeightsReplacement(const std::filesystem::path& folder);
   /// Removes what was not published.
   ~WeightsReplacement();

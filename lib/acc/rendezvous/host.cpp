@@ -260,7 +260,7 @@ void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
   const bool is_round_begin = std::holds_alternative<RoundBegins>(message);
   if (is_round_begin) connection->second->trust();
   connection->second->send(message);
-  // Of a success a silent node is to hear after a longer silence, too.
+  // A node that has been silent for longer should still hear of a success.
   if (is_round_begin || std::holds_alternative<RoundEnds>(message))
     connection->second->set_timeout(coordinator_->node_timeout());
 }

@@ -21,7 +21,7 @@ struct ProjectFile {
 /// The text with each `@key@` replaced by the value; of other keys it stays as it is.
 std::string fill_in(std::string_view text, const std::map<std::string, std::string>& values);
 
-/// The name of a project in `folder`: its last part as it was given, of a link the link's. Throws
+/// The name of a project in `folder`: its last part as given; for a link, the link's. Throws
 /// Error{usage} when that cannot be the name of a program and of a target of CMake.
 std::string project_name(const std::filesystem::path& folder);
 
