@@ -57,6 +57,19 @@ std::string whole_option(const CLI::App& command, const std::string& beginning) 
   return matches.size() == 1 ? name : beginning;
 }
 
+// `--option=` of the command: CLI11 would take the next word for the value.
+void refuse_missing_value(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    command = inner_command(command, word);
+    const std::string name = option_name(word);
+    const bool lacks_value = word.starts_with("--") && word.size() == name.size() + 1;
+    if (lacks_value && command->get_option_no_throw(name) != nullptr)
+      fail(name, "is empty", "give it a value");
+  }
+}
+
 }  // namespace
 
 void add_version_flag(CLI::App& app) {
@@ -71,6 +84,7 @@ CLI::Option* refuse_empty(CLI::Option* option, const std::string& hint) {
 }
 
 void parse_words(CLI::App& app, const std::vector<std::string>& words) {
+  refuse_missing_value(app, words);
   app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
 }
 

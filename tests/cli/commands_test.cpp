@@ -179,6 +179,8 @@ TEST_CASE("commands: an empty name of a file or folder is not one that was not g
     CHECK(run.err == "acc: " + said + "\n");
   };
   refused({"merge-weights", "in", ""}, "output_path: is empty (name a folder)");
+  refused({"to-fsdp2", "--config_file", "job.yaml", "--output_file=", "--overwrite"},
+          "--output_file: is empty (give it a value)");
   refused({"merge-weights", "", "out"}, "checkpoint_directory: is empty (name a folder)");
   refused({"report", "events.json", "-o", ""}, "--output: is empty (name a file)");
   refused({"report", "", "--json"}, "events: is empty (name a file)");
