@@ -151,6 +151,16 @@ class PlayedNode {
   asio::ip::tcp::acceptor acceptor_{loop_, {asio::ip::make_address("127.0.0.1"), 0}};
 };
 
+/// Node 1, which cannot be reached, and publishes that it has measured nothing in these parts.
+acc::test::StoreClient unreachable_node(std::uint16_t store, const std::vector<std::string>& parts) {
+  NodeHealth health = node_here(1);
+  health.address = "127.0.0.300";
+  auto node = acc::test::StoreClient::greeted(store);
+  node.set("/acc/preflight/0/health/1", std::string(kTokenSize, 't') + encode(health));
+  for (const std::string& part : parts) node.set("/acc/preflight/0/" + part + "/1", "[]");
+  return node;
+}
+
 void send_until_closed(asio::ip::tcp::socket& socket) {
   const std::string bytes(std::size_t{1} << 20U, ' ');
   boost::system::error_code error;
@@ -246,11 +256,7 @@ TEST_CASE("exchange: a node of another version of acc is named, and the others g
 
 TEST_CASE("exchange: a node that does not report what it measured is named", "[preflight]") {
   const StoreOfJob store;
-  NodeHealth health = node_here(1);
-  health.address = "127.0.0.300";
-  auto silent = acc::test::StoreClient::greeted(store.port());
-  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
-  silent.set("/acc/preflight/0/connections/1", "[]");
+  const auto silent = unreachable_node(store.port(), {"connections"});
   Node first(store.port(), node_here(0), 2, {.step = 500ms, .measuring = 500ms});
   CHECK_FALSE(first.result().passed);
   CHECK(first.result().text.find("error: node1: did not report what it measured") != std::string::npos);
@@ -258,11 +264,7 @@ TEST_CASE("exchange: a node that does not report what it measured is named", "[p
 
 TEST_CASE("exchange: rank 0 waits no more for the nodes that it names", "[preflight]") {
   const StoreOfJob store;
-  NodeHealth health = node_here(1);
-  health.address = "127.0.0.300";
-  auto silent = acc::test::StoreClient::greeted(store.port());
-  silent.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
-  silent.set("/acc/preflight/0/connections/1", "[]");
+  const auto silent = unreachable_node(store.port(), {"connections"});
   // Node 2 takes no part.
   Node first(store.port(), node_here(0), 3,
              {.self = 100ms, .step = 200ms, .measuring = 200ms, .refusal = 1h});
@@ -272,12 +274,7 @@ TEST_CASE("exchange: rank 0 waits no more for the nodes that it names", "[prefli
 
 TEST_CASE("exchange: with an error rank 0 does not wait for a node that may never read it", "[preflight]") {
   const StoreOfJob store;
-  NodeHealth health = node_here(1);
-  health.address = "127.0.0.300";
-  auto late = acc::test::StoreClient::greeted(store.port());
-  late.set("/acc/preflight/0/health/1", std::string(32, 't') + encode(health));
-  late.set("/acc/preflight/0/connections/1", "[]");
-  late.set("/acc/preflight/0/transfers/1", "[]");
+  const auto late = unreachable_node(store.port(), {"connections", "transfers"});
   Node first(store.port(), node_here(0), 2, {.step = 1h, .refusal = 100ms});
   CHECK_FALSE(first.result().passed);
   CHECK(first.keys_left() <= 1);
