@@ -69,8 +69,9 @@ void add_notebook_command(CLI::App& app, int& /*code*/) {
                                    "Install the kernel below this folder (default: for this user)"),
                "name a folder");
   for (CLI::App* one : {command, install})
-    one->add_option("--python", options->python,
-                    "The Python with ipykernel and cppyy (default: the one for scripts)");
+    refuse_empty(one->add_option("--python", options->python,
+                                 "The Python with ipykernel and cppyy (default: the one for scripts)"),
+                 "name a Python");
   install->callback([options] { run_python("install", *options); });
   command->final_callback([options, command] {
     if (!command->get_subcommands().empty()) return;

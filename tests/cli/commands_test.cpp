@@ -186,6 +186,7 @@ TEST_CASE("commands: an empty name of a file or folder is not one that was not g
   refused({"report", "", "--json"}, "events: is empty (name a file)");
   refused({"metrics", "--textfile", ""}, "--textfile: is empty (name a file)");
   refused({"compile", "model.py:make", "-o", ""}, "--output: is empty (name a file)");
+  refused({"notebook", "install", "--python", ""}, "--python: is empty (name a Python)");
   refused({"config", "--config_file", ""}, "--config_file: is empty (name a file)");
   refused({"config", "--answers", ""}, "--answers: is empty (name a file)");
   refused({"config", "default", "--config_file", ""}, "--config_file: is empty (name a file)");

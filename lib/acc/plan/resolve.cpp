@@ -235,6 +235,15 @@ void refuse_values_out_of_range(const Settings& settings) {
   }
 }
 
+// A script passes one when a variable of its own has no value: it expects a file or a Python of its choice.
+void refuse_empty_names(const Settings& settings) {
+  for (const auto& [key, hint] :
+       {std::pair(key::event_log, "name a file"), std::pair(key::log_file, "name a file"),
+        std::pair(key::python, "name a Python")}) {
+    if (settings.given(key) && settings[key].empty()) fail(settings.origin(key), "is empty", hint);
+  }
+}
+
 // torchrun takes the default of --shutdown-timeout from this variable.
 void set_shutdown_timeout(const Environment& environment, Settings& settings) {
   constexpr std::string_view kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
@@ -403,6 +412,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
 }
 
 LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
+  refuse_empty_names(settings);
   const EngineValues engine = ask_engine(inputs, settings);
   const JobShape shape = shape_with(engine, inputs, settings);
   LaunchPlan plan;

@@ -153,6 +153,14 @@ TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") 
             .starts_with("--event-log-handler: 'bogus' is not a handler of events (null, console"));
 }
 
+TEST_CASE("resolve: an empty name of a log or of a Python is refused", "[plan]") {
+  CHECK(resolve_error({"--event-log", "", "train.py"}) == "--event-log: is empty (name a file)");
+  CHECK(resolve_error({"--event_log=", "train.py"}, Dialect::torchrun) ==
+        "--event_log: is empty (name a file)");
+  CHECK(resolve_error({"--log-file", "", "train.py"}) == "--log-file: is empty (name a file)");
+  CHECK(resolve_error({"--python", "", "train.py"}) == "--python: is empty (name a Python)");
+}
+
 TEST_CASE("resolve: GPUs are queried only if they matter", "[plan]") {
   const auto needs = [](const acc::launcher::LaunchInputs& launch_inputs) {
     return needs_gpus(launch_inputs.dialect, acc::launcher::Settings(launch_inputs));
