@@ -148,8 +148,7 @@ struct LaunchPlan {
   /// The single worker is another launcher, which starts the workers of the job.
   bool delegated = false;
 
-  /// The argv of a worker. `$local_rank` and `${local_rank}` are expanded per worker in all words but the
-  /// first; `$$local_rank` is the escape.
+  /// The argv of a worker, before worker_command() expands `$local_rank` in it.
   std::vector<std::string> worker_command = {};
   /// The file to execute, found and checked.
   std::filesystem::path program = {};

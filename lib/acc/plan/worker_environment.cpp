@@ -69,7 +69,8 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
 
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) {
   std::vector<std::string> command = plan.worker_command;
-  if (plan.delegated) return command;
+  // A single process without a rank gets its arguments as they are, as from accelerate.
+  if (plan.delegated || !plan.sets_ranks) return command;
   const int rank = plan.task ? plan.task->local_rank : local_rank;
   const TemplateValues values = {{"local_rank", fmt::to_string(rank)}};
   for (std::size_t i = 1; i < command.size(); ++i)

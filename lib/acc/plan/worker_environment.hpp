@@ -31,7 +31,8 @@ WorkerEnv worker_env_of(const LaunchPlan& plan, int local_rank, const Attempt& a
 Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
 
 /// The argv of a local worker: `$local_rank` and `${local_rank}` are expanded, `$$local_rank` and
-/// `$${local_rank}` lose one `$`. Any other `$` and the name of the program are not changed.
+/// `$${local_rank}` lose one `$`. Any other `$` and the name of the program are not changed, nor is anything
+/// where workers get no ranks.
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank);
 
 /// The Python that runs the script with its origin, as in `/usr/bin/python3 (PATH)`; empty if none does.

@@ -20,8 +20,9 @@ LaunchPlan two_workers() {
   return plan;
 }
 
-std::vector<std::string> expanded(const std::string& word) {
+std::vector<std::string> expanded(const std::string& word, bool sets_ranks = true) {
   LaunchPlan plan;
+  plan.sets_ranks = sets_ranks;
   plan.worker_command = {"$local_rank", word};
   return worker_command(plan, 3);
 }
@@ -107,6 +108,11 @@ TEST_CASE("worker_environment: the local rank is expanded, every other $ stays",
   CHECK(expanded("kill $$")[1] == "kill $$");
   CHECK(expanded("$HOME $local_ranks ${local")[1] == "$HOME $local_ranks ${local");
   CHECK(expanded("$$local_rank $${local_rank}")[1] == "$local_rank ${local_rank}");
+}
+
+TEST_CASE("worker_environment: the arguments of accelerate's plain jobs stay as they are", "[plan]") {
+  for (const char* word : {"$local_rank", "${local_rank}x", "$$local_rank"})
+    CHECK(expanded(word, false)[1] == word);
 }
 
 }  // namespace worker_environment_test
