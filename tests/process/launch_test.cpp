@@ -325,6 +325,21 @@ TEST_CASE("launch: Ctrl-Z stops the workers too, and fg goes on with them", "[pr
   CHECK(has(job.out(), "ended with 0"));
 }
 
+TEST_CASE("launch: Ctrl-Z ends the job where it is one of the signals that do", "[process]") {
+  ReportFifo reports;
+  Launched job(stub({"workers=1", "grace_ms=100", "stop_signal=" + std::to_string(SIGTSTP)},
+                    {"tell", reports.path(), "up", "pause"}),
+               {.terminal_out = true,
+                .terminal_err = true,
+                .own_session = true,
+                .script = "set -m; \"$@\"; echo ended with $?"});
+  reports.next_process();
+  job.type("\x1a");
+  job.wait();
+  CHECK(has(job.out(), "killed"));
+  CHECK(has(job.out(), "ended with " + std::to_string(128 + SIGTSTP)));
+}
+
 TEST_CASE("launch: a job that is stopped can be ended", "[process]") {
   ReportFifo reports;
   Launched job(stub({"workers=1"}, {"on", "15", "5", "tell", reports.path(), "up", "pause"}));

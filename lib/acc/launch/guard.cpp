@@ -143,7 +143,7 @@ struct SignalHandlers {
   Receiver receiver = Receiver::supervisor;
   /// The supervisor has ended; may be called more than once.
   std::function<void()> on_supervisor_died = [] {};
-  /// SIGTSTP was forwarded.
+  /// SIGTSTP was forwarded. Does nothing where it ends the job.
   std::function<void(pid_t child)> on_stop = [](pid_t) {};
 };
 
@@ -278,7 +278,9 @@ GuardReport guard(const std::function<int(int supervisor)>& agent, const std::fu
     run_guardian(std::move(parts), signals, agent, clean_up, options);
   }
   parts = {};
-  const ExitStatus guardian = forward_signals(pid, signals, {.on_stop = stop_until_continued});
+  SignalHandlers handlers;
+  if (!options.additional_signals.contains(SIGTSTP)) handlers.on_stop = stop_until_continued;
+  const ExitStatus guardian = forward_signals(pid, signals, handlers);
   const auto report = read_report(reports.out);
   if (!report) {
     const bool left_something = kill_descendants([&](pid_t process) {
