@@ -610,10 +610,13 @@ bool Agent::is_repeat(const SignalArrived& arrived) {
 }
 
 // A worker that a notice has ended obeyed it. Workers start with such a signal ignored, but Python sets the
-// default action again when it exits, and Slurm's own signal comes beside the one that is passed on.
+// default action again when it exits, and Slurm's own signal comes beside the one that is passed on. It may
+// come first; but where exit code 75 would not tell of it, a worker that died of a signal that nobody else
+// got has failed.
 std::optional<int> Agent::notice_that_ended(const ExitStatus& status) const {
   const auto* signaled = std::get_if<Signaled>(&status);
   if (signaled == nullptr || !plan_.notice_signals.contains(signaled->signal)) return std::nullopt;
+  if (!plan_.requeue_on_preemption && !noticed_.contains(signaled->signal)) return std::nullopt;
   return signaled->signal;
 }
 

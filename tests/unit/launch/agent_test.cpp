@@ -630,6 +630,24 @@ TEST_CASE("agent: a worker that a notice has ended is not a failure", "[launch]"
   CHECK(other.run(plan_of(2)).exit_code == 128 + SIGUSR1);
 }
 
+TEST_CASE("agent: without a requeue a worker that ends by a signal nobody sent to the job has failed",
+          "[launch]") {
+  LaunchPlan plan = preemptible(2);
+  plan.requeue_on_preemption = false;
+  Job job;
+  job.processes.will_end(0, Signaled{SIGUSR1}, 1s);
+  SECTION("it is restarted, and the job ends with its code") {
+    plan.max_restarts = 1;
+    CHECK(job.run(plan).exit_code == 128 + SIGUSR1);
+    CHECK(job.reporter.all<Restarting>().size() == 1);
+  }
+  SECTION("after a notice it obeyed") {
+    job.processes.signal_arrives(SIGUSR1, 10ms);
+    job.processes.will_end(1, Exited{0}, 2s);
+    CHECK(job.run(plan).exit_code == 0);
+  }
+}
+
 TEST_CASE("agent: a preempted job that ends in time asks for its requeue", "[launch]") {
   Job job;
   SECTION("by SIGTERM") {
