@@ -165,6 +165,14 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
+TEST_CASE("config: text that YAML escapes is read as it was set", "[cli]") {
+  const Acc acc;
+  const std::string name = GENERATE("/data/My\u00a0Run/hosts", "a\u0085b");
+  CHECK(acc({"config", "set", "--config_file", "c.yaml", "main_training_function=" + name}).code == 0);
+  CHECK(acc({"config", "get", "--config_file", "c.yaml", "main_training_function"}).out == name + "\n");
+  CHECK(acc({"config", "update", "--config_file", "c.yaml"}).code == 0);
+}
+
 TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refuses it", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml",

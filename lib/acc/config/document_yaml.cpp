@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <sstream>
 
 #include "acc/base/text.hpp"
@@ -31,9 +32,9 @@ std::size_t count_nodes(const DocumentNode& node) {
   return nodes;
 }
 
-// `<<: *base` adds the keys that the mapping itself lacks.
+// `<<: *base` adds the keys that the mapping itself lacks. Of equal keys of the base the last one counts.
 void merge(DocumentNode& mapping, const DocumentNode& from) {
-  for (const DocumentNode& item : from.items) {
+  for (const DocumentNode& item : from.items | std::views::reverse) {
     const bool known =
         std::ranges::any_of(mapping.items, [&](const DocumentNode& own) { return own.key == item.key; });
     if (!known) mapping.items.push_back(item);
@@ -59,6 +60,19 @@ bool starts_with_quote(std::string_view text) {
   return text.starts_with('"') || text.starts_with('\'');
 }
 
+// yaml-cpp reads the escapes `\N` and `\_` as the bytes 0x85 and 0xa0; all other text that it returns is
+// UTF-8.
+std::string with_whole_characters(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) result += '\xc2';
+    result += text.substr(0, std::max<std::size_t>(length, 1));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
 /// What yaml-cpp accepts and YAML does not, found in the text behind its events.
 class YamlText {
  public:
@@ -68,6 +82,20 @@ class YamlText {
   bool closes_quotes(const YAML::Mark& mark) const {
     const std::size_t from = offset_of(mark);
     return !starts_with_quote(text_.substr(from)) || after_quotes(text_, from) != std::string_view::npos;
+  }
+
+  /// The value of a scalar at the mark that yaml-cpp read as `value`. Of the empty lines before a closing
+  /// quote, each of which is a line break of the value, yaml-cpp keeps one at most.
+  std::string with_last_breaks(const YAML::Mark& mark, std::string value) const {
+    const std::string_view text = text_.substr(offset_of(mark));
+    if (!starts_with_quote(text)) return value;
+    const std::string_view quoted = text.substr(0, after_quotes(text, 0) - 1);
+    const auto breaks = std::ranges::count(quoted.substr(quoted.find_last_not_of(" \t\r\n") + 1), '\n');
+    // Escapes may be line breaks as well, and yaml-cpp keeps those and the ones after them.
+    const bool has_escapes = quoted.front() == '"' && quoted.find('\\') != std::string_view::npos;
+    if (breaks < 2 || has_escapes) return value;
+    value.erase(value.find_last_not_of('\n') + 1);
+    return value.append(static_cast<std::size_t>(breaks - 1), '\n');
   }
 
   /// Whether the key of a block mapping at the mark has its colon, or a `?` before it; yaml-cpp takes the
@@ -111,12 +139,13 @@ class YamlEvents : public YAML::EventHandler {
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& text) override {
+                const std::string& read) override {
     const Position position = position_of(mark);
     const bool quoted = tag == "!" || is_standard(tag, {"str"});
     const bool plain = tag == "?" || tag.empty() || is_standard(tag, {"int", "float", "bool", "null"});
     if (!quoted && !plain) fail_at(file_, position, fmt::format("the tag {} is not supported", tag));
     if (!text_.closes_quotes(mark)) fail_at(file_, position, "the quotes are not closed");
+    const std::string text = with_whole_characters(text_.with_last_breaks(mark, read));
     add_scalar(mark,
                {.value = quoted ? Value(text) : read_plain_scalar(text),
                 .text = text,
@@ -207,7 +236,8 @@ void resolve_merges(DocumentNode& node) {
     if (merges) sources.push_back(std::move(item));
     return merges;
   });
-  for (const DocumentNode& source : sources) {
+  // As in PyYAML the last `<<` of a mapping wins. In a list the first mapping does, as YAML defines it.
+  for (const DocumentNode& source : sources | std::views::reverse) {
     if (source.kind == DocumentNode::Kind::mapping) merge(node, source);
     if (source.kind != DocumentNode::Kind::list) continue;
     for (const DocumentNode& item : source.items) merge(node, item);

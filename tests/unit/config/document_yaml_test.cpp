@@ -46,6 +46,35 @@ TEST_CASE("document_yaml: aliases and merged mappings are resolved", "[config]")
   CHECK(value_of("a: &x {p: 1}\nb: &y {q: 2}\nc: {<<: [*x, *y]}\n").at("c") == Value{{"p", 1}, {"q", 2}});
 }
 
+TEST_CASE("document_yaml: of several merged values of a key PyYAML's counts", "[config]") {
+  const std::string bases = "a: &x {pp: 1, qq: 1}\nb: &y {pp: 2, rr: 2}\n";
+  const Value last = {{"pp", 2}, {"qq", 1}, {"rr", 2}};
+  CHECK(value_of(bases + "c:\n  <<: *x\n  <<: *y\n").at("c") == last);
+  CHECK(value_of(bases + "c:\n  <<: *x\n  pp: 3\n  <<: *y\n").at("c").at("pp") == 3);
+  CHECK(value_of(bases + "c: {<<: [*y, *x]}\n").at("c") == last);
+  CHECK(value_of("a: &x {pp: 1, pp: 2}\nb: {<<: *x}\n").at("b") == Value{{"pp", 2}});
+}
+
+TEST_CASE("document_yaml: escapes give whole characters, in keys too", "[config]") {
+  CHECK(value_of("\"k\\_\": \"\\N\\_\"\n") == Value{{"k\u00a0", "\u0085\u00a0"}});
+  CHECK(value_of("a: \"\u00e0\\_\u00e9\\N\\L\\xe0\"\n") ==
+        Value{{"a", "\u00e0\u00a0\u00e9\u0085\u2028\u00e0"}});
+  CHECK(value_of("a: [\"My\\_Run\"]\n").at("a").at(0) == "My\u00a0Run");
+  const std::string text = "a\u00a0b\u0085c";
+  CHECK(value_of(acc::launcher::write_yaml({{"k", text}})) == Value{{"k", text}});
+}
+
+TEST_CASE("document_yaml: line breaks at the end of a quoted text are kept", "[config]") {
+  CHECK(value_of("a: 'x\n\n  '\nb: 'x\n\n\n\n  '\n") == Value{{"a", "x\n"}, {"b", "x\n\n\n"}});
+  CHECK(value_of("a: '\n\n  '\nb: '\n  '\nc: ''\n") == Value{{"a", "\n"}, {"b", " "}, {"c", ""}});
+  CHECK(value_of("a: \"x\n  \n\n  \"\nb: \"x\\n\n\n  \"\n") == Value{{"a", "x\n\n"}, {"b", "x\n\n"}});
+  CHECK(value_of("a: 'it''s\\\r\n\r\n\r\n  '\r\n") == Value{{"a", "it's\\\n\n"}});
+  for (const std::string text : {"\n", "\n\n", "x\n", "x\n\n\n", "x\n\ny\n\n"}) {
+    INFO(text);
+    CHECK(value_of(acc::launcher::write_yaml({{"k", text}})) == Value{{"k", text}});
+  }
+}
+
 TEST_CASE("document_yaml: standard tags are applied, others are refused", "[config]") {
   CHECK(value_of("a: !!str 1\nb: !!int 2\nc: !!map {}\n") ==
         Value{{"a", "1"}, {"b", 2}, {"c", Value::object()}});

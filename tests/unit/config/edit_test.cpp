@@ -122,6 +122,11 @@ TEST_CASE("edit: a text that accelerate itself writes for false stays", "[config
         "distributed_type: 'NO'\ndowncast_bf16: true\n");
 }
 
+TEST_CASE("edit: a text with line breaks at its end keeps the comments", "[config]") {
+  CHECK(set("distributed_type: FSDP  # a\n", {"main_training_function=f\n"}) ==
+        "distributed_type: FSDP  # a\nmain_training_function: 'f\n\n  '\n");
+}
+
 TEST_CASE("edit: quotes within quotes are no comment", "[config]") {
   CHECK(set("distributed_type: 'NO'\nmain_process_ip: 'it''s # x'  # mine\n", {"main_process_ip=a"}) ==
         "distributed_type: 'NO'\nmain_process_ip: a  # mine\n");
