@@ -94,6 +94,23 @@ void save(const ConfigValues& values, const ConfigOptions& options, const fs::pa
   fmt::print("{}\n", saved_text(options.rules, file.string()));
 }
 
+// Why `check` and a launch refuse values that are valid by themselves.
+std::vector<Problem> refusals(const FileConfig& config) {
+  std::vector<Problem> problems = contradictions(config);
+  return problems.empty() ? launch_problems(config) : problems;
+}
+
+// The same for values that are not in a file yet.
+std::vector<Problem> refusals(const ConfigValues& values, const std::string& name) {
+  try {
+    FileConfig config = parse_config(format_config(values, "c.yaml"), name);
+    config.positions.clear();
+    return refusals(config);
+  } catch (const Error& error) {
+    return error.problems();
+  }
+}
+
 // The config for this machine with the assignments. Several processes need a type for several.
 ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
@@ -104,10 +121,33 @@ ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   if (type == DistributedType::no && value_in(values, key::distributed_type) == type && several)
     set_value(values, key::distributed_type,
               gpus > 0 ? DistributedType::multi_gpu : DistributedType::multi_cpu);
-  const FileConfig config{.path = "this configuration", .values = values};
-  if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
-    throw Error(ErrorKind::usage, problems);
+  const auto problems = refusals(values, "this configuration");
+  if (!problems.empty()) throw Error(ErrorKind::usage, problems);
   return values;
+}
+
+ConfigValues answered_values(const Interview& interview, const ConfigOptions& options) {
+  ConfigValues values = interview.values();
+  assign(values, options.assignments);
+  return values;
+}
+
+// Asks until the answers together are what a launch accepts: the last question is asked again.
+void ask_all(Interview& interview, Dialog& dialog, const ConfigOptions& options) {
+  while (true) {
+    run_interview(interview, dialog);
+    const auto problems = refusals(answered_values(interview, options), "these answers");
+    if (problems.empty()) return;
+    for (const Problem& problem : problems) dialog.show(to_string(problem));
+    dialog.show("Esc goes back to the answer to change");
+    interview.go_back();
+  }
+}
+
+void read_all(Interview& interview, const ConfigOptions& options) {
+  answer_all(interview, read_answers(options.answers));
+  const auto problems = refusals(answered_values(interview, options), "these answers");
+  if (!problems.empty()) throw Error(ErrorKind::config, problems);
 }
 
 // Invalid assignments are reported before the first question. The answers decide the kind of the file, so
@@ -140,21 +180,19 @@ int ask(const ConfigOptions& options) {
   Interview interview({.gpus = gpus, .folder = current_folder(), .environment = environment});
   try {
     if (!options.answers.empty()) {
-      answer_all(interview, read_answers(options.answers));
+      read_all(interview, options);
     } else if (can_draw(environment)) {
       const bool color = environment.get("NO_COLOR").empty();
       TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO, color);
-      run_interview(interview, dialog);
+      ask_all(interview, dialog, options);
     } else {
       LineDialog dialog(std::cin, std::cout);
-      run_interview(interview, dialog);
+      ask_all(interview, dialog, options);
     }
   } catch (const Interrupted&) {
     return kInterrupted;
   }
-  ConfigValues values = interview.values();
-  assign(values, options.assignments);
-  save(values, options, file);
+  save(answered_values(interview, options), options, file);
   return 0;
 }
 
@@ -182,8 +220,7 @@ int check(const ConfigOptions& options) {
   std::vector<Problem> problems = report.problems;
   if (problems.empty()) {
     std::ranges::move(keys_without_effect(config), std::back_inserter(config.notes));
-    problems = contradictions(config);
-    if (problems.empty() && report.misspelt.empty()) problems = launch_problems(config);
+    problems = report.misspelt.empty() ? refusals(config) : contradictions(config);
   }
   problems.insert(problems.end(), report.misspelt.begin(), report.misspelt.end());
   if (options.strict) {

@@ -165,6 +165,26 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
+TEST_CASE("config: what check would refuse is not saved, and asked again", "[cli]") {
+  const Acc acc(4);
+  const auto kept_out = [&](const Run& run, const std::string& reason) {
+    INFO(run.out << run.err);
+    CHECK(run.code == 2);
+    CHECK(contains(run.out + run.err, reason));
+    CHECK_FALSE(acc.has("c.yaml"));
+  };
+  acc.folder.write("a.yaml", "distributed_type: multi-GPU\nnum_processes: 2\ngpu_ids: 0\n");
+  const std::string reason = "these answers: gpu_ids names one GPU, and 2 processes are to share it ";
+  kept_out(acc({"config", "--answers", "a.yaml", "--config_file", "c.yaml"}), reason);
+  kept_out(acc({"config", "--config_file", "c.yaml", "--yes", "rdzv_backend=foo"}),
+           "this configuration: 'foo' is not a rendezvous back end");
+  // One machine, no checks, no dynamo, DeepSpeed, FSDP or Megatron-LM.
+  const std::string answers = "\nmulti-GPU\n\n\n\n\n\n\n2\n0\n\n\n";
+  kept_out(acc({"config", "--config_file", "c.yaml"}, answers), reason);
+  CHECK(acc({"config", "--config_file", "c.yaml"}, answers + "\x1b\n\x1b\n0,1\n\n\n").code == 0);
+  CHECK(contains(acc.folder.read("c.yaml"), "gpu_ids: 0,1\n"));
+}
+
 TEST_CASE("config: text that YAML escapes is read as it was set", "[cli]") {
   const Acc acc;
   const std::string name = GENERATE("/data/My\u00a0Run/hosts", "a\u0085b");

@@ -59,11 +59,15 @@ class Walk:
             return self.dice.choice(["yes", "no", "No", "" if default is not None else "no"])
         if default is not None and self.dice.random() < 0.4:
             return ""
-        # acc asks again for what names no machine.
+        # acc asks again for what a launch refuses: what names no machine, backend or device.
         if "IP address" in prompt:
             return self.dice.choice(["node0", "10.0.0.1", "fd00::1"])
         if "port" in prompt:
             return "29501"
+        if "rendezvous backend" in prompt:
+            return self.dice.choice(["static", "c10d", "etcd"])
+        if "by id" in prompt:
+            return self.dice.choice(["all", "0,1,2", "GPU-alpha,GPU-beta"])
         if "clipping" in prompt:
             return self.dice.choice(["0.5", "1", "2.0"])
         if convert_value is int:

@@ -11,6 +11,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/home.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/assign.hpp"
 #include "acc/config/conversion.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/config/document.hpp"
@@ -58,6 +59,13 @@ std::optional<bool> parse_yes_no(const std::string& text) {
   if (word == "y" || word == "yes") return true;
   if (word == "n" || word == "no") return false;
   return std::nullopt;
+}
+
+// The setting that the question writes; null if it writes none.
+const SettingSpec* asked_row(const Question& question, ConfigKind kind) {
+  const std::size_t dot = question.key.find('.');
+  if (dot == std::string_view::npos) return find_file_key(question.key, kind);
+  return find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
 }
 
 }  // namespace
@@ -148,10 +156,7 @@ bool Interview::go_back() {
 
 std::string Interview::help() const {
   const Question& question = *current();
-  const std::size_t dot = question.key.find('.');
-  const SettingSpec* spec = dot == std::string_view::npos
-                                ? find_file_key(question.key, answers_.kind())
-                                : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
+  const SettingSpec* spec = asked_row(question, answers_.kind());
   if (spec == nullptr) return std::string(question.help);
   std::string text = fmt::format("{} Key in the file: {}.", spec->help, question.key);
   if (!std::empty(spec->flags)) text += fmt::format(" Flag of a launch: {}.", spec->flags.front().spelling);
@@ -177,9 +182,9 @@ std::optional<std::string> Interview::accept_number(const std::string& text) {
 std::optional<std::string> Interview::accept(Choice choice) {
   const Question& question = *current();
   undone_.erase(question.name);
-  const SettingSpec* spec = find_file_key(question.key, answers_.kind());
-  if (spec != nullptr && spec->type == ValueType::integer) {
-    const auto checked = convert(*spec, choice.value.dump());
+  const SettingSpec* spec = asked_row(question, answers_.kind());
+  if (spec != nullptr && is_number(*spec)) {
+    const auto checked = convert(*spec, display(choice.value));
     if (const auto* mismatch = std::get_if<Mismatch>(&checked)) return mismatch->what;
   }
   if (question.refuse != nullptr) {

@@ -44,6 +44,13 @@ std::optional<std::string> refuse_rank(const Answers& answers, const Value& valu
   return fmt::format("ranks of {} machines are 0 to {}", answers.machines(), answers.machines() - 1);
 }
 
+std::optional<std::string> refuse_backend(const Answers&, const Value& value) {
+  const std::vector<std::string> backends = {"static", "c10d", "etcd"};
+  const std::string name = value.get<std::string>();
+  if (contains(backends, name)) return std::nullopt;
+  return fmt::format("'{}' is not one of: {}", shorten(name), join(backends, ", "));
+}
+
 std::optional<std::string> refuse_address(const Answers&, const Value& value) {
   const std::string address = value.get<std::string>();
   if (parse_host_name(trim(address))) return std::nullopt;
@@ -115,11 +122,12 @@ std::vector<Question> training_questions() {
        .key = "same_network",
        .condition = several_machines},
       {.name = "rdzv_backend",
-       .prompt = "Rendezvous backend (static, c10d, ...)?",
+       .prompt = "Rendezvous backend (static, c10d or etcd)?",
        .kind = text,
        .default_answer = "static",
        .key = "rdzv_backend",
-       .condition = [](const Answers& a) { return several_machines(a) && a.is("same_network", false); }},
+       .condition = [](const Answers& a) { return several_machines(a) && a.is("same_network", false); },
+       .refuse = refuse_backend},
       {.name = "debug",
        .prompt = "Check distributed operations while training (slower, for debugging)?",
        .default_answer = "no",

@@ -268,6 +268,8 @@ std::vector<Problem> keys_without_effect(const FileConfig& config) {
 std::vector<Problem> contradictions(const FileConfig& config) {
   std::vector<Problem> problems;
   const ConfigValues& values = config.values;
+  // SageMaker makes the machines, and so knows their addresses.
+  if (kind_of(values) == ConfigKind::sagemaker) return problems;
   const std::int64_t machines = value_in(values, key::num_machines).value_or(1);
   const auto count = value_in(values, key::num_processes);
   const auto* processes = count ? std::get_if<std::int64_t>(&*count) : nullptr;
@@ -292,8 +294,7 @@ std::vector<Problem> contradictions(const FileConfig& config) {
   }
   const auto ids = value_in(values, key::gpu_ids);
   const bool names_one = ids && to_lower(*ids) != "all" && ids->find(',') == std::string::npos;
-  const bool on_gpus = kind_of(values) == ConfigKind::cluster &&
-                       value_in(values, key::distributed_type) == DistributedType::multi_gpu;
+  const bool on_gpus = value_in(values, key::distributed_type) == DistributedType::multi_gpu;
   if (names_one && on_gpus && machines == 1 && processes != nullptr && *processes > 1) {
     problems.push_back({fmt::format("gpu_ids names one GPU, and {} processes are to share it", *processes),
                         where(config, key::gpu_ids), "name one per process, or `all`"});

@@ -61,6 +61,22 @@ TEST_CASE("answers: a refused answer is an error with its reason", "[config]") {
         }).find("answers.yaml:2: ") != std::string::npos);
 }
 
+TEST_CASE("answers: a number that its setting does not allow is refused, in sections too", "[config]") {
+  const std::string gpus = "distributed_type: multi-GPU\nnum_processes: 2\n";
+  const auto refused = [&](const std::string& answers) {
+    const std::string error = error_of([&] { values_of(gpus + answers); });
+    return error.find("must be at least 1, not 0") != std::string::npos;
+  };
+  CHECK(refused("num_machines: 0\n"));
+  CHECK(refused("deepspeed: yes\ndeepspeed_gradient_accumulation_steps: 0\n"));
+  CHECK(
+      refused("fsdp: yes\nfsdp_version: 2\nfsdp_auto_wrap_policy: NO_WRAP\nparallelism: "
+              "yes\nparallelism_config_tp_size: 0\n"));
+  CHECK(refused("megatron: yes\nmegatron_lm_tp_degree: 0\n"));
+  CHECK(refused("mixed_precision: fp8\nfp8_backend: te\nfp8_interval: 0\n"));
+  CHECK_FALSE(refused("megatron: yes\nmegatron_lm_tp_degree: 1\n"));
+}
+
 TEST_CASE("answers: other files than answer sheets are refused", "[config]") {
   CHECK(error_of([] { sheet_of("- a\n"); }).ends_with("has no `question: answer` lines"));
   CHECK(error_of([] { sheet_of("a: {b: c}\n"); }).ends_with(":1: the answer to 'a' must not be a mapping"));

@@ -57,6 +57,14 @@ TEST_CASE("questions_machines: the address of machine 0 has no port, and names a
   CHECK(interview.values().at("main_process_ip") == "fd00::1");
 }
 
+TEST_CASE("questions_machines: the rendezvous backend is one that a launch knows", "[config]") {
+  acc::launcher::Interview interview = interview_after({"", "multi-GPU", "2", "", "node0", "29500", "no"});
+  CHECK(current_name(interview) == "rdzv_backend");
+  CHECK(interview.answer("foo") == "'foo' is not one of: static, c10d, etcd");
+  CHECK(current_name(interview) == "rdzv_backend");
+  CHECK_FALSE(interview.answer("c10d").has_value());
+}
+
 TEST_CASE("questions_device: one process of many GPUs is refused, and the question stays", "[config]") {
   acc::launcher::Interview interview = interview_after(kOneMachine);
   CHECK(acc::test::current_name(interview) == "num_processes");

@@ -22,6 +22,12 @@ TEST_CASE("contradictions: a file that holds together has none", "[config]") {
             .empty());
 }
 
+TEST_CASE("contradictions: SageMaker's machines need no address", "[config]") {
+  CHECK(found_in("{compute_environment: AMAZON_SAGEMAKER, distributed_type: DATA_PARALLEL, num_machines: 2, "
+                 "ec2_instance_type: x, iam_role_name: y}")
+            .empty());
+}
+
 TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
   CHECK(found_in("distributed_type: MULTI_GPU\nnum_processes: 7\nnum_machines: 2\nmachine_rank: 2\n") ==
         std::vector<std::string>{"c.yaml:2: num_processes 7 cannot be divided evenly among num_machines 2 "
