@@ -260,6 +260,10 @@ int set(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   fs::path file = file_to_write(options, environment);
   if (options.file.empty()) file = find_default_config(environment).value_or(file);
+  if (!fs::exists(fs::symlink_status(file))) {
+    check_assignments(options.assignments);
+    require_replaceable(file);  // makes the folder, whose lock is asked for
+  }
   const Descriptor lock = lock_folder_of(file);
   ConfigValues values = fs::exists(fs::symlink_status(file))
                             ? read_config(file).values

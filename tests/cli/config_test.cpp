@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `acc config` and `acc env` from a shell, without a terminal.
+#include <thread>
+#include <vector>
+
 #include "support/catch.hpp"
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
@@ -125,6 +128,27 @@ TEST_CASE("config: get and set single values", "[cli]") {
   CHECK(wrong.err.starts_with("acc: num_machine=2: unknown key 'num_machine' "));
   CHECK(std::ranges::count(wrong.err, '\n') == 1);
   CHECK(acc.folder.read(kDefault) == before);
+}
+
+TEST_CASE("config: what several set at once in a new folder is all there", "[cli]") {
+  const Acc acc;
+  const std::vector<std::string> assignments = {"debug=true", "tpu_name=a", "tpu_zone=b",
+                                                "main_training_function=f"};
+  {
+    std::vector<std::jthread> writers;
+    for (const std::string& assignment : assignments)
+      writers.emplace_back(
+          [&acc, assignment] { acc({"config", "set", "--config_file", "new/c.yaml", assignment}); });
+  }
+  const std::string written = acc.folder.read("new/c.yaml");
+  for (const char* line : {"debug: true\n", "tpu_name: a\n", "tpu_zone: b\n", "main_training_function: f\n"})
+    CHECK(contains(written, line));
+}
+
+TEST_CASE("config: a wrong KEY=VALUE makes no folder", "[cli]") {
+  const Acc acc;
+  CHECK(acc({"config", "set", "--config_file", "new/c.yaml", "debgu=true"}).code == 2);
+  CHECK_FALSE(acc.has("new"));
 }
 
 TEST_CASE("config: an invalid KEY=VALUE is reported before the first question", "[cli]") {

@@ -102,7 +102,7 @@ void keep_owner_and_mode(int fd, const struct stat& old);
 void require_replaceable(const std::filesystem::path& file);
 
 /// Waits for the lock of the folder that has `file`, and holds it: processes that read a file, change and
-/// replace it do so one after the other. Empty where the file system has no locks.
+/// replace it do so one after the other. Empty where the folder is missing or the file system has no locks.
 Descriptor lock_folder_of(const std::filesystem::path& file);
 
 /// The folder of the running executable (/proc/self/exe).
