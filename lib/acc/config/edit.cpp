@@ -116,6 +116,11 @@ class YamlEditor {
     return text.empty() || text.starts_with('#');
   }
 
+  // A key whose value is null, which values do not contain: its line says that it is not set, and stays.
+  static bool is_unset(const DocumentNode& item, const SettingSpec* spec) {
+    return item.is_null() && spec != nullptr && item.key == file_key(*spec);
+  }
+
   // The end of the lines of an item. Comments directly above the next key belong to that key.
   std::size_t end_of(const DocumentNode& item, std::size_t next) const {
     while (next > line_of(item) + 1 && is_remark(next - 1)) --next;
@@ -139,6 +144,8 @@ class YamlEditor {
       if (missing.contains(key)) {
         append(out, edited(item, spec, key, missing[key], end));
         missing.erase(key);
+      } else if (is_unset(item, spec) && !target.contains(key)) {
+        append(out, copy(line_of(item), end));
       }
       if (i + 1 == node.items.size() && !missing.empty()) append(out, indented(write_yaml(missing), indent));
       append(out, copy(end, next));

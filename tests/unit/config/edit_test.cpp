@@ -122,6 +122,19 @@ TEST_CASE("edit: a text that accelerate itself writes for false stays", "[config
         "distributed_type: 'NO'\ndowncast_bf16: true\n");
 }
 
+TEST_CASE("edit: a key that is null keeps its line until it gets a value", "[config]") {
+  const std::string text =
+      "distributed_type: FSDP\ngpu_ids: null  # all\nfsdp_config:\n  fsdp_offload_params:  # later\n"
+      "  fsdp_version: 2\n";
+  CHECK(set(text, {"debug=true"}) == text + "debug: true\n");
+  CHECK(set(text, {"gpu_ids="}) == text);
+  CHECK(set(text, {"gpu_ids=0"}) ==
+        "distributed_type: FSDP\ngpu_ids: '0'  # all\nfsdp_config:\n  fsdp_offload_params:  # later\n"
+        "  fsdp_version: 2\n");
+  CHECK(set("distributed_type: FSDP\ndebug: true  # a\ndebug: null\n", {"debug=false"}) ==
+        "distributed_type: FSDP\ndebug: false  # a\n");
+}
+
 TEST_CASE("edit: a text with line breaks at its end keeps the comments", "[config]") {
   CHECK(set("distributed_type: FSDP  # a\n", {"main_training_function=f\n"}) ==
         "distributed_type: FSDP  # a\nmain_training_function: 'f\n\n  '\n");
