@@ -5,28 +5,40 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
+#include <string>
 
 namespace acc {
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path home_folder(const Environment& environment) {
-  if (const auto home = environment.find("HOME")) return *home;
-  // Batch systems may start jobs without HOME.
+// The home folder that the user database has for the user; for none, that of this process's user.
+std::optional<std::string> home_in_database(const std::string& user) {
   std::array<char, 4096> buffer = {};
   passwd entry = {};
   passwd* match = nullptr;
-  ::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &match);
-  return match == nullptr ? fs::path("/") : fs::path(match->pw_dir);
+  if (user.empty()) {
+    ::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &match);
+  } else {
+    ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &match);
+  }
+  if (match == nullptr) return std::nullopt;
+  return match->pw_dir;
 }
 
 }  // namespace
 
-fs::path expand_home(std::string_view text, const Environment& environment) {
-  if (text == "~") return home_folder(environment);
-  if (text.starts_with("~/")) return home_folder(environment) / text.substr(2);
-  return text;
+std::filesystem::path expand_home(std::string_view text, const Environment& environment) {
+  if (!text.starts_with('~')) return text;
+  const std::string user(text.substr(1, text.find('/') - 1));
+  const std::string_view rest = text.substr(1 + user.size());
+  // Batch systems may start jobs without HOME.
+  std::optional<std::string> home = user.empty() ? environment.find("HOME") : std::nullopt;
+  if (!home) home = home_in_database(user);
+  if (!home && !user.empty()) return text;
+  std::string path = home.value_or("");
+  while (path.ends_with('/')) path.pop_back();
+  path += rest;
+  return path.empty() ? "/" : path;
 }
 
 }  // namespace acc

@@ -13,6 +13,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/home.hpp"
 #include "acc/base/text.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 
@@ -84,10 +85,10 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
 }
 
 fs::path hub_cache(const Environment& environment) {
-  if (const auto folder = environment.find("HF_HUB_CACHE")) return *folder;
-  if (const auto home = environment.find("HF_HOME")) return fs::path(*home) / "hub";
-  if (const auto cache = environment.find("XDG_CACHE_HOME")) return fs::path(*cache) / "huggingface" / "hub";
-  return fs::path(environment.get("HOME")) / ".cache" / "huggingface" / "hub";
+  if (const auto folder = environment.find("HF_HUB_CACHE")) return expand_home(*folder, environment);
+  if (const auto home = environment.find("HF_HOME")) return expand_home(*home, environment) / "hub";
+  const std::string cache = environment.get("XDG_CACHE_HOME", "~/.cache");
+  return expand_home(cache, environment) / "huggingface" / "hub";
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ TEST_CASE("checkpoint: a model is found on the disk, or in the hub's cache", "[w
   folder.write("hub/models--a--b/snapshots/123/config.json", "{}");
   CHECK(acc::launcher::find_model("a/b", environment) == folder.path() / "hub/models--a--b/snapshots/123");
   CHECK(acc::launcher::find_model(folder.path().string(), environment) == folder.path());
+  const acc::Environment at_home{{"HF_HOME", "~"}, {"HOME", folder.path().string()}};
+  CHECK(acc::launcher::find_model("a/b", at_home) == folder.path() / "hub/models--a--b/snapshots/123");
   CHECK(error_of([&] { acc::launcher::find_model("a/c", environment); }) ==
         "a/c: no such file or folder, and no such model in the hub's cache (acc downloads nothing; `hf "
         "download "
