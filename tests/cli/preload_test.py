@@ -262,6 +262,79 @@ def a_module_may_have_an_older_finder():
     assert run(["--num_processes", "1", "--preload", "older,numpy.random", "script.py"]) == (0, "True\n", "")
 
 
+def modules_that_change_nothing_for_others_are_shared():
+    pathlib.Path("data").write_text("text")
+    pathlib.Path("script.py").write_text("import shares\nprint(shares.value())\n")
+    for source in (
+        "import logging\nlogging.basicConfig(filename='log', format='%(process)d')\nlogging.warning('')\nvalue = str\n",
+        "import mmap\nwith open('data') as file: data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\n"
+        "def value(): return data[:]\n",
+        "import os\nfolder = os.open('.', os.O_DIRECTORY)\nvalue = lambda: os.listdir(folder) != []\n",
+        "import os\ntext = os.environ.get('ODD')\nvalue = lambda: text\n",
+    ):  # fmt: skip
+        pathlib.Path("shares.py").write_text("import module\n" + source)
+        warm = run(["--num_processes", "1", "--preload", "shares", "script.py"])
+        times = pathlib.Path("imports").read_text()
+        cold = run(["--num_processes", "1", "script.py"])
+        assert (warm, times) == (cold, "x") and cold[0] == 0, (source, times, cold, warm)
+        os.unlink("imports")
+
+
+def random_numbers_differ_where_python_has_loaded_random():
+    os.mkdir("site")
+    pathlib.Path("site/sitecustomize.py").write_text("import random\n")
+    pathlib.Path("draws.py").write_text("import secrets\nkey = secrets.token_hex()\n")
+    pathlib.Path("script.py").write_text("import draws\nprint(draws.key)\n")
+    _, out, err = run(["--num_processes", "2", "--preload", "draws", "script.py"], PYTHONPATH="site")
+    assert len(set(out.split())) == 2 and "importing draws takes random bytes from the system: " in err, (out, err)
+
+
+def modules_see_the_arguments_of_their_worker():
+    pathlib.Path("parses.py").write_text(
+        "import argparse, sys\nparser = argparse.ArgumentParser()\nparser.add_argument('--log')\n"
+        "known, sys.argv[1:] = parser.parse_known_args()\n")  # fmt: skip
+    pathlib.Path("script.py").write_text("import parses, sys\nprint(parses.known.log, sys.argv)\n")
+    words = ["script.py", "--log", "log.$local_rank", "x"]
+    code, out, err = run(["--num_processes", "2", "--preload", "parses", *words])
+    assert (code, sorted(out.splitlines())) == (0, [f"log.{rank} ['script.py', 'x']" for rank in (0, 1)]), (out, err)
+    assert "importing parses reads the arguments, which differ from worker to worker: " in err, err
+    code, out, err = run(["--num_processes", "1", "--preload", "parses", *words])
+    assert (code, out) == (0, "log.0 ['script.py', 'x']\n") and "importing parses changes the arguments: " in err, (out, err)
+    # Workers that have the same arguments are forked from a module that only reads them.
+    pathlib.Path("parses.py").write_text("import sys\nfrom sys import argv\nwords = argv[1:]\n")
+    pathlib.Path("script.py").write_text("import parses, sys\nprint(parses.words, parses.argv is sys.argv)\n")
+    assert run(["--num_processes", "1", "--preload", "parses", *words]) == (0, "['--log', 'log.0', 'x'] True\n", "")
+    same = run(["--num_processes", "2", "--preload", "parses", "script.py", "a"])
+    assert same == (0, "['a'] True\n" * 2, ""), same
+    # Who reads none of them is forked.
+    pathlib.Path("reads_none.py").write_text("import sys\nfrom sys import argv\nname = sys.argv[0]\n")
+    pathlib.Path("script.py").write_text("import reads_none, sys\nprint(reads_none.name, type(sys.argv), reads_none.argv)\n")
+    code, out, err = run(["--num_processes", "2", "--preload", "reads_none", "script.py", "$local_rank"])
+    expected = [f"script.py <class 'list'> ['script.py', '{rank}']" for rank in (0, 1)]
+    assert (code, sorted(out.splitlines()), err) == (0, expected, ""), (code, out, err)
+
+
+def modules_of_python_are_those_of_the_program():
+    os.mkdir("scripts")
+    shutil.copy("module.py", "scripts")
+    pathlib.Path("scripts/script.py").write_text("import module, pkgutil\nprint(pkgutil.__file__)\n")
+    # One in the current folder is nobody's, one in the folder of the script is the script's.
+    for folder in (".", "scripts"):
+        file = os.path.realpath(os.path.join(folder, "pkgutil.py"))
+        pathlib.Path(file).touch()
+        cold, warm = [run(["--num_processes", "1", *flags, "scripts/script.py"]) for flags in ([], ["--preload", "module"])]
+        is_found = folder == "scripts"
+        assert cold[:2] == warm[:2] and (file in cold[1]) == is_found, (cold, warm)
+        assert (f"acc: warning: {file} has the name of a module of Python: workers start without --preload\n" in warm[2]) == is_found, warm
+
+
+def refuses(words, does, source):
+    pathlib.Path("obstacle.py").write_text(source)
+    code, out, err = run([*words, "--preload", "module,obstacle", "script.py"])
+    assert code == 0 and sorted(out.splitlines())[:2] == ["here 0", "here 1"], out
+    assert err.count("acc: ") == 1 and f"importing obstacle {does}: workers start without --preload\n" in err, (source, err)
+
+
 def refusals_are_one_line():
     pathlib.Path("script.py").write_text("import os, module\nprint('here', os.environ['RANK'])\n")
     words = ["--num_processes", "2", "--max-restarts", "1"]
@@ -280,11 +353,25 @@ def refusals_are_one_line():
         "asks for its process id": "import os\npid = os.getpid()\n",
         "makes a temporary file": "import tempfile\nfolder = tempfile.TemporaryDirectory()\n",
         "registers what is done at exit": "import atexit, logging\natexit.register(logging.info, 'over')\n",
+        "reads all variables, some of which each worker has for itself": "import os\ncopy = os.environ.copy()\n",
+        "asks for its thread id": "import threading\nthread = threading.get_native_id()\n",
+        "makes a UUID": "import uuid\nrun = uuid.uuid1()\n",
+        "sets a timer": "import signal\nsignal.alarm(1000)\n",
+        "opens a pipe": "import os\npipe = os.pipe()\n",
+        "opens anon_inode:[eventpoll]": "import selectors\nselector = selectors.DefaultSelector()\n",
+        "keeps /memfd:cache (deleted) open": "import os\nfile = os.memfd_create('cache')\n",
+        f"keeps {os.getcwd()}/module.py open": "file = open('module.py')\n",
+        f"locks {os.getcwd()}/lock": "import fcntl\nfile = open('lock', 'a')\nfcntl.flock(file, fcntl.LOCK_SH)\n",
+        "creates shared memory": "import mmap\nmemory = mmap.mmap(-1, 1)\n",
     }.items():  # fmt: skip
-        pathlib.Path("obstacle.py").write_text(source)
-        code, out, err = run([*words, "--preload", "module,obstacle", "script.py"])
-        assert code == 0 and sorted(out.splitlines())[:2] == ["here 0", "here 1"], out
-        assert err.count("acc: ") == 1 and f"importing obstacle {does}: workers start without --preload\n" in err, err
+        refuses(words, does, source)
+    for does, source in {
+        "reads all variables, some of which each worker has for itself": "import os\nnames = list(os.environb)\n",
+        "reads RANK, which each worker has for itself": "import os\nrank = os.getenvb(b'RANK')\n",
+        "takes random bytes from the system": "import os\nkey = os.getrandom(8)\n",
+        "asks for its process id": "import multiprocessing\npid = multiprocessing.current_process().pid\n",
+    }.items():  # fmt: skip
+        refuses(words, does, source)
     pathlib.Path("broken.py").write_text("import module, missing\n")
     code, out, err = run([*words, "--preload", "missing", "broken.py"])
     assert code == 1 and "ModuleNotFoundError: No module named 'missing'" in err, err
@@ -330,7 +417,9 @@ def main():
     cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs, seeds_are_kept,
              streams_of_modules_are_kept,
              nothing_of_the_watch_is_left, functions_that_a_module_replaces_are_kept, a_module_may_have_an_older_finder, an_import_that_hangs_is_no_secret, an_import_that_takes_long_is_shown,
-             a_module_may_ignore_the_end_of_children, refusals_are_one_line, nothing_is_left]  # fmt: skip
+             a_module_may_ignore_the_end_of_children, modules_that_change_nothing_for_others_are_shared,
+             random_numbers_differ_where_python_has_loaded_random, modules_see_the_arguments_of_their_worker,
+             modules_of_python_are_those_of_the_program, refusals_are_one_line, nothing_is_left]  # fmt: skip
     names = sys.argv[2:]
     if names[:1] == ["--same"]:
         expected = [case.__name__ for case in cases]

@@ -26,6 +26,7 @@
 #include "acc/launch/exit_status.hpp"
 #include "acc/plan/preemption.hpp"
 #include "acc/plan/preload.hpp"
+#include "acc/plan/worker_environment.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -91,14 +92,17 @@ std::string request_text(const ProcessLauncher& launcher, const WorkerStart& wor
 }
 
 std::vector<std::string> server_command(const LaunchPlan& plan, const PreloadEnvironment& environment) {
-  std::vector<std::string> command = {plan.worker_command.front(),
+  const std::vector<std::string> worker = worker_command(plan, 0);
+  const bool same = worker == worker_command(plan, plan.nproc_per_node - 1);
+  std::vector<std::string> command = {worker.front(),
                                       "-c",
                                       kRunProgram,
                                       join(plan.preload, ","),
                                       join(environment.per_worker, ","),
+                                      same ? "1" : "0",
                                       fmt::to_string(SYS_set_mempolicy)};
-  command.insert(command.end(), plan.worker_command.begin() + 1, plan.worker_command.end());
-  if (plan.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
+  command.insert(command.end(), worker.begin() + 1, worker.end());
+  if (worker.at(1) == "-u") command.insert(command.begin() + 1, "-u");
   return command;
 }
 

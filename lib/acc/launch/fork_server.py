@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fork server of `acc launch --preload`: imports modules once, and becomes a worker for each request of acc.
 
-    python [-u] -c "exec(this file)" MODULES VARIABLES SET_MEMPOLICY [-u] [-m] PROGRAM [ARGUMENT...]
+    python [-u] -c "exec(this file)" MODULES VARIABLES SAME SET_MEMPOLICY [-u] [-m] PROGRAM [ARGUMENT...]
 
-MODULES and VARIABLES, those that each worker has for itself, are separated by commas; SET_MEMPOLICY is the number of that
-system call. A process that was not executed for this has the variables that it would have had as GIVEN_VARIABLES. Descriptor 0
-is a SOCK_SEQPACKET to acc, on which this program says `import MODULE` and at last `ready`, or `refused` and why workers cannot
-be forked. Then each request is one byte with five descriptors: a file (see Request), the standard streams of the worker, and a
-channel. On the channel the worker says its process id when it is acc's own child and leads its own session, and it begins when
-acc has answered. One that cannot run closes the channel without a word: acc then starts it without this program, and that
-shows the reason.
+MODULES and VARIABLES, those that each worker has for itself, are separated by commas; SAME is 1 when all workers have this
+command line, and 0 when only the first one has; SET_MEMPOLICY is the number of that system call. A process that was not
+executed for this has the variables that it would have had as GIVEN_VARIABLES. Descriptor 0 is a SOCK_SEQPACKET to acc, on
+which this program says `import MODULE` and at last `ready`, or `refused` and why workers cannot be forked. Then each request
+is one byte with five descriptors: a file (see Request), the standard streams of the worker, and a channel. On the channel the
+worker says its process id when it is acc's own child and leads its own session, and it begins when acc has answered. One that
+cannot run closes the channel without a word: acc then starts it without this program, and that shows the reason.
 """
+
+import sys
+
+MODULES_OF_PYTHON = set(sys.modules)
+IS_PATH_SAFE = getattr(sys.flags, "safe_path", False)
+if not IS_PATH_SAFE:
+    del sys.path[0]  # the '' of `python -c`: this program has no modules of the current folder
 
 import atexit
 import builtins
@@ -26,11 +33,12 @@ import pkgutil
 import runpy
 import signal
 import socket
+import stat
 import struct
-import sys
 import types
 
 OWN_FILE = sys._getframe().f_code.co_filename
+DELETED = " (deleted)"  # what Linux puts behind the path of a file that has no name any more
 OUTPUT = "acc-preload"  # the name of the files to which imports write
 NVML_VARIABLE = "PYTORCH_NVML_BASED_CUDA_CHECK"
 libc = ctypes.CDLL(None, use_errno=True)
@@ -64,14 +72,12 @@ class Program:
         return ["-m" if self.is_module else self.name, *command[self.index + 1:]]
 
     def set_search_path(self):
-        """Replaces the '' of `python -c` in sys.path with what Python would put there for the program."""
+        """Puts first into sys.path what Python would put there for the program."""
         if self.is_module:
             first = os.getcwd()
         else:
             first = self.path if self.is_package else os.path.dirname(os.path.realpath(self.path))
-        if not getattr(sys.flags, "safe_path", False):
-            sys.path[0] = first
-        elif self.is_package:
+        if self.is_package or not IS_PATH_SAFE:
             sys.path.insert(0, first)
 
     def make_main(self):
@@ -111,14 +117,20 @@ class Program:
 
 
 class WatchedEnvironment(type(os.environ)):
-    """os.environ, noting the first use of a variable that each worker has for itself."""
+    """os.environ and os.environb, noting the first use of a variable that each worker has for itself."""
 
-    names = frozenset()
+    names = frozenset()  # as texts and as bytes
     use = None
 
     def note(self, does, name):
         if WatchedEnvironment.use is None and name in WatchedEnvironment.names:
-            WatchedEnvironment.use = f"{does} {name}, which each worker has for itself"
+            WatchedEnvironment.use = f"{does} {os.fsdecode(name)}, which each worker has for itself"
+
+    def __iter__(self):
+        # Installed packages look for variables with a prefix of theirs.
+        if WatchedEnvironment.use is None and WatchedEnvironment.names and is_done_by_user():
+            WatchedEnvironment.use = "reads all variables, some of which each worker has for itself"
+        return super().__iter__()
 
     def __getitem__(self, name):
         self.note("reads", name)
@@ -131,6 +143,20 @@ class WatchedEnvironment(type(os.environ)):
     def __delitem__(self, name):
         self.note("removes", name)
         super().__delitem__(name)
+
+
+class WatchedArguments(list):
+    """sys.argv, noting whether more than its first word is read."""
+
+    is_read = False
+
+    def __getitem__(self, index):
+        WatchedArguments.is_read |= index != 0
+        return super().__getitem__(index)
+
+    def __iter__(self):
+        WatchedArguments.is_read = True
+        return super().__iter__()
 
 
 def callers():
@@ -158,6 +184,12 @@ def is_done_by_user():
     return False
 
 
+def is_asked_by_user():
+    """By a module of the user itself, not through Python: each record of `logging` has the process id."""
+    processes = os.path.join(os.path.dirname(os.__file__), "multiprocessing", "process.py")
+    return is_of_user(next(file for file in callers() if file != processes))
+
+
 class Chance:
     """The random numbers that a module has for all: `state` is a function of it, `seed_anew` draws a seed, and `seeds` are the
     names of the functions by which a program sets them."""
@@ -175,14 +207,18 @@ class Chance:
 class Watch:
     """Notes what the imports do that comes out differently in each worker, and the seeds that they set."""
 
-    def __init__(self):
+    def __init__(self, same_arguments):
+        self.same_arguments = same_arguments
+        self.arguments = list(sys.argv)
         self.noted = ""
         self.over = False
         self.chances = {}
         self.usual = []  # what was replaced
         self.modules = set()  # those that were there at first
         self.watched_modules = {
-            "random": self.watch_random, "numpy.random": self.watch_numpy, "torch": self.watch_torch, "tempfile": self.watch_tempfile}
+            "random": self.watch_random, "numpy.random": self.watch_numpy, "torch": self.watch_torch,
+            "tempfile": self.watch_tempfile, "uuid": self.watch_uuid, "threading": self.watch_threading,
+            "psutil": self.watch_psutil}  # fmt: skip
 
     def note(self, what, done_by_user=is_done_by_user):
         if not self.noted and not self.over and done_by_user():
@@ -201,10 +237,16 @@ class Watch:
 
     def begin(self):
         self.modules = set(sys.modules)
-        self.replace(os, "urandom", lambda *_: self.note("takes random bytes from the system"))
+        if not self.same_arguments:
+            self.usual.append((sys, "argv", sys.argv, WatchedArguments(sys.argv)))
+            sys.argv = self.usual[-1][-1]
+        owners = [(os, "urandom"), (os, "getrandom")]
+        if "random" in sys.modules:  # its copy is not that of `os` any more
+            owners.append((sys.modules["random"], "_urandom"))
+        for owner, name in owners:
+            self.replace(owner, name, lambda *_, **options: self.note("takes random bytes from the system"))
         self.replace(atexit, "register", lambda *_, **options: self.note("registers what is done at exit"))
-        # Not through Python: each record of `logging` has it.
-        self.replace(os, "getpid", lambda: self.note("asks for its process id", lambda: is_of_user(next(callers()))))
+        self.replace(os, "getpid", lambda: self.note("asks for its process id", is_asked_by_user))
         for name, watch in self.watched_modules.items():
             if name in sys.modules:
                 watch(sys.modules[name])
@@ -286,11 +328,24 @@ class Watch:
         for name in ("mkdtemp", "mkstemp", "_mkstemp_inner"):
             self.replace(module, name, lambda *arguments, **options: self.note("makes a temporary file"))
 
+    def watch_uuid(self, module):
+        self.replace(module, "uuid1", lambda *arguments, **options: self.note("makes a UUID"))
+
+    def watch_threading(self, module):
+        self.replace(module, "get_native_id", lambda: self.note("asks for its thread id", is_asked_by_user))
+
+    def watch_psutil(self, module):
+        self.replace(module.Process, "__init__", lambda process, pid=None: pid is None and self.note("asks for its process id"))
+
     def obstacle(self):
         if WatchedEnvironment.use is not None:
             return WatchedEnvironment.use
         if self.noted:
             return self.noted
+        if WatchedArguments.is_read:
+            return "reads the arguments, which differ from worker to worker"
+        if sys.argv != self.arguments:  # the script may look at them before it imports the module
+            return "changes the arguments"
         drawn = [name for name, chance in self.chances.items() if not chance.seeded and chance.state(chance.module) != chance.first]
         return f"draws numbers of {drawn[0]} without a seed" if drawn else ""
 
@@ -347,6 +402,55 @@ def has_children():
     return True
 
 
+def find_shadow():
+    """A file of the program's folder that a worker would import in place of a module that is here already; empty: none."""
+    for name in sorted(sys.modules.keys() - MODULES_OF_PYTHON):
+        spec = getattr(sys.modules[name], "__spec__", None)
+        if "." not in name and spec is not None and spec.has_location:
+            shadow = importlib.machinery.PathFinder.find_spec(name, sys.path[:1])
+            # A folder without __init__.py comes after all others.
+            if shadow is not None and shadow.has_location and shadow.origin != spec.origin:
+                return shadow.origin
+    return ""
+
+
+def mappings():
+    """The mappings that have a name: the permissions, the inode and the path of each."""
+    with open("/proc/self/maps", "rb") as file:
+        lines = [os.fsdecode(line.rstrip(b"\n")).split(None, 5) for line in file]
+    return {(line[1], line[4], line[5]) for line in lines if len(line) == 6}
+
+
+def is_shared_memory(permissions, path):
+    """Whether only the processes that are forked from this one have the mapping in common."""
+    return permissions[1] == "w" and permissions[3] == "s" and path.endswith(DELETED)
+
+
+def describe_file(descriptor, target):
+    """What workers would have in common if all were forked with the descriptor; empty: nothing that matters."""
+    if target.startswith("socket:"):
+        return "opens a socket"
+    if target.startswith("pipe:"):
+        return "opens a pipe"
+    if target.startswith("anon_inode:"):
+        return f"opens {target}"
+    try:
+        is_file = stat.S_ISREG(os.stat(int(descriptor)).st_mode)
+        with open(f"/proc/self/fdinfo/{descriptor}") as file:
+            facts = file.read().split()
+    except OSError:  # a thread has closed it
+        return ""
+    if "lock:" in facts:
+        return f"locks {target}"
+    if not is_file or target.startswith(("/sys/", "/proc/driver/")):
+        return ""
+    # What is shared is the offset. Nobody needs it for a file that is mapped, or that is written at its end.
+    flags = int(facts[facts.index("flags:") + 1], 8)
+    is_appended = flags & os.O_APPEND and not flags & os.O_RDWR
+    is_mapped = any(path == target for _, _, path in mappings())
+    return "" if (is_appended or is_mapped) and not target.endswith(DELETED) else f"keeps {target} open"
+
+
 def open_files():
     """What each descriptor leads to."""
     targets = {}
@@ -358,7 +462,18 @@ def open_files():
     return targets
 
 
-def find_obstacle(watch, own_files):
+def find_open_file(own_files):
+    """What a descriptor that was not there before is an obstacle for; empty: for nothing."""
+    files = open_files()
+    new = {descriptor: target for descriptor, target in files.items() if own_files.get(descriptor) != target}
+    # A worker has others: what it writes to a copy would be lost.
+    is_output = any(target.startswith(f"/memfd:{OUTPUT}") for target in new.values())
+    if is_output or any(files.get(n) != own_files.get(n) for n in "012"):
+        return "copies or redirects a standard stream"
+    return next(filter(None, (describe_file(*file) for file in new.items())), "")
+
+
+def find_obstacle(watch, own_files, own_mappings):
     """What has been done here that forked processes cannot take over; empty: nothing."""
     if watch.obstacle():
         return watch.obstacle()
@@ -366,13 +481,13 @@ def find_obstacle(watch, own_files):
         return "initializes the GPU"
     if has_children():
         return "starts a process"
-    files = open_files()
-    new = [target for descriptor, target in files.items() if own_files.get(descriptor) != target]
-    if any(target.startswith("socket:") for target in new):
-        return "opens a socket"
-    # A worker has others: what it writes to a copy would be lost.
-    if any(target.startswith(f"/memfd:{OUTPUT}") for target in new) or any(files.get(n) != own_files.get(n) for n in "012"):
-        return "copies or redirects a standard stream"
+    if any(signal.getitimer(signal.ITIMER_REAL)):
+        return "sets a timer"
+    open_file = find_open_file(own_files)
+    if open_file:
+        return open_file
+    if any(is_shared_memory(permissions, path) for permissions, _, path in mappings() - own_mappings):
+        return "creates shared memory"
     threads = count_threads()
     return f"starts {threads} thread{'s' if threads > 1 else ''}" if threads else ""
 
@@ -382,9 +497,9 @@ def import_all(modules, variables, watch, say):
     usual = type(os.environ)
     inherited = os.environ.get(NVML_VARIABLE)
     os.environ[NVML_VARIABLE] = "1"  # torch.cuda.is_available() then leaves the driver alone
-    WatchedEnvironment.names = frozenset(variables)
-    os.environ.__class__ = WatchedEnvironment
-    own_files = open_files()
+    WatchedEnvironment.names = frozenset({*variables, *map(os.fsencode, variables)} - {"", b""})
+    os.environ.__class__ = os.environb.__class__ = WatchedEnvironment
+    own_state = open_files(), mappings()
     suspect = ""
     watch.begin()
     for module in modules:
@@ -393,16 +508,16 @@ def import_all(modules, variables, watch, say):
             importlib.import_module(module)
         except BaseException as error:
             return f"{module} cannot be imported ({describe(error)})"
-        if not suspect and find_obstacle(watch, own_files):
+        if not suspect and find_obstacle(watch, *own_state):
             suspect = module
     watch.end()
-    os.environ.__class__ = usual
+    os.environ.__class__ = os.environb.__class__ = usual
     if inherited is None:
         del os.environ[NVML_VARIABLE]
     else:
         os.environ[NVML_VARIABLE] = inherited
     # Looks again, for some threads have ended.
-    obstacle = find_obstacle(watch, own_files) if suspect else ""
+    obstacle = find_obstacle(watch, *own_state) if suspect else ""
     return f"importing {suspect} {obstacle}" if obstacle else ""
 
 
@@ -514,7 +629,7 @@ def dress(request, streams, outputs, changes, program, watch):
         if value is not None:
             os.environb[name] = value
     command = [os.fsdecode(word) for word in request.command]
-    sys.argv = program.arguments(command)
+    sys.argv[:] = program.arguments(command)
     sys.orig_argv = command
     show_command(request)
     for stream, output in enumerate(outputs, 1):
@@ -613,7 +728,7 @@ def run(program):
 
 
 def main():
-    modules, variables, set_mempolicy, *options = sys.argv[1:]
+    modules, variables, same, set_mempolicy, *options = sys.argv[1:]
     control = socket.socket(fileno=os.dup(0))
     if sys.version_info < (3, 8):
         control.send(b"refused Python 3.8 is the first that can be preloaded, and this is %d.%d" % sys.version_info[:2])
@@ -631,10 +746,15 @@ def main():
     program.set_search_path()
     program.make_main()
     sys.argv = program.arguments(command)
+    sys.orig_argv = list(command)
     folder = os.getcwd()
 
-    watch = Watch()
-    reason = import_all(modules.split(","), variables.split(","), watch, lambda text: control.send(text.encode()))
+    watch = Watch(same == "1")
+    shadow = find_shadow()
+    if shadow:
+        reason = f"{shadow} has the name of a module of Python"
+    else:
+        reason = import_all(modules.split(","), variables.split(","), watch, lambda text: control.send(text.encode()))
     changes = find_changes(given)
     os.chdir(folder)
     sys.stdout.flush()
@@ -643,7 +763,7 @@ def main():
     # A collection would write to, and so copy, pages that the workers share.
     gc.collect()
     gc.freeze()
-    control.send(f"refused {reason}".encode() if reason else b"ready")
+    control.send(f"refused {reason}".encode(errors="backslashreplace") if reason else b"ready")
     worker = None
     while worker is None:
         worker = fork_worker(control, int(set_mempolicy))
