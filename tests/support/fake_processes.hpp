@@ -54,8 +54,8 @@ class FakeProcesses : public Processes {
     outside_.push_back({start_ + after, HangStacks{attempt, "  native stacks\n"}});
     outside_.push_back({start_ + after, HangExamined{attempt}});
   }
-  void finds(Straggler straggler, std::chrono::milliseconds after) {
-    outside_.push_back({start_ + after, std::move(straggler)});
+  void finds(AgentEvent event, std::chrono::milliseconds after) {
+    outside_.push_back({start_ + after, std::move(event)});
   }
   void other_nodes_send(NodeEvent event, std::chrono::milliseconds after) {
     outside_.push_back({start_ + after, std::move(event)});

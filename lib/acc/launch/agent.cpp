@@ -80,6 +80,13 @@ struct Worker {
   bool killed = false;
 };
 
+std::string node_idle_text(const NodeIdle& found) {
+  return fmt::format(
+      "all ranks of this node have been idle for {}; whether those of the other nodes have is not known: {}; "
+      "the job goes on (acc ps --stacks shows where the ranks stand)",
+      rounded_seconds_text(found.idle), found.reason);
+}
+
 // Ends the job without a restart: another attempt would find the same.
 RoundOver refused_by(const NodeCheckResult& check) {
   return {.text = check.summary, .exit_code = exit_code(ErrorKind::system)};
@@ -330,7 +337,7 @@ bool Agent::goes_on() {
     } else if (report_.hung) {
       const bool restart = plan_.hang.action == OnHang::restart && attempt_ < plan_.max_restarts;
       parts_.rendezvous.fail({.restart = restart,
-                              .text = "the workers of node " + parts_.host + " hang",
+                              .text = "the job hangs, and node " + parts_.host + " stops its workers",
                               .exit_code = kHungCode,
                               .reached = tell_progress(restart)});
     } else if (checked_ && !checked_->passed) {
@@ -713,6 +720,8 @@ void Agent::on_hang(const AgentEvent& event) {
     parts_.reporter.report(HangStacksFound{more->text});
   if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && is_running(all->attempt))
     hung_ = plan_.hang.action != OnHang::report;
+  if (const auto* idle = std::get_if<NodeIdle>(&event); idle != nullptr && is_running(idle->attempt))
+    parts_.reporter.report(Warning{node_idle_text(*idle)});
 }
 
 void Agent::signal_workers(int signal) {

@@ -113,10 +113,23 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
         timeout(loop),
         stacks(loop) {}
 
+  void begin(const Round& round) {
+    is_single_node = round.num_machines == 1;
+    examined_for.reset();
+    start();
+  }
+
   void start() {
     watching = true;
     clock.restart(RunningClock::now());
     wait();
+  }
+
+  // The others wait for this node's ranks, and for what it is to examine.
+  void suspend() {
+    if (watching && clock.is_idle()) tell(NodeHangStage::active);
+    if (examined_for) tell(NodeHangStage::examined, *std::exchange(examined_for, std::nullopt));
+    stop();
   }
 
   void stop() {
@@ -138,7 +151,43 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     });
   }
 
+  // Only the first and the last of a time in which all ranks are idle matter.
   void sample() {
+    const bool was_idle = clock.is_idle();
+    clock.observe(activity_of_ranks(), RunningClock::now());
+    if (clock.is_idle() == was_idle) return;
+    if (!is_single_node) return tell(clock.is_idle() ? NodeHangStage::idle : NodeHangStage::active);
+    if (clock.is_idle() && !stacks.is_open()) examine();
+  }
+
+  // In a job of several nodes.
+  void tell(NodeHangStage stage, int number = 0) {
+    if (is_single_node) return;
+    const std::string reason = parts.tell_hang({.stage = stage, .number = number});
+    if (!reason.empty() && stage == NodeHangStage::idle) send_node_idle(reason);
+  }
+
+  void send_node_idle(const std::string& reason) {
+    parts.send(NodeIdle{parts.job().attempt, clock.idle(RunningClock::now()), reason});
+  }
+
+  void on_job_hang(const JobHang& hang) {
+    switch (hang.stage) {
+      case JobHangStage::suspected:
+        return tell(watching && clock.is_idle() ? NodeHangStage::confirmed : NodeHangStage::active,
+                    hang.number);
+      case JobHangStage::found:
+        if (!watching || stacks.is_open()) return tell(NodeHangStage::examined, hang.number);
+        examined_for = hang.number;
+        return examine();
+      case JobHangStage::examined:
+        return parts.send(HangExamined{parts.job().attempt});
+      case JobHangStage::unknown:
+        return send_node_idle("not all of them run an acc that says it");
+    }
+  }
+
+  std::vector<RankActivity> activity_of_ranks() const {
     const ProcessTable table = ProcessTable::read();
     std::vector<RankActivity> ranks;
     for (const RankView& rank : parts.job().ranks) {
@@ -149,13 +198,12 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       for (const ProcessStat* process : table.tree(rank.own_pid()))
         activity.cpu_time += exact_cpu_time(*process);
     }
-    const auto now = RunningClock::now();
-    if (clock.observe(ranks, now) && !stacks.is_open()) examine(clock.idle(now));
+    return ranks;
   }
 
   // In a child, since debuggers take seconds and the job must not wait for them.
-  void examine(std::chrono::milliseconds idle) {
-    hung = {.attempt = parts.job().attempt, .idle = idle};
+  void examine() {
+    hung = {.attempt = parts.job().attempt, .idle = clock.idle(RunningClock::now())};
     received.clear();
     states_sent = false;
     Channel channel = make_pipe();
@@ -188,8 +236,13 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
                              if (!error) return watch->read();
                              watch->timeout.cancel();
                              watch->stacks.close();
-                             watch->parts.send(HangExamined{watch->hung.attempt});
+                             watch->on_examined();
                            });
+  }
+
+  void on_examined() {
+    if (is_single_node) return parts.send(HangExamined{hung.attempt});
+    if (examined_for) tell(NodeHangStage::examined, *std::exchange(examined_for, std::nullopt));
   }
 
   // Sends whole lines; if this `is_last`, what follows them too.
@@ -212,6 +265,10 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   HangWatchParts parts;
   IdleClock clock;
   bool watching = false;
+  /// The job has no other nodes.
+  bool is_single_node = true;
+  /// The hang that is being examined, which the other nodes wait for.
+  std::optional<int> examined_for = {};
   RunningTimer timer;
   RunningTimer timeout;
   asio::posix::stream_descriptor stacks;
@@ -231,10 +288,16 @@ HangWatch::~HangWatch() {
 
 void HangWatch::report(const Event& event) {
   if (impl_->plan.timeout.count() == 0) return;
-  if (std::holds_alternative<AttemptStarted>(event) || std::holds_alternative<Resumed>(event)) impl_->start();
+  if (const auto* attempt = std::get_if<AttemptStarted>(&event)) impl_->begin(attempt->round);
+  if (std::holds_alternative<Resumed>(event)) impl_->start();
+  if (std::holds_alternative<Suspended>(event)) impl_->suspend();
   const bool ends = std::holds_alternative<Stopping>(event) || std::holds_alternative<Restarting>(event) ||
-                    std::holds_alternative<Suspended>(event) || std::holds_alternative<Finished>(event);
+                    std::holds_alternative<GroupChanged>(event) || std::holds_alternative<Finished>(event);
   if (ends) impl_->stop();
+}
+
+void HangWatch::on_job_hang(const JobHang& hang) {
+  impl_->on_job_hang(hang);
 }
 
 }  // namespace acc::launcher

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "acc/base/progress_page.hpp"
@@ -16,6 +17,7 @@
 #include "acc/launch/processes.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/node_hang.hpp"
 
 namespace acc::launcher {
 
@@ -27,12 +29,12 @@ struct RankActivity {
   std::optional<Progress> progress = {};
 };
 
-/// Decides when a job counts as hung: all its ranks are idle for `timeout`. By `activity` a rank is idle
-/// while it writes nothing, enters no step, section or collective, and uses no more than 1 % of a core, or
-/// 1 ms between two samples: a waiting process wakes up now and then. In a collective its CPU does not count,
-/// for it may spin there. By `output` it is idle while it writes nothing. By `progress` one that says how far
-/// it is is idle while it enters nothing, but in data, evaluation, saving, and what it has no name for it is
-/// as by `activity`, since these may last.
+/// Decides when the ranks of a node count as hung: all of them are idle for `timeout`. By `activity` a rank
+/// is idle while it writes nothing, enters no step, section or collective, and uses no more than 1 % of a
+/// core, or 1 ms between two samples: a waiting process wakes up now and then. In a collective its CPU does
+/// not count, for it may spin there. By `output` it is idle while it writes nothing. By `progress` one that
+/// says how far it is is idle while it enters nothing, but in data, evaluation, saving, and what it has no
+/// name for it is as by `activity`, since these may last.
 class IdleClock {
  public:
   using TimePoint = RunningClock::time_point;
@@ -42,9 +44,12 @@ class IdleClock {
   /// Begins a new attempt.
   void restart(TimePoint now);
 
-  /// Takes a sample of all ranks, in the same order each time. Returns true when the job counts as hung:
-  /// once, and again only after a rank was active in between.
+  /// Takes a sample of all ranks, in the same order each time. Returns true when they count as hung: once,
+  /// and again only after a rank was active in between.
   bool observe(const std::vector<RankActivity>& ranks, TimePoint now);
+
+  /// Whether they count as hung, as of the last sample.
+  bool is_idle() const { return reported_; }
 
   /// The time since a rank was last active.
   std::chrono::milliseconds idle(TimePoint now) const;
@@ -64,7 +69,7 @@ class IdleClock {
   bool reported_ = false;
 };
 
-/// The job to watch, and the receiver of events.
+/// The job to watch, the other nodes, and the receiver of events.
 struct HangWatchParts {
   std::function<const JobView&()> job = {};
   /// The same with what each rank says of itself, for the report.
@@ -76,11 +81,17 @@ struct HangWatchParts {
   std::function<void(AgentEvent)> send = {};
   /// For the report.
   std::function<StackOptions()> stack_options = {};
+  /// As Rendezvous's.
+  std::function<std::string(const NodeHang&)> tell_hang = [](const NodeHang&) { return std::string(); };
 };
 
 /// Watches on the event loop whether the ranks of a job make progress. When all are idle for the plan's
-/// timeout, sends Hung with the state of each rank, then HangStacks and HangExamined. Starts with each
-/// attempt, pauses while the job is suspended, and ends when the job is asked to end.
+/// timeout, sends Hung with the state of each rank of this node, then HangStacks and HangExamined. Starts
+/// with each attempt, pauses while the node is suspended, and ends when the job is asked to end.
+///
+/// In a job of several nodes each says when its ranks are idle, and the node that leads finds the hang: when
+/// those of all are. HangExamined follows when all nodes have examined theirs, since the end of some workers
+/// ends those that wait for them. Where that cannot be known it sends NodeIdle instead of all that.
 class HangWatch : public Reporter {
  public:
   /// With `plan.timeout` 0 it never watches.
@@ -88,6 +99,9 @@ class HangWatch : public Reporter {
   ~HangWatch() override;
 
   void report(const Event& event) override;
+
+  /// As RankHandlers::hang.
+  void on_job_hang(const JobHang& hang);
 
  private:
   struct Impl;

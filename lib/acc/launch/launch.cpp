@@ -503,7 +503,8 @@ RankHandlers JobWatches::rank_handlers() {
           .slow_ranks = [this](const auto& ranks) { straggler_.on_slow(ranks); },
           .ranks_wanted = [this] { remote_.on_wanted(); },
           .peers = [this](const auto& peers) { remote_.on_peers(peers); },
-          .report = [this](const RankReport& node) { remote_.on_report(node); }};
+          .report = [this](const RankReport& node) { remote_.on_report(node); },
+          .hang = [this](const JobHang& hang) { hang_.on_job_hang(hang); }};
 }
 
 JobHandlers JobWatches::job_handlers() {
@@ -524,7 +525,8 @@ HangWatchParts JobWatches::hang_parts() {
           .progress = pages(),
           .written = [this](int rank) { return workers_.job.output.written(rank); },
           .send = to_agent(),
-          .stack_options = [this] { return stack_options(); }};
+          .stack_options = [this] { return stack_options(); },
+          .tell_hang = [this](const NodeHang& hang) { return rendezvous_.tell_hang(hang); }};
 }
 
 JobView JobWatches::view() const {

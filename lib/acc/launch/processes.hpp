@@ -106,6 +106,13 @@ struct HangStacks {
 struct HangExamined {
   int attempt = 0;
 };
+/// All ranks of this node have been idle for this long, and whether those of the other nodes have is not
+/// known, for `reason`.
+struct NodeIdle {
+  int attempt = 0;
+  std::chrono::milliseconds idle = {};
+  std::string reason = {};
+};
 /// A rank has become slow in a section of its steps, beside the other ranks of this node or, where this node
 /// leads a job of several, of all nodes.
 struct Straggler {
@@ -132,8 +139,8 @@ struct FlushEnded {
 /// The deadline passed without an event.
 struct TimeUp {};
 using AgentEvent = std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten,
-                                SupervisorLost, ReaderLost, Hung, HangStacks, HangExamined, Straggler,
-                                NodesChecked, Prepared, FlushEnded, TimeUp>;
+                                SupervisorLost, ReaderLost, Hung, HangStacks, HangExamined, NodeIdle,
+                                Straggler, NodesChecked, Prepared, FlushEnded, TimeUp>;
 
 /// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
 /// by next(), so the agent reads as a sequence and its tests need no processes.

@@ -81,7 +81,7 @@ void ClusterNode::tell_slow(const std::vector<SlowRank>& ranks) {
 }
 
 std::string ClusterNode::want_ranks() {
-  std::string reason = no_reports_reason();
+  std::string reason = no_ranks_reason(kProtocolOfReports);
   if (reason.empty()) state_->send(RanksWanted{node_.last_round.number()});
   return reason;
 }
@@ -91,11 +91,21 @@ void ClusterNode::report_ranks(const std::string& ranks) {
   if (node_.in_round) state_->send(RankReport{.round = node_.last_round.number(), .ranks = ranks});
 }
 
-std::string ClusterNode::no_reports_reason() const {
+std::string ClusterNode::tell_hang(const NodeHang& hang) {
+  std::string reason = no_ranks_reason(kProtocolOfHang);
+  if (!reason.empty()) return reason;
+  NodeHang message = hang;
+  message.round = node_.last_round.number();
+  state_->send(message);
+  return {};
+}
+
+// Why this node learns nothing of the ranks of the others; `protocol` has the messages for it.
+std::string ClusterNode::no_ranks_reason(int protocol) const {
   if (!node_.in_round) return "the nodes have not met";
   if (node_.settings.store_file) return "the nodes meet in a file";
   if (const Host* host = state_->host(); host && !host->serves_store()) return "torchrun hosts the job";
-  const bool is_older = !state_->host() && node_.last_round.coordinator().protocol < kProtocolOfReports;
+  const bool is_older = !state_->host() && node_.last_round.coordinator().protocol < protocol;
   return is_older ? "the node that leads the job runs an older acc" : "";
 }
 
@@ -342,6 +352,7 @@ void ClusterNode::on_rank_message(const NodeMessage& message) {
     ranks().peers(peers->nodes);
   if (const auto* report = std::get_if<RankReport>(&message); report && report->round == round)
     ranks().report(*report);
+  if (const auto* hang = std::get_if<JobHang>(&message); hang && hang->round == round) ranks().hang(*hang);
 }
 
 void ClusterNode::on_round_begins(const RoundBegins& message) {

@@ -44,6 +44,7 @@ class ClusterNode : public Rendezvous {
   void tell_slow(const std::vector<SlowRank>& ranks) override;
   std::string want_ranks() override;
   void report_ranks(const std::string& ranks) override;
+  std::string tell_hang(const NodeHang& hang) override;
   void leave(const std::string& reason, int code) override;
   std::string state() const override { return state_->name(); }
 
@@ -78,7 +79,7 @@ class ClusterNode : public Rendezvous {
   void on_claim(const Member& claimant);
   EtcdCoordinatorKey::Loss on_key_lost(const std::string& address, bool has_lapsed);
 
-  std::string no_reports_reason() const;
+  std::string no_ranks_reason(int protocol) const;
   void end_round(const std::string& reason);
   void begin_join_timeout();
   void set_spare(bool spare);

@@ -228,6 +228,8 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
     on_ranks_wanted(id);
   if (const auto* report = std::get_if<RankReport>(&message); report && reports_in(id, report->round))
     on_rank_report(id, *report);
+  if (const auto* hang = std::get_if<NodeHang>(&message); hang && reports_in(id, hang->round))
+    tell_of_hang(hang_.on_message(id, *hang));
 }
 
 void Coordinator::on_join(NodeId id, const Join& request) {
@@ -300,6 +302,7 @@ void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
   if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
   nodes_.at(id).done = true;
   not_done_.erase(id);
+  tell_of_hang(hang_.on_success(id));
   finish_when_all_done();
 }
 
@@ -380,6 +383,27 @@ void Coordinator::on_rank_report(NodeId id, RankReport report) {
   for (const NodeId viewer : std::exchange(node.viewers, {})) {
     if (nodes_.contains(viewer)) send_(viewer, report);
   }
+}
+
+// Nodes of another launcher, or of an older acc, do not say when they are idle.
+void Coordinator::watch_for_hangs(const Rounds& rounds) {
+  std::set<NodeId> nodes;
+  for (const auto& [own_node, round] : rounds) {
+    const auto node = nodes_.find(own_node.local_id);
+    if (node != nodes_.end() && node->second.info.protocol >= kProtocolOfHang) nodes.insert(node->first);
+  }
+  const int all = rounds.empty() ? 0 : rounds.front().second.num_machines;
+  const bool is_whole = static_cast<int>(nodes.size()) == all;
+  hang_.begin(std::move(nodes), is_whole);
+}
+
+void Coordinator::tell_of_hang(const std::optional<JobHang>& hang) {
+  if (!hang) return;
+  JobHang message = *hang;
+  message.round = rounds_;
+  // Node 0 may answer during the call.
+  const std::set<NodeId> nodes = hang_.nodes();
+  for (const NodeId id : nodes) send_(id, message);
 }
 
 void Coordinator::on_lost(NodeId id, const std::string& reason, bool has_ended) {
@@ -498,6 +522,7 @@ void Coordinator::on_round(Rounds rounds) {
   succeeded_nodes_.clear();
   rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
+  watch_for_hangs(rounds);
   successors_ = find_successors(rounds);
   find_addresses(rounds);
   const std::vector<std::string> node_addresses = addresses_of_nodes();

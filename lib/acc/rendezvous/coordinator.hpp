@@ -11,6 +11,7 @@
 
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/absent_nodes.hpp"
+#include "acc/rendezvous/hang_agreement.hpp"
 #include "acc/rendezvous/node_connection.hpp"
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
@@ -147,6 +148,8 @@ class Coordinator {
   void on_ranks_wanted(NodeId id);
   void on_rank_report(NodeId id, RankReport report);
   Peers peers_of(NodeId id) const;
+  void watch_for_hangs(const Rounds& rounds);
+  void tell_of_hang(const std::optional<JobHang>& hang);
   void on_round(Rounds rounds);
   void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
@@ -185,6 +188,7 @@ class Coordinator {
   int rounds_ = 0;
   int restarts_ = 0;
   StallCount stall_;
+  HangAgreement hang_ = {};
   bool finishing_ = false;
   /// All workers of the last round have succeeded, and all nodes that are here were told.
   bool succeeded_ = false;

@@ -135,6 +135,12 @@ constexpr auto kFields<RankReport> =
     std::tuple(Field{"round", &RankReport::round}, Field{"node_rank", &RankReport::node_rank},
                Field{"ranks", &RankReport::ranks});
 template <>
+constexpr auto kFields<NodeHang> = std::tuple(
+    Field{"round", &NodeHang::round}, Field{"stage", &NodeHang::stage}, Field{"number", &NodeHang::number});
+template <>
+constexpr auto kFields<JobHang> = std::tuple(Field{"round", &JobHang::round}, Field{"stage", &JobHang::stage},
+                                             Field{"number", &JobHang::number});
+template <>
 constexpr auto kFields<Heartbeat> = std::tuple();
 
 template <typename Type>
@@ -270,6 +276,10 @@ template <>
 constexpr std::string_view kName<Peers> = "peers";
 template <>
 constexpr std::string_view kName<RankReport> = "rank_report";
+template <>
+constexpr std::string_view kName<NodeHang> = "node_hang";
+template <>
+constexpr std::string_view kName<JobHang> = "job_hang";
 template <>
 constexpr std::string_view kName<Heartbeat> = "beat";
 

@@ -196,23 +196,26 @@ struct StopJob {
 };
 
 /// Versions of NodeInfo::protocol: since when a node understands EndNotice, since when NodeProgress and
-/// SlowRanks, since when RanksWanted, Peers and RankReport, since when StopJob, and since when RoundEntered.
+/// SlowRanks, since when RanksWanted, Peers and RankReport, since when StopJob, since when RoundEntered, and
+/// since when NodeHang and JobHang.
 /// The newest is what this acc speaks.
 constexpr int kProtocolOfEndNotice = 2;
 constexpr int kProtocolOfProgress = 3;
 constexpr int kProtocolOfReports = 4;
 constexpr int kProtocolOfStop = 5;
 constexpr int kProtocolOfEntry = 6;
-constexpr int kProtocol = kProtocolOfEntry;
+constexpr int kProtocolOfHang = 7;
+constexpr int kProtocol = kProtocolOfHang;
 
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
-using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
-                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress,
-                                 SlowRanks, RanksWanted, Peers, RankReport, StopJob, RoundEntered, Heartbeat>;
+using NodeMessage =
+    std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins, RoundEnds,
+                 Dropped, Moved, Full, JobEnds, Waiting, EndNotice, NodeProgress, SlowRanks, RanksWanted,
+                 Peers, RankReport, StopJob, RoundEntered, NodeHang, JobHang, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/node_hang.hpp"
 #include "acc/rendezvous/rank_progress.hpp"
 #include "acc/rendezvous/rank_report.hpp"
 #include "acc/rendezvous/stall.hpp"
@@ -74,6 +75,8 @@ struct RankHandlers {
   /// After want_ranks(): the other nodes of the round that run acc, and then what each of them reports.
   std::function<void(const std::vector<PeerNode>&)> peers = [](const std::vector<PeerNode>&) {};
   std::function<void(const RankReport&)> report = [](const RankReport&) {};
+  /// After tell_hang(): what is known of the ranks of all nodes.
+  std::function<void(const JobHang&)> hang = [](const JobHang&) {};
 };
 
 /// How the nodes of a job find each other and stay together. It answers by events, during the call or later
@@ -115,6 +118,9 @@ class Rendezvous {
   virtual std::string want_ranks() { return "the job has one node"; }
   /// The answer to RankHandlers::ranks_wanted; `ranks` as in RankReport.
   virtual void report_ranks(const std::string& /*ranks*/) {}
+  /// What this node says of its ranks, for the node that leads the job; the round is filled in. Returns why
+  /// nobody knows of the ranks of all nodes, for the user; empty: RankHandlers::hang follows.
+  virtual std::string tell_hang(const NodeHang& /*hang*/) { return "the nodes do not know each other"; }
   /// This node leaves, for `reason`; only Left follows. `code` is the job's exit code, if it cannot go
   /// on without this node.
   virtual void leave(const std::string& reason, int code) = 0;

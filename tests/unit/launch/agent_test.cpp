@@ -1317,6 +1317,21 @@ TEST_CASE("agent: a straggler is reported once it is found, unless its attempt i
   CHECK(job.reporter.all<StragglerFound>()[0].host == "b");
 }
 
+TEST_CASE("agent: a node that knows only of its own ranks does not end a job that may go on elsewhere",
+          "[launch]") {
+  Job job;
+  job.processes.finds(NodeIdle{.attempt = 0, .idle = 60s, .reason = "torchrun hosts the job"}, 1s);
+  job.processes.finds(NodeIdle{.attempt = 7}, 2s);
+  job.processes.will_end(0, Exited{0}, 5s);
+  LaunchPlan plan = plan_of(1);
+  plan.hang.action = OnHang::kill;
+  CHECK(job.run(plan).exit_code == 0);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text ==
+        "all ranks of this node have been idle for 60 s; whether those of the other nodes have is not known: "
+        "torchrun hosts the job; the job goes on (acc ps --stacks shows where the ranks stand)");
+}
+
 TEST_CASE("agent: a hung job is stopped if requested", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);

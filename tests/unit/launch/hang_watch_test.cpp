@@ -7,7 +7,9 @@
 
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <thread>
 
 #include "support/catch.hpp"
@@ -31,6 +33,10 @@ struct Watched {
   std::uint64_t written = 0;
   bool writes = false;
   std::vector<Hung> reported = {};
+  /// In a job of several nodes: what this one says of its ranks, and what follows.
+  std::vector<NodeHangStage> told = {};
+  std::function<std::string(const NodeHang&)> answer = [](const NodeHang&) { return std::string(); };
+  std::vector<NodeIdle> idle_nodes = {};
   std::string stacks = {};
   HangWatch watch{loop,
                   plan,
@@ -42,9 +48,15 @@ struct Watched {
                        [this](const AgentEvent& found) {
                          if (const auto* hung = std::get_if<Hung>(&found)) reported.push_back(*hung);
                          if (const auto* more = std::get_if<HangStacks>(&found)) stacks += more->text;
+                         if (const auto* idle = std::get_if<NodeIdle>(&found)) idle_nodes.push_back(*idle);
                          if (std::holds_alternative<HangExamined>(found)) watch.report(Finished{});
                        },
-                   .stack_options = [] { return StackOptions{.environment = {{"PATH", ""}}}; }}};
+                   .stack_options = [] { return StackOptions{.environment = {{"PATH", ""}}}; },
+                   .tell_hang =
+                       [this](const NodeHang& hang) {
+                         told.push_back(hang.stage);
+                         return answer(hang);
+                       }}};
 };
 
 }  // namespace
@@ -113,6 +125,70 @@ TEST_CASE("hang_watch: ends even if its timer has expired already", "[launch]") 
   earlier.async_wait([&](boost::system::error_code) { watched.watch.report(Finished{}); });
   std::this_thread::sleep_for(30ms);
   watched.loop.run();
+  CHECK(watched.reported.empty());
+}
+
+TEST_CASE("hang_watch: in a job of several nodes it waits until all are idle, and until all were examined",
+          "[launch]") {
+  Watched watched(80ms);
+  const auto lead = [&](JobHangStage stage, int number) {
+    boost::asio::post(watched.loop,
+                      [&, stage, number] { watched.watch.on_job_hang({.stage = stage, .number = number}); });
+  };
+  watched.answer = [&](const NodeHang& hang) {
+    if (hang.stage == NodeHangStage::idle) lead(JobHangStage::suspected, 3);
+    if (hang.stage == NodeHangStage::confirmed) lead(JobHangStage::found, hang.number);
+    if (hang.stage == NodeHangStage::examined) lead(JobHangStage::examined, hang.number);
+    CHECK(watched.reported.empty() == (hang.stage != NodeHangStage::examined));
+    CHECK(hang.number == (hang.stage == NodeHangStage::idle ? 0 : 3));
+    return std::string();
+  };
+  watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
+  watched.loop.run();  // until it is told that all were examined
+  CHECK(watched.told == std::vector{NodeHangStage::idle, NodeHangStage::confirmed, NodeHangStage::examined});
+  CHECK(watched.reported.size() == 1);
+  CHECK(watched.stacks.ends_with("gdb is not on PATH\n"));
+}
+
+TEST_CASE("hang_watch: a node whose ranks go on takes back that they are idle", "[launch]") {
+  const bool is_suspended = GENERATE(true, false);
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
+  while (watched.told.empty()) watched.loop.run_one();
+  if (is_suspended) {
+    watched.watch.report(Suspended{});
+  } else {
+    watched.written = 1;
+    while (watched.told.size() < 2) watched.loop.run_one();
+  }
+  watched.watch.on_job_hang({.stage = JobHangStage::suspected, .number = 1});  // was on its way
+  CHECK(watched.told == std::vector{NodeHangStage::idle, NodeHangStage::active, NodeHangStage::active});
+  CHECK(watched.reported.empty());
+}
+
+TEST_CASE("hang_watch: the other nodes do not wait for the stacks of one that is suspended", "[launch]") {
+  Watched watched(1h);
+  watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
+  watched.watch.on_job_hang({.stage = JobHangStage::found, .number = 1});
+  CHECK(watched.told.empty());
+  watched.watch.report(Suspended{});
+  CHECK(watched.told == std::vector{NodeHangStage::examined});
+  watched.watch.on_job_hang({.stage = JobHangStage::found, .number = 2});
+  CHECK(watched.told.size() == 2);
+}
+
+TEST_CASE("hang_watch: one that cannot know of the other nodes does not examine its ranks", "[launch]") {
+  const bool is_told_later = GENERATE(true, false);
+  Watched watched(80ms);
+  watched.answer = [&](const NodeHang&) { return is_told_later ? "" : "the nodes meet in a file"; };
+  watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
+  while (watched.told.empty()) watched.loop.run_one();
+  if (is_told_later) watched.watch.on_job_hang({.stage = JobHangStage::unknown});
+  REQUIRE(watched.idle_nodes.size() == 1);
+  CHECK(watched.idle_nodes[0].attempt == 4);
+  CHECK(watched.idle_nodes[0].idle >= 80ms);
+  CHECK(watched.idle_nodes[0].reason ==
+        (is_told_later ? "not all of them run an acc that says it" : "the nodes meet in a file"));
   CHECK(watched.reported.empty());
 }
 

@@ -202,6 +202,27 @@ TEST_CASE("cluster_node: the node that leads learns how far all ranks are, and s
   CHECK(slow[0].empty());
 }
 
+TEST_CASE("cluster_node: all nodes hear that the job hangs when the ranks of all are idle", "[rendezvous]") {
+  const RendezvousKind backend = GENERATE(RendezvousKind::c10d, RendezvousKind::static_);
+  Cluster cluster(backend, 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  CHECK(cluster[0].rendezvous->tell_hang({}) == "the nodes have not met");
+  cluster.until_all_ready();
+  std::array<std::vector<JobHangStage>, 3> stages;
+  for (std::size_t i = 0; i < 3; ++i)
+    cluster[i].rendezvous->on_ranks({.hang = [&, i](const JobHang& hang) {
+      stages.at(i).push_back(hang.stage);
+      const auto answer =
+          hang.stage == JobHangStage::suspected ? NodeHangStage::confirmed : NodeHangStage::examined;
+      cluster[i].rendezvous->tell_hang({.stage = answer, .number = hang.number});
+    }});
+  for (const auto& node : cluster.nodes)
+    CHECK(node->rendezvous->tell_hang({.stage = NodeHangStage::idle}).empty());
+  const std::vector all = {JobHangStage::suspected, JobHangStage::found, JobHangStage::examined};
+  cluster.until(
+      [&] { return std::ranges::all_of(stages, [&](const auto& of_node) { return of_node == all; }); });
+}
+
 TEST_CASE("cluster_node: each node gets the ranks of all others while it looks", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 3, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
@@ -268,6 +289,7 @@ TEST_CASE("cluster_node: a coordinator of an older acc is told nothing of ranks"
   CHECK_FALSE(node.rendezvous->tell_progress({{0, {.steps = 1}}}));
   node.rendezvous->tell_slow({{0, acc::Section::data}});
   CHECK(node.rendezvous->want_ranks() == "the node that leads the job runs an older acc");
+  CHECK(node.rendezvous->tell_hang({}) == "the node that leads the job runs an older acc");
   node.rendezvous->finish();
   cluster.until([&] { return host.messages.size() > 1; });
   CHECK(host.messages[1] == NodeMessage(WorkersDone{1}));

@@ -750,6 +750,42 @@ TEST_CASE("coordinator: which ranks are slow its own node tells all others that 
   for (const int node : {0, 3}) CHECK(job.sent_to<SlowRanks>(node).empty());
 }
 
+TEST_CASE("coordinator: all nodes whose workers run hear that the job hangs", "[rendezvous]") {
+  Job job(3);
+  for (const int node : {0, 1, 2}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = 100 + node,
+                                     .node_rank = node,
+                                     .protocol = kProtocol});
+    job.join(node);
+  }
+  const auto say = [&](int node, const NodeHang& hang) { job.coordinator->on_message(node, hang); };
+  for (const int node : {0, 1, 2}) say(node, {.round = 7, .stage = NodeHangStage::idle});
+  say(0, {.round = 1, .stage = NodeHangStage::idle});
+  say(1, {.round = 1, .stage = NodeHangStage::idle});
+  CHECK(job.sent_to<JobHang>(0).empty());
+  job.coordinator->on_message(2, WorkersDone{1});
+  const JobHang suspected = {.round = 1, .stage = JobHangStage::suspected, .number = 1};
+  for (const int node : {0, 1}) CHECK(job.sent_to<JobHang>(node) == std::vector{suspected});
+  CHECK(job.sent_to<JobHang>(2).empty());
+}
+
+TEST_CASE("coordinator: with a node of an older acc nobody knows whether the job hangs", "[rendezvous]") {
+  Job job(2);
+  for (const int node : {0, 1}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = 100 + node,
+                                     .node_rank = node,
+                                     .protocol = node == 1 ? kProtocolOfEntry : kProtocol});
+    job.join(node);
+  }
+  job.coordinator->on_message(0, NodeHang{.round = 1, .stage = NodeHangStage::idle});
+  CHECK(job.sent_to<JobHang>(0) == std::vector{JobHang{.round = 1, .stage = JobHangStage::unknown}});
+  CHECK(job.sent_to<JobHang>(1).empty());
+}
+
 namespace {
 
 // Three nodes in a round; the last one runs an acc that reports nothing.

@@ -82,6 +82,8 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
       RanksWanted{2},
       Peers{2, {{.node_rank = 3, .host = "b", .workers = 8, .first_rank = 24, .reports = true}}},
       RankReport{.round = 2, .node_rank = 3, .ranks = R"([{"rank": 24}])"},
+      NodeHang{2, NodeHangStage::examined, 3},
+      JobHang{2, JobHangStage::found, 3},
       Heartbeat{}};
   for (const NodeMessage& message : messages) {
     const std::string line = encode(message);

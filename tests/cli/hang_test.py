@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""hang_test.py ACC: a job of several nodes, or of several tasks of an engine, hangs when the ranks of all of them are idle, and not when
+those of one wait for those of another. Where a node cannot know of the others, it ends nothing."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from ports import free_port  # noqa: E402
+
+acc = pathlib.Path(sys.argv[1]).resolve()
+
+# Three times the timeout. The CPU counts, so that it does not matter how busy the machine is.
+COMPUTES = """
+import time
+def compute():
+    while time.process_time() < 3:
+        pass
+"""
+WAITS = "import os\nopen(os.environ['END']).read()\n"
+
+# Rank 0 computes, and then ends the wait of rank 1.
+ONE_WORKS = COMPUTES + """
+import os
+if os.environ["RANK"] == "0":
+    compute()
+    open(os.environ["END"], "w").close()
+else:
+    open(os.environ["END"]).read()
+"""
+
+
+class Job:
+    """Nodes of one job on this machine, each with `flags` and variables of its own. Use as a context manager, which ends what is left
+    of it."""
+
+    def __init__(self, script, nodes, *flags, variables=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="acc-hang-")
+        path = pathlib.Path(self.folder.name)
+        (path / "worker.py").write_text(script)
+        os.mkfifo(path / "end")
+        self.nodes = []
+        for node in range(nodes):
+            of_node = {name: value.format(node=node) for name, value in (variables or {}).items()}
+            self.nodes.append(subprocess.Popen(
+                [acc, *[flag.format(node=node, folder=path) for flag in flags], "--hang-timeout", "1", "--on-hang", "kill",
+                 path / "worker.py"], env={**os.environ, **of_node, "END": str(path / "end"), "PATH": ""},
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.kill()
+            node.communicate()
+        self.folder.cleanup()
+
+    def stop_waiting(self):
+        (pathlib.Path(self.folder.name) / "end").write_text("")
+
+    def ends(self, code):
+        """What each node has written to standard error."""
+        errors = [node.communicate(timeout=60)[1] for node in self.nodes]
+        assert [node.returncode for node in self.nodes] == [code] * len(self.nodes), errors
+        return errors
+
+
+def run(*flags):
+    return ["run", *flags, "--python", sys.executable]
+
+
+def static():
+    return run("--nnodes", "2", "--node-rank", "{node}", "--master-addr", "127.0.0.1", "--master-port", str(free_port()))
+
+
+def c10d():
+    return run("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_port()}")
+
+
+def in_file():
+    return run("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", "{folder}/meeting")
+
+
+def goes_on(job):
+    assert not any("idle" in error or "no rank" in error for error in job.ends(0))
+
+
+def is_killed(job):
+    """Each node says where its ranks are before workers are stopped."""
+    for error in job.ends(124):
+        assert error.count("acc: no rank has written anything or used the CPU for ") == 1, error
+        assert error.count("\nacc: the job is stopped (--on-hang) after their stacks:\n") == 1, error
+        stacks, end = error.split("acc: the job hung and was stopped (exit code 124)\n")
+        assert stacks.count("(local rank 0, pid ") >= 1 and end == "", error
+
+
+def nobody_knows(job):
+    for node in job.nodes:
+        while "all ranks of this node have been idle for " not in (line := node.stderr.readline()):
+            assert line, "the node has ended"
+        assert line.endswith(": the nodes meet in a file; the job goes on (acc ps --stacks shows where the ranks stand)\n"), line
+    job.stop_waiting()
+    assert not any("no rank" in error for error in job.ends(0))
+
+
+if __name__ == "__main__":
+    tasks = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "{node}", "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+             "OMPI_COMM_WORLD_LOCAL_RANK": "{node}"}
+    of_task = ["launch", "--cpu", "--python", sys.executable, "--main_process_ip", "127.0.0.1", "--main_process_port", str(free_port())]
+    with (Job(ONE_WORKS, 2, *static()) as nodes, Job(ONE_WORKS, 2, *c10d()) as elastic,
+          Job(ONE_WORKS, 2, *of_task, variables=tasks) as by_engine, Job(WAITS, 2, *static()) as hung,
+          Job(WAITS, 2, *c10d()) as hung_elastic, Job(WAITS, 2, *in_file()) as apart):
+        for job in (nodes, elastic, by_engine):
+            goes_on(job)
+        for job in (hung, hung_elastic):
+            is_killed(job)
+        nobody_knows(apart)
