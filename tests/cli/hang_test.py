@@ -33,6 +33,20 @@ else:
     open(os.environ["END"]).read()
 """
 
+# A rank waits for a daemon of its own.
+DAEMON_WORKS = COMPUTES + """
+import os
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        compute()
+    os._exit(0)
+os.wait()
+os.close(writing)
+os.read(reading, 1)
+"""
+
 
 class Job:
     """Nodes of one job on this machine, each with `flags` and variables of its own. Use as a context manager, which ends what is left
@@ -113,9 +127,9 @@ if __name__ == "__main__":
              "OMPI_COMM_WORLD_LOCAL_RANK": "{node}"}
     of_task = ["launch", "--cpu", "--python", sys.executable, "--main_process_ip", "127.0.0.1", "--main_process_port", str(free_port())]
     with (Job(ONE_WORKS, 2, *static()) as nodes, Job(ONE_WORKS, 2, *c10d()) as elastic,
-          Job(ONE_WORKS, 2, *of_task, variables=tasks) as by_engine, Job(WAITS, 2, *static()) as hung,
-          Job(WAITS, 2, *c10d()) as hung_elastic, Job(WAITS, 2, *in_file()) as apart):
-        for job in (nodes, elastic, by_engine):
+          Job(ONE_WORKS, 2, *of_task, variables=tasks) as by_engine, Job(DAEMON_WORKS, 1, *run("--standalone")) as daemon,
+          Job(WAITS, 2, *static()) as hung, Job(WAITS, 2, *c10d()) as hung_elastic, Job(WAITS, 2, *in_file()) as apart):
+        for job in (nodes, elastic, by_engine, daemon):
             goes_on(job)
         for job in (hung, hung_elastic):
             is_killed(job)

@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -99,6 +100,17 @@ using boost::system::error_code;
 // For what an examination does besides waiting for debuggers.
 constexpr auto kExaminationMargin = std::chrono::seconds(20);
 constexpr std::size_t kStackBytes = std::size_t{16} << 10U;
+// Of daemons of the workers: this process is their parent now, and its helpers are in its own session.
+// `counted`: all others of the workers.
+std::chrono::nanoseconds cpu_time_of_orphans(const ProcessTable& table, std::set<pid_t> counted) {
+  std::chrono::nanoseconds time = {};
+  for (const ProcessStat* child : table.tree(::getpid(), &counted)) {
+    if (child->parent != ::getpid() || ::getsid(child->pid) == ::getsid(0)) continue;
+    for (const ProcessStat* process : table.tree(child->pid)) time += exact_cpu_time(*process);
+  }
+  return time;
+}
+
 // Separates the state of the ranks from the stacks that follow.
 constexpr char kEndOfStates = '\0';
 
@@ -187,17 +199,24 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     }
   }
 
+  // Of the ranks, and then of the processes that they have left.
   std::vector<RankActivity> activity_of_ranks() const {
     const ProcessTable table = ProcessTable::read();
+    std::set<pid_t> counted;
     std::vector<RankActivity> ranks;
     for (const RankView& rank : parts.job().ranks) {
       RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank),
                                                                .progress = parts.progress(rank.local_rank)});
       // The pid of a rank that has ended may be another process's by now.
       if (!rank.ended.empty()) continue;
-      for (const ProcessStat* process : table.tree(rank.own_pid()))
+      for (const ProcessStat* process : table.tree(rank.own_pid(), &counted))
         activity.cpu_time += exact_cpu_time(*process);
     }
+    // A daemon may go on while ranks that say where they are stand still.
+    const bool say_nothing =
+        std::ranges::none_of(ranks, [](const RankActivity& rank) { return rank.progress.has_value(); });
+    ranks.push_back({.cpu_time = say_nothing ? cpu_time_of_orphans(table, std::move(counted))
+                                             : std::chrono::nanoseconds()});
     return ranks;
   }
 
