@@ -45,10 +45,19 @@ void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan&
   }
 }
 
+// Elsewhere a node gets its ranks when the nodes have met, and the terminal is lent before.
+bool has_fixed_ranks(const LaunchPlan& plan) {
+  return plan.rendezvous.max_nodes == 1 || plan.rendezvous.backend == RendezvousKind::static_;
+}
+
 void attach_rank(const Settings& settings, LaunchPlan& plan) {
   const auto rank = settings[key::attach];
   if (!rank) return;
   check_own_workers(plan, settings.origin(key::attach), "none of them can get the terminal");
+  if (!has_fixed_ranks(plan)) {
+    fail(settings.origin(key::attach), "which node has a rank is known only when the nodes have met",
+         "use the static rendezvous, with a --node-rank for each node");
+  }
   const Round round = expected_round(plan);
   if (*rank >= round.world_size)
     fail(settings.origin(key::attach), missing_rank_text(*rank, round.world_size));

@@ -92,6 +92,18 @@ TEST_CASE("debugging: another machine's rank changes nothing here", "[plan]") {
   CHECK(plan.output.redirects == StreamMap{});
 }
 
+TEST_CASE("debugging: where the nodes agree on ranks later, none can be attached", "[plan]") {
+  const std::string reason =
+      "--attach: which node has a rank is known only when the nodes have met (use the static rendezvous, "
+      "with a "
+      "--node-rank for each node)";
+  CHECK(refusal({"--attach", "3", "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "a:1"}) ==
+        reason);
+  CHECK(refusal({"--attach", "0", "--nnodes", "1:2", "--rdzv-backend", "etcd", "--rdzv-endpoint", "a:1"}) ==
+        reason);
+  CHECK(plan_of({"--attach", "0", "--standalone"}).attach == 0);
+}
+
 TEST_CASE("debugging: words are split as a shell does", "[plan]") {
   CHECK(split_words(" a  'b c' \"d 'e'\" f\\ g '' ", "") == Words{"a", "b c", "d 'e'", "f g", ""});
   CHECK(split_words("a\"b c\"d", "") == Words{"ab cd"});
