@@ -14,6 +14,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/host_list.hpp"
+#include "acc/base/host_name.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/usage_error.hpp"
 
@@ -21,10 +22,14 @@ namespace acc::launcher {
 namespace {
 
 constexpr int kMaxSlots = 100'000;
+// `node1` of `me@node1`.
+std::string without_user(const std::string& name) {
+  return name.substr(name.rfind('@') + 1);
+}
 
 // ssh would take a leading dash for an option.
 void check_name(const std::string& name, const std::string& where) {
-  const std::string host = name.substr(name.rfind('@') + 1);
+  const std::string host = without_user(name);
   const bool valid =
       !host.empty() && !name.starts_with('-') && !host.starts_with('-') &&
       std::ranges::all_of(name, [](unsigned char c) {
@@ -60,7 +65,7 @@ JobHost parse_host(const std::string& word, const std::string& where) {
 class UniqueHosts {
  public:
   void add(JobHost host) {
-    const std::string bare = host.name.substr(host.name.rfind('@') + 1);
+    const std::string bare = without_user(host.name);
     const auto [first, is_new] = origins_.emplace(bare, host.origin);
     if (!is_new) {
       fail(host.origin,
@@ -98,6 +103,12 @@ JobHost parse_line(const std::vector<std::string>& words, const std::string& whe
   if (max_slots && host.slots && *max_slots < *host.slots)
     fail(where, fmt::format("slots={} is above max_slots={}", *host.slots, *max_slots));
   return host;
+}
+
+// Until the hosts have answered where the nodes meet: what only ssh understands, as some of its aliases, is
+// not the name of a machine.
+std::string provisional_address(const JobHost& first) {
+  return parse_host_name(without_user(first.name)).value_or("localhost");
 }
 
 }  // namespace
@@ -172,14 +183,15 @@ HostAllocation allocation_of_host(const std::vector<JobHost>& hosts, int rank, c
   const std::string list = fmt::format("{} ({})", flag, pluralize(hosts.size(), "host"));
   const std::string origin = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
   HostAllocation result;
-  result.engine = {.family = EngineFamily::hosts,
-                   .name = flag,
-                   .rank = EngineValue<int>{rank, origin},
-                   .size = EngineValue<int>{count, list},
-                   .node_rank = EngineValue<int>{rank, origin},
-                   .num_nodes = EngineValue<int>{count, list},
-                   .node = host.name,
-                   .master_addr = EngineValue<std::string>{hosts.front().name, "first of " + flag}};
+  result.engine = {
+      .family = EngineFamily::hosts,
+      .name = flag,
+      .rank = EngineValue<int>{rank, origin},
+      .size = EngineValue<int>{count, list},
+      .node_rank = EngineValue<int>{rank, origin},
+      .num_nodes = EngineValue<int>{count, list},
+      .node = host.name,
+      .master_addr = EngineValue<std::string>{provisional_address(hosts.front()), "first of " + flag}};
   if (host.slots) result.slots = {*host.slots, fmt::format("{}:{} of {}", host.name, *host.slots, flag)};
   if (all_slots) result.all_slots = {*all_slots, fmt::format("all workers of {}", flag)};
   return result;

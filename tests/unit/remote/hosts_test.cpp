@@ -129,6 +129,16 @@ TEST_CASE("hosts: a host's position in the list decides ranks, workers and the a
   CHECK(plan_on(0, {"--engine", "none", "--cpu", "train.py"}).num_machines == 2);
 }
 
+TEST_CASE("hosts: the first host may have a user, or a name that only ssh understands", "[remote]") {
+  for (const char* name : {"me@a", "gpu+1", "gpu/1", "ssh://me@a:2222"}) {
+    CAPTURE(name);
+    const Hosts hosts = {{name, 1, "--hosts"}, {"b", 1, "--hosts"}};
+    LaunchInputs launch_inputs = inputs({"--cpu", "train.py"});
+    launch_inputs.host = allocation_of_host(hosts, 1, "--hosts", total_slots(hosts, "--hosts"));
+    CHECK(error_of([&] { resolve(launch_inputs); }) == "no error");
+  }
+}
+
 TEST_CASE("hosts: one host is a job of one machine with its workers", "[remote]") {
   const LaunchPlan plan = plan_on(0, {"--cpu", "train.py"}, "b:3");
   CHECK(plan.num_machines == 1);
