@@ -90,7 +90,9 @@ class EngineQuestion {
       settings_.set(key::main_process_ip, address.value, address.origin);
     }
     if (settings_.given(key::main_process_port)) return;
-    const std::string text = inputs_.environment.get("MASTER_PORT");
+    // One host's own variable would name a port that the others do not know.
+    const bool of_hosts = engine_.family == EngineFamily::hosts;
+    const std::string text = of_hosts ? "" : inputs_.environment.get("MASTER_PORT");
     // A Service of Kubernetes that is called master: tcp://10.0.0.1:80.
     const bool of_service = text.find("://") != std::string::npos;
     if (!text.empty() && !of_service) {
@@ -98,9 +100,8 @@ class EngineQuestion {
       if (!port) fail("MASTER_PORT", fmt::format("'{}' is not a port", text));
       settings_.set(key::main_process_port, *port, "MASTER_PORT");
     } else if (engine_.master_port) {
-      const bool derived = engine_.family != EngineFamily::hosts;
       settings_.set(key::main_process_port, engine_.master_port->value,
-                    (derived ? "derived from " : "") + engine_.master_port->origin);
+                    (of_hosts ? "" : "derived from ") + engine_.master_port->origin);
     }
   }
 
