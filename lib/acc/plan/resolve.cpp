@@ -93,12 +93,23 @@ std::string repeated_readers(int workers, const Settings& settings, const Launch
   return {};
 }
 
-void refuse_repeated_reads(const WorkerProgram& program, const std::string& script,
-                           const std::string& readers, LaunchPlan& plan) {
+// Workers of hosts read /dev/null, and Python would find an empty script there, and end with success.
+bool lacks_its_input(const WorkerProgram& program, std::string_view script, const LaunchPlan& plan) {
+  if (!plan.has_client || !program.is_for_python()) return false;
+  return script == "-" ? program.read_once
+                       : script == "/dev/stdin" || script == "/dev/fd/0" || script == "/proc/self/fd/0";
+}
+
+void refuse_unreadable_script(const WorkerProgram& program, const std::string& script,
+                              const std::string& readers, LaunchPlan& plan) {
+  constexpr const char* kHint = "write the script into a file";
+  if (lacks_its_input(program, script, plan)) {
+    plan.problems.push_back(
+        {.what = "workers on hosts have no standard input", .where = script, .hint = kHint});
+    return;
+  }
   if (!program.read_once || readers.empty()) return;
-  plan.problems.push_back({.what = "can be read only once, but " + readers,
-                           .where = script,
-                           .hint = "write the script into a file"});
+  plan.problems.push_back({.what = "can be read only once, but " + readers, .where = script, .hint = kHint});
 }
 
 OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings, std::vector<std::string>& notes) {
@@ -462,8 +473,8 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan_memory_checkpoints(settings, plan);
   refuse_plug_ins(settings);
   set_limits(inputs, settings, plan);
-  refuse_repeated_reads(program, inputs.command_line.program.front(),
-                        repeated_readers(shape.nproc_per_node, settings, plan), plan);
+  refuse_unreadable_script(program, inputs.command_line.program.front(),
+                           repeated_readers(shape.nproc_per_node, settings, plan), plan);
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);

@@ -12,6 +12,7 @@ namespace hosts_test {
 
 using acc::Environment;
 using acc::launcher::allocation_of_host;
+using acc::launcher::FileKind;
 using acc::launcher::hosts_of;
 using acc::launcher::JobHost;
 using acc::launcher::LaunchInputs;
@@ -147,6 +148,21 @@ TEST_CASE("hosts: a host's own MASTER_PORT is not where the nodes meet", "[remot
   }
   launch_inputs.command_line = inputs({"--cpu", "--master-port", "4711", "train.py"}).command_line;
   CHECK(resolve(launch_inputs).master_port == 4711);
+}
+
+TEST_CASE("hosts: a script from standard input is refused, which workers of hosts do not have", "[remote]") {
+  for (const char* script : {"-", "/dev/stdin", "/dev/fd/0"}) {
+    LaunchInputs launch_inputs = on_host(0, {"--cpu", script}, "a:1");
+    launch_inputs.file_kind = [](const std::filesystem::path& path) {
+      return path == "/dev/stdin" || path == "/dev/fd/0" ? FileKind::stream : FileKind::executable;
+    };
+    CHECK(resolve(launch_inputs).problems ==
+          std::vector<acc::Problem>{{.what = "workers on hosts have no standard input",
+                                     .where = script,
+                                     .hint = "write the script into a file"}});
+    launch_inputs.host.reset();
+    CHECK(resolve(launch_inputs).problems.empty());
+  }
 }
 
 TEST_CASE("hosts: one host is a job of one machine with its workers", "[remote]") {
