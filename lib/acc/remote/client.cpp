@@ -19,6 +19,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/json_nesting.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/printable.hpp"
 #include "acc/base/running_clock.hpp"
 #include "acc/base/text.hpp"
@@ -54,6 +55,9 @@ struct HostRun {
   HostState state = HostState::waiting;
   std::shared_ptr<HostConnection> connection = {};
   RunningClock::time_point began = {};
+  /// Until it is connected to again, and what ssh said.
+  std::unique_ptr<RunningTimer> retry = {};
+  std::string refusal_of_login = {};
   HostReady ready = {};
   /// Why it cannot start the job.
   std::vector<Problem> problems = {};
@@ -79,6 +83,8 @@ class Client {
   OutputSink& err() { return err_ ? *err_ : out_; }
   void connect_some();
   void connect(std::size_t index);
+  void open_connection(std::size_t index);
+  bool connect_again_later(std::size_t index);
   void on_frame(std::size_t index, const Frame& frame);
   static void on_refused(HostRun& run, const Refusal& refusal);
   void explain_failure(HostRun& run);
@@ -226,6 +232,11 @@ void Client::connect(std::size_t index) {
   HostRun& run = hosts_[index];
   set_state(run, HostState::connecting);
   run.began = RunningClock::now();
+  open_connection(index);
+}
+
+void Client::open_connection(std::size_t index) {
+  HostRun& run = hosts_[index];
   run.connection = std::make_shared<HostConnection>(
       loop_, HostConnection::Events{.on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
                                     .on_end = [this, index] { on_end(index); },
@@ -241,6 +252,22 @@ void Client::connect(std::size_t index) {
   spec.host = allocation_of_host(job_.hosts, static_cast<int>(index), job_.flag, all_slots_);
   spec.silence = job_.silence * 4 / 3;
   run.connection->send(FrameKind::spec, to_json(spec));
+}
+
+// As long as the host has to answer. The random delay keeps the hosts from coming all at once again.
+bool Client::connect_again_later(std::size_t index) {
+  HostRun& run = hosts_[index];
+  if (!run.problems.empty() || !refuses_login_for_now(run.connection->errors())) return false;
+  const auto delay = std::chrono::milliseconds(200 + random_number() % 600);
+  if (is_over_ || RunningClock::now() + delay - run.began > job_.host_timeout) return false;
+  run.refusal_of_login = run.connection->errors();
+  log::debug("{}: {}; connects again in {} ms", run.host.name, trim(run.refusal_of_login), delay.count());
+  run.retry = std::make_unique<RunningTimer>(loop_);
+  run.retry->expires_after(delay);
+  run.retry->async_wait([this, index](error_code error) {
+    if (!error && !is_over_) open_connection(index);
+  });
+  return true;
 }
 
 void Client::on_frame(std::size_t index, const Frame& frame) {
@@ -287,11 +314,14 @@ void Client::on_refused(HostRun& run, const Refusal& refusal) {
 
 void Client::explain_failure(HostRun& run) {
   if (!run.problems.empty()) return;
-  const ConnectionProblem problem = explain({.host = run.host.name,
-                                             .status = run.connection->status(),
-                                             .errors = run.connection->errors(),
-                                             .output = run.connection->preamble()},
-                                            job_.shell, job_.host_timeout);
+  const auto& status = run.connection->status();
+  const std::string& errors = run.connection->errors();
+  const ConnectionProblem problem =
+      explain({.host = run.host.name,
+               .status = status,
+               .errors = !status && errors.empty() ? run.refusal_of_login : errors,
+               .output = run.connection->preamble()},
+              job_.shell, job_.host_timeout);
   run.problems = {problem.problem};
   run.kind = problem.kind;
 }
@@ -301,6 +331,7 @@ void Client::on_end(std::size_t index) {
   HostRun& run = hosts_[index];
   if (run.state == HostState::ended) return;
   if (run.state == HostState::connecting || run.state == HostState::ready) {
+    if (run.state == HostState::connecting && connect_again_later(index)) return;
     set_state(run, HostState::ended);
     explain_failure(run);
     return on_answer();
@@ -442,7 +473,8 @@ void Client::signal_hosts(int signal) {
 void Client::beat() {
   const auto now = RunningClock::now();
   for (HostRun& run : hosts_) {
-    if (!run.connection || run.state == HostState::ended) continue;
+    // One whose child has ended will be connected to again.
+    if (!run.connection || run.connection->status() || run.state == HostState::ended) continue;
     run.connection->send(FrameKind::heartbeat);
     if (run.connection->is_stalled()) run.connection->restart_silence();
     const bool late = run.state == HostState::connecting ? now - run.began > job_.host_timeout

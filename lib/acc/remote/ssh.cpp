@@ -46,6 +46,12 @@ constexpr KnownError kKnown[] = {
     {"No route to host", ErrorKind::rendezvous, "the host cannot be reached", "is it up?"},
 };
 
+// What ssh says when the other side closes a connection before the key exchange. Older versions name the
+// protocol.
+constexpr std::string_view kClosedAtOnce[] = {"kex_exchange_identification: ",
+                                              "ssh_exchange_identification: "};
+constexpr std::string_view kClosed[] = {"Connection closed by ", "Connection reset by "};
+
 std::string said(const std::string& errors) {
   const std::string line = last_line(errors);
   return line.empty() ? "" : fmt::format(": {}", line);
@@ -84,6 +90,20 @@ std::vector<std::string> agent_command(const RemoteShell& shell, const std::stri
   return command;
 }
 
+bool refuses_login_for_now(const std::string& errors) {
+  bool closed_at_once = false;
+  for (const std::string& text : split(errors, '\n')) {
+    const std::string_view line = trim(text);
+    const auto begins_line = [&](std::string_view words) { return line.starts_with(words); };
+    if (std::ranges::any_of(kClosedAtOnce, begins_line)) {
+      closed_at_once = true;
+    } else if (!line.empty() && std::ranges::none_of(kClosed, begins_line)) {
+      return false;
+    }
+  }
+  return closed_at_once;
+}
+
 bool ended_by_silence(const std::string& errors) {
   return has(errors, "not responding");
 }
@@ -98,6 +118,11 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
     if (!has(failed.errors, known.text)) continue;
     return problem(known.kind, fmt::format("{}{}", known.what, said(failed.errors)),
                    fmt::format(fmt::runtime(known.hint), failed.host));
+  }
+  if (refuses_login_for_now(failed.errors)) {
+    return problem(ErrorKind::rendezvous,
+                   "the ssh server, or a jump host, closes connections at once" + said(failed.errors),
+                   "MaxStartups there limits the logins at a time; or is this machine blocked?");
   }
   if (!failed.status) {
     return problem(ErrorKind::rendezvous,

@@ -36,6 +36,10 @@ bool is_this_machine(const std::string& host, const OwnNames& names);
 /// The command that starts the agent of a host, for execve.
 std::vector<std::string> agent_command(const RemoteShell& shell, const std::string& host);
 
+/// Whether ssh says nothing but that the other side closed the connection at once, as a server does that has
+/// enough logins going on (MaxStartups). What else it says would be the same the next time.
+bool refuses_login_for_now(const std::string& errors);
+
 /// Whether ssh says that it ended since the other side was silent.
 bool ended_by_silence(const std::string& errors);
 

@@ -116,6 +116,21 @@ TEST_CASE("client: a host that is silent is named in time", "[remote]") {
   CHECK(error_of([&] { run_on_hosts(job); }) == "a: no answer within 0.1 s (is it up? try: sh a true)");
 }
 
+TEST_CASE("client: a server that takes no more logins at once is asked again", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  const std::string closes =
+      "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255";
+  const std::string first =
+      "if mkdir " + (folder.path() / "asked").string() + " 2>/dev/null; then " + closes + "; fi; ";
+  ClientProcess client(job_on({{"a", first + ready_host(command_that_writes(encode(FrameKind::exit, "0")))}}),
+                       "/dev/null", folder.path() / "err");
+  CHECK(client.wait() == 0);
+  const RemoteJob job = job_on({{"a", closes}}, std::chrono::seconds(1));
+  CHECK(error_of([&] {
+          run_on_hosts(job);
+        }).starts_with("a: the ssh server, or a jump host, closes connections at once: kex_exchange_"));
+}
+
 TEST_CASE("client: output that cannot be written is told, and makes a good exit code 1", "[remote]") {
   const std::string hi = encode(FrameKind::out, "hi\n");
   const std::string full =

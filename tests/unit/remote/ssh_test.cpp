@@ -68,6 +68,22 @@ TEST_CASE("ssh: says that the other side was silent", "[remote]") {
   CHECK_FALSE(ended_by_silence("client_loop: send disconnect: Broken pipe\r\n"));
 }
 
+TEST_CASE("ssh: says that a server takes no login for now", "[remote]") {
+  using acc::launcher::refuses_login_for_now;
+  const std::string closed = "kex_exchange_identification: Connection closed by remote host\r\n";
+  CHECK(refuses_login_for_now(closed));
+  CHECK(refuses_login_for_now(closed + "Connection closed by UNKNOWN port 65535\r\n"));
+  CHECK(
+      refuses_login_for_now("kex_exchange_identification: read: Connection reset by peer\r\n"
+                            "Connection reset by 10.0.0.1 port 22\r\n"));
+  CHECK(refuses_login_for_now("ssh_exchange_identification: Connection closed by remote host\r\n"));
+  // Another login would end in the same way, and may be counted as an attack.
+  CHECK_FALSE(refuses_login_for_now("root@gate: Permission denied (publickey).\r\n" + closed));
+  CHECK_FALSE(refuses_login_for_now("sh: 1: corkscrew: not found\n" + closed));
+  CHECK_FALSE(refuses_login_for_now("Connection closed by 10.0.0.1 port 22\r\n"));
+  CHECK_FALSE(refuses_login_for_now(""));
+}
+
 TEST_CASE("ssh: its failures are named with the host and a way out", "[remote]") {
   CHECK(explained(Exited{255}, "ssh: Could not resolve hostname b: Name or service not known\r\n") ==
         "ssh knows no host of this name: ssh: Could not resolve hostname b: Name or service not known (is "
@@ -83,6 +99,11 @@ TEST_CASE("ssh: its failures are named with the host and a way out", "[remote]")
         "no ssh server answers: ssh: connect to host b port 22: Connection refused (does sshd run there, "
         "and on "
         "that port?)");
+  CHECK(explained(Exited{255},
+                  "kex_exchange_identification: Connection closed by remote host\r\n"
+                  "Connection closed by 10.0.0.1 port 22\r\n") ==
+        "the ssh server, or a jump host, closes connections at once: Connection closed by 10.0.0.1 port 22 "
+        "(MaxStartups there limits the logins at a time; or is this machine blocked?)");
   CHECK(explained({}, "") == "no answer within 10 s (is it up? try: ssh b true)");
   CHECK(explained(Exited{127}, "sh: 1: exec: acc: not found\n") ==
         "acc is missing there: neither /opt/acc/bin/acc nor acc on PATH: sh: 1: exec: acc: not found "
