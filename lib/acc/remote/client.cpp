@@ -247,7 +247,9 @@ void Client::open_connection(std::size_t index) {
                                         }});
   const std::vector<std::string> command = agent_command(job_.shell, run.host.name);
   log::debug("{}: {}", run.host.name, join(command, " "));
-  run.connection->open(command, job_.environment, open_files_);
+  const bool is_here = is_this_machine(run.host.name, job_.shell.names);
+  run.connection->open(command, job_.environment,
+                       is_here ? HostConnection::Child::agent : HostConnection::Child::ssh, open_files_);
   JobSpec spec = job_.spec;
   spec.host = allocation_of_host(job_.hosts, static_cast<int>(index), job_.flag, all_slots_);
   spec.silence = job_.silence * 4 / 3;

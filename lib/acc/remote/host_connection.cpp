@@ -29,7 +29,7 @@ constexpr int kMaxReadsAtEnd = 32;
 }  // namespace
 
 void HostConnection::open(const std::vector<std::string>& command, const Environment& environment,
-                          std::optional<rlimit> open_files) {
+                          Child child, std::optional<rlimit> open_files) {
   const auto program = find_program(command.front(), environment);
   if (program.empty()) {
     throw Error({.kind = ErrorKind::usage,
@@ -48,13 +48,17 @@ void HostConnection::open(const std::vector<std::string>& command, const Environ
   }
   Channel out = make_pipe();
   Channel err = make_pipe();
-  const ProcessLauncher launcher = {.environment = environment,
-                                    .in = theirs_in.native_handle(),
-                                    .out = out.workers.get(),
-                                    .err = err.workers.get(),
-                                    .open_files = open_files,
-                                    // An agent on this machine lets its workers save what they have.
-                                    .death_signal = SIGTERM};
+  ProcessLauncher launcher = {.environment = environment,
+                              .in = theirs_in.native_handle(),
+                              .out = out.workers.get(),
+                              .err = err.workers.get(),
+                              .open_files = open_files};
+  if (child == Child::agent) {
+    launcher.death_signal = SIGTERM;  // it lets its workers save what they have
+  } else {
+    launcher.ignored_signals = {SIGTERM, SIGINT, SIGQUIT};
+    launcher.death_signal = SIGHUP;  // with which ssh ends a ProxyCommand, too
+  }
   process_.emplace(launcher(loop_.get_executor(), program, command));
   out_.assign(out.ours.release());
   err_.assign(err.ours.release());

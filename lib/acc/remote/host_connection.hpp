@@ -34,6 +34,10 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
     std::function<bool()> takes_output = [] { return true; };
   };
 
+  /// ssh ignores what stops the client: a service manager or batch system signals all processes, and without
+  /// ssh the last output of the workers would be lost. An agent on this machine obeys such a signal.
+  enum class Child { ssh, agent };
+
   HostConnection(boost::asio::io_context& loop, Events events)
       : loop_(loop), events_(std::move(events)), in_(loop), out_(loop), err_(loop) {}
   ~HostConnection() { kill(); }
@@ -42,7 +46,7 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
 
   /// Starts the child in a session of its own, so that Ctrl-C does not reach it. Throws Error if the program
   /// is missing or cannot be executed.
-  void open(const std::vector<std::string>& command, const Environment& environment,
+  void open(const std::vector<std::string>& command, const Environment& environment, Child child = Child::ssh,
             std::optional<rlimit> open_files = {});
 
   void send(FrameKind kind, std::string_view payload = {});

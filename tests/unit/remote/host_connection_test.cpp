@@ -25,12 +25,14 @@ namespace {
 
 /// A connection to a shell script in the place of ssh.
 struct Script {
-  explicit Script(const std::string& text, std::function<bool()> takes_output = [] { return true; }) {
+  explicit Script(
+      const std::string& text, std::function<bool()> takes_output = [] { return true; },
+      HostConnection::Child child = HostConnection::Child::ssh) {
     connection = std::make_shared<HostConnection>(
         loop, HostConnection::Events{.on_frame = [this](const Frame& frame) { frames.push_back(frame); },
                                      .on_end = [this] { ++ends; },
                                      .takes_output = std::move(takes_output)});
-    connection->open({"sh", "-c", text}, Environment::of_process());
+    connection->open({"sh", "-c", text}, Environment::of_process(), child);
   }
 
   boost::asio::io_context loop{1};
@@ -60,6 +62,18 @@ TEST_CASE("host_connection: what is sent arrives, and its end does with the conn
   script.connection->send(FrameKind::signal, "15");
   script.loop.run();
   CHECK(script.connection->status() == ExitStatus(Exited{0}));
+}
+
+TEST_CASE("host_connection: ssh outlives the signals that stop the client, an agent obeys them", "[remote]") {
+  const std::string signal = GENERATE("TERM", "INT", "QUIT");
+  const std::string text = "kill -" + signal + " $$; " + kHello + "; exit 3";
+  Script ssh(text);
+  ssh.loop.run();
+  CHECK(ssh.frames.size() == 1);
+  CHECK(ssh.connection->status() == ExitStatus(Exited{3}));
+  Script agent(text, [] { return true; }, HostConnection::Child::agent);
+  agent.loop.run();
+  CHECK(agent.frames.empty());
 }
 
 TEST_CASE("host_connection: what is no frame ends the child", "[remote]") {
