@@ -113,7 +113,6 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
   job.in_order = settings.given(key::dry_run);
   job.host_timeout = positive_seconds(settings[key::host_timeout], settings.origin(key::host_timeout));
   job.handled_signals = signals_for_hosts(inputs, settings);
-  job.grace = to_milliseconds(settings[key::shutdown_timeout]);
   return run_on_hosts(job);
 }
 

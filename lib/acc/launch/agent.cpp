@@ -17,6 +17,7 @@
 #include "acc/base/file_id.hpp"
 #include "acc/base/progress_page.hpp"
 #include "acc/base/text.hpp"
+#include "acc/launch/guard.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/plan/debugging.hpp"
@@ -29,9 +30,7 @@ namespace {
 
 using TimePoint = Processes::TimePoint;
 
-// A signal that the same process of acc receives again within this time counts once: timeout(1) sends two.
-constexpr auto kRepeatedSignal = std::chrono::milliseconds(100);
-// The same for a notice, which one node can receive from another.
+// As kRepeatedSignal, for a notice, which one node can receive from another.
 constexpr auto kRepeatedNotice = std::chrono::seconds(2);
 // A notice that arrives in another way within this time, by another process of acc or from another node, is
 // not a new one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <set>
 #include <vector>
@@ -17,6 +18,9 @@ std::vector<int> forwarded_signals(const std::set<int>& additional = {});
 /// passes its own on, so that it arrives at the agent up to three times, in any order and on a loaded machine
 /// at any time.
 enum class Receiver { agent, guardian, supervisor };
+
+/// A signal that the same process of acc receives again within this time counts once: timeout(1) sends two.
+constexpr auto kRepeatedSignal = std::chrono::milliseconds(100);
 
 /// Which process of acc received a signal that has arrived here, by the siginfo_t (or signalfd_siginfo) of
 /// its arrival: `self`, unless guard() has passed it on from another one.

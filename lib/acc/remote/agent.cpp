@@ -220,7 +220,9 @@ void HostAgent::on_spec(const std::string& text) {
   } catch (const Error& error) {
     return refuse(error.kind(), error.problems());
   }
-  send(FrameKind::ready, to_json(describe_host()));
+  HostReady ready = describe_host();
+  ready.grace = grace_;
+  send(FrameKind::ready, to_json(ready));
 }
 
 void HostAgent::refuse(ErrorKind kind, std::vector<Problem> problems) {

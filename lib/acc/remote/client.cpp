@@ -41,6 +41,8 @@ using boost::system::error_code;
 constexpr std::size_t kMaxConnecting = 32;
 // How much longer than the grace period of the workers the hosts have to end by themselves.
 constexpr auto kMargin = std::chrono::seconds(5);
+// That of --shutdown-timeout, whatever a host says.
+constexpr auto kMaxGrace = std::chrono::seconds(1'000'000'000);
 
 // Longer than a host waits for the other nodes, shorter than a viewer waits.
 constexpr auto kLookTimeout = std::chrono::milliseconds(1800);
@@ -141,6 +143,9 @@ class Client {
   bool started_ = false;
   bool is_over_ = false;
   std::optional<int> stop_signal_ = {};
+  RunningClock::time_point stopped_at_ = {};
+  /// How long the workers of each host have to end, at most.
+  std::chrono::milliseconds max_grace_ = {};
   std::string lost_reason_ = {};
   bool output_lost_ = false;
   /// Nobody is to wait for the reader of the output.
@@ -357,7 +362,10 @@ void Client::on_answer() {
 void Client::start() {
   started_ = true;
   std::vector<HostReady> ready;
-  for (const HostRun& run : hosts_) ready.push_back(run.ready);
+  for (const HostRun& run : hosts_) {
+    ready.push_back(run.ready);
+    max_grace_ = std::max(max_grace_, std::min<std::chrono::milliseconds>(run.ready.grace, kMaxGrace));
+  }
   const StartOrder order = {
       .address = meeting_address(ready), .port = ready.front().port, .run_id = job_.run_id};
   log::debug("all {} hosts are ready; they meet at {}:{}", hosts_.size(), order.address, order.port);
@@ -457,7 +465,7 @@ void Client::end(HostRun& run, HostEnd outcome) {
 // The nodes end each other; one that waits for a node that has ended before they met does not.
 void Client::end_others_later() {
   if (failed_ > 1) return;
-  grace_.expires_after(job_.grace + kMargin);
+  grace_.expires_after(max_grace_ + kMargin);
   grace_.async_wait([this](error_code error) {
     if (error || is_over_) return;
     say(log::Level::warn, "hosts that have not ended are stopped");
@@ -503,7 +511,10 @@ void Client::wait_for_signal() {
 
 void Client::on_signal(int signal) {
   if (signal == SIGTSTP) return pause();
-  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) return stop(signal);
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+    const bool repeated = started_ && stop_signal_ && RunningClock::now() - stopped_at_ <= kRepeatedSignal;
+    return repeated ? void() : stop(signal);
+  }
   const bool is_notice = signal == SIGUSR1 || signal == SIGUSR2;
   // Others end the job, but only its hosts know how.
   if (started_) return signal_hosts(signal);
@@ -522,10 +533,13 @@ void Client::stop(int signal) {
   signal_hosts(signal == SIGPIPE ? SIGTERM : signal);
   const bool again = std::exchange(stop_signal_, stop_signal_.value_or(signal)).has_value();
   if (again || is_over_) return drop_output();
-  grace_.expires_after(job_.grace + kMargin);
-  grace_.async_wait([this](error_code error) {
+  stopped_at_ = RunningClock::now();
+  const std::chrono::milliseconds limit = max_grace_ + kMargin;
+  grace_.expires_after(limit);
+  grace_.async_wait([this, limit](error_code error) {
     if (error) return;
-    say(log::Level::warn, "the rest of the output is dropped: it is not read");
+    say(log::Level::warn, fmt::format("hosts have not ended within {}: the rest of the output is dropped",
+                                      seconds_text(limit)));
     drop_output();
   });
 }

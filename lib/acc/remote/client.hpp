@@ -37,8 +37,6 @@ struct RemoteJob {
   bool in_order = false;
   /// Signals that hosts get although they would end the client, or it was started to ignore them.
   std::set<int> handled_signals = {};
-  /// How long the other hosts have to end when one has failed.
-  std::chrono::milliseconds grace = std::chrono::seconds(30);
 };
 
 /// Starts the agents of all hosts over ssh, at most 32 at a time, and the job when all are ready; passes on

@@ -153,7 +153,8 @@ std::string to_json(const HostReady& ready) {
   return Value{{"host", to_characters(ready.host_name)},
                {"addresses", to_characters(ready.addresses)},
                {"client", to_characters(ready.client)},
-               {"port", ready.port}}
+               {"port", ready.port},
+               {"grace", ready.grace.count()}}
       .dump();
 }
 
@@ -162,7 +163,8 @@ HostReady parse_host_ready(std::string_view text) {
     return HostReady{.host_name = text_at(json, "host"),
                      .addresses = texts_at(json, "addresses"),
                      .client = text_at(json, "client"),
-                     .port = number_in<std::uint16_t>(json.at("port"))};
+                     .port = number_in<std::uint16_t>(json.at("port")),
+                     .grace = std::chrono::milliseconds(number_in<std::int64_t>(json.at("grace")))};
   });
 }
 

@@ -48,6 +48,8 @@ struct HostReady {
   std::string client = {};
   /// A port that is free there, where the nodes can meet.
   std::uint16_t port = 0;
+  /// How long its workers have to end.
+  std::chrono::milliseconds grace = {};
 
   bool operator==(const HostReady&) const = default;
 };

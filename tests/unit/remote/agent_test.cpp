@@ -171,6 +171,14 @@ TEST_CASE("agent: runs a job with its rank, and passes on output and exit code",
   CHECK(agent.exit_code() == 5);
 }
 
+TEST_CASE("agent: tells how long its workers have to end", "[remote]") {
+  HostJob job = job_of([](const JobSpec&) { return 0; });
+  job.check = [](const JobSpec&) { return std::chrono::seconds(60); };
+  AgentProcess agent(job);
+  agent.send(FrameKind::spec, to_json(spec_of()));
+  CHECK(parse_host_ready(agent.next(FrameKind::ready).payload).grace == std::chrono::seconds(60));
+}
+
 TEST_CASE("agent: keeps both streams of the workers and acc's own lines apart", "[remote]") {
   AgentProcess agent(job_of([](const JobSpec&) {
     acc::write_all(STDERR_FILENO, "error");

@@ -34,7 +34,8 @@ namespace {
 
 // A host that is ready, and then ends as it is told; it is a shell script in the place of ssh.
 std::string ready_host(const std::string& script) {
-  const acc::launcher::HostReady ready = {.host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456};
+  const acc::launcher::HostReady ready = {
+      .host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456, .grace = std::chrono::seconds(60)};
   return command_that_writes(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + "; " +
          script;
 }
@@ -73,6 +74,11 @@ class ClientProcess {
   ClientProcess& operator=(const ClientProcess&) = delete;
 
   void signal(int number) const { ::kill(pid_, number); }
+  bool has_ended() const {
+    siginfo_t ended = {};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid != 0;
+  }
   int wait() {
     int status = 0;
     if (pid_ > 0) ::waitpid(std::exchange(pid_, 0), &status, 0);
@@ -187,8 +193,42 @@ TEST_CASE("client: a second signal ends the job while nobody reads its output", 
   std::array<char, 1> first = {};
   REQUIRE(::read(reader.get(), first.data(), first.size()) == 1);  // the job runs
   client.signal(SIGTERM);
-  client.signal(SIGINT);
+  // One that comes at once does not count.
+  while (!client.has_ended()) {
+    client.signal(SIGTERM);
+    ::usleep(20'000);
+  }
   CHECK(client.wait() == 143);
+}
+
+TEST_CASE("client: a signal that comes twice at once is one, and all output is kept", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  const std::filesystem::path out = folder.path() / "out";
+  const std::filesystem::path sent = folder.path() / "sent";
+  const std::filesystem::path runs = folder.path() / "runs";
+  const std::filesystem::path go = folder.path() / "go";
+  std::ofstream(sent).flush();
+  for (const auto& gate : {runs, go}) REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const std::string script = ready_host(
+      "exec 3<&0; cat <&3 >" + sent.string() + " & : >" + runs.string() + "; cat " + go.string() + "; " +
+      command_that_writes(encode(FrameKind::out, "saved\n") + encode(FrameKind::exit, "143")));
+  ClientProcess client(job_on({{"a", script}}), out, folder.path() / "err");
+  acc::Descriptor(::open(runs.c_str(), O_RDONLY | O_CLOEXEC)).reset();  // the host reads
+  const auto wait_for = [&](const std::string& text, const std::string& other) {
+    const auto has = [&](const std::string& part) {
+      return acc::read_file(sent).find(part) != std::string::npos;
+    };
+    while (!has(text) && !has(other) && !client.has_ended()) ::usleep(1000);
+  };
+  wait_for(R"("run_id":"run")", R"("run_id":"run")");
+  client.signal(SIGTERM);
+  client.signal(SIGINT);
+  // Either may arrive first.
+  wait_for(encode(FrameKind::signal, std::to_string(SIGTERM)),
+           encode(FrameKind::signal, std::to_string(SIGINT)));
+  acc::Descriptor(::open(go.c_str(), O_WRONLY | O_CLOEXEC)).reset();
+  CHECK(client.wait() == 143);
+  CHECK(acc::read_file(out) == "saved\n");
 }
 
 TEST_CASE("client: a signal that is named to end the job ends it before it has started, too", "[remote]") {

@@ -46,8 +46,11 @@ TEST_CASE("job_spec: what is sent comes back, whatever bytes it has", "[remote]"
 }
 
 TEST_CASE("job_spec: the answers of a host come back", "[remote]") {
-  const HostReady ready = {
-      .host_name = "n1", .addresses = {"10.0.0.2", "fd00::2"}, .client = "10.0.0.1", .port = 23456};
+  const HostReady ready = {.host_name = "n1",
+                           .addresses = {"10.0.0.2", "fd00::2"},
+                           .client = "10.0.0.1",
+                           .port = 23456,
+                           .grace = std::chrono::seconds(60)};
   CHECK(acc::launcher::parse_host_ready(to_json(ready)) == ready);
   const Refusal refusal = {ErrorKind::system, {{"no such file", "x.py", "look"}}};
   CHECK(acc::launcher::parse_refusal(to_json(refusal)) == refusal);
