@@ -109,7 +109,8 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
   job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.silence);
   const MachineRange machines = decide_machines(settings);
   job.command = inputs.command_line.program;
-  job.survives_loss = settings.given(key::nnodes) && machines.min < machines.max;
+  job.survives_loss =
+      settings.given(key::nnodes) && machines.min < machines.max && settings[key::rdzv_backend] != "static";
   job.in_order = settings.given(key::dry_run);
   job.host_timeout = positive_seconds(settings[key::host_timeout], settings.origin(key::host_timeout));
   job.handled_signals = signals_for_hosts(inputs, settings);

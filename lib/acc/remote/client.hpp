@@ -26,7 +26,7 @@ struct RemoteJob {
   std::string run_id = {};
   /// The program and its arguments, as `acc ps` shows them.
   std::vector<std::string> command = {};
-  /// The job goes on when a host is lost (`--nnodes MIN:MAX`).
+  /// The job goes on when a host is lost (`--nnodes MIN:MAX` with c10d or etcd).
   bool survives_loss = false;
   /// How long a host may be silent. It bears the silence of the client for a third longer, so that the client
   /// knows first which host is lost.
