@@ -21,8 +21,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -85,6 +87,15 @@ HostReady describe_host() {
   }
   for (const std::string& address : addresses_for_others(names)) ready.addresses.push_back(address);
   return ready;
+}
+
+// A login leaves its home in PWD, which programs may read for the current folder. A name of that folder,
+// perhaps through a link, stays.
+void set_current_folder(Environment& environment, const std::filesystem::path& folder) {
+  const std::filesystem::path named = environment.get("PWD");
+  std::error_code ignored;
+  if (named.is_absolute() && std::filesystem::equivalent(named, folder, ignored)) return;
+  environment.set("PWD", folder.string());
 }
 
 /// A stream of the job.
@@ -215,6 +226,7 @@ void HostAgent::on_spec(const std::string& text) {
                     .hint = "the folder from which the job is started must be on every host"}});
   }
   spec_->environment = environment_on_host(Environment::of_process(), spec_->environment);
+  set_current_folder(spec_->environment, spec_->folder);
   try {
     grace_ = job_.check(*spec_);
   } catch (const Error& error) {

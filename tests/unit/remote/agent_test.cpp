@@ -26,6 +26,7 @@
 namespace agent_test {
 
 using acc::Descriptor;
+using acc::Environment;
 using acc::Error;
 using acc::launcher::encode;
 using acc::launcher::Frame;
@@ -169,6 +170,22 @@ TEST_CASE("agent: runs a job with its rank, and passes on output and exit code",
   begin(agent);
   CHECK(agent.next(FrameKind::out).payload == "10.0.0.7 run x");
   CHECK(agent.exit_code() == 5);
+}
+
+TEST_CASE("agent: PWD names the folder of the job, as it is or through a link", "[remote]") {
+  const acc::test::TemporaryFolder folder;
+  const std::filesystem::path link = folder.path() / "link";
+  std::filesystem::create_directory_symlink("/", link);
+  for (const std::string& given : {std::string("/usr"), std::string("."), link.string()}) {
+    JobSpec spec = spec_of();
+    spec.environment.set("PWD", given);
+    AgentProcess agent(job_of([](const JobSpec&) {
+      acc::write_all(STDOUT_FILENO, Environment::of_process().get("PWD"));
+      return 0;
+    }));
+    begin(agent, spec);
+    CHECK(agent.next(FrameKind::out).payload == (given == link ? given : "/"));
+  }
 }
 
 TEST_CASE("agent: tells how long its workers have to end", "[remote]") {
