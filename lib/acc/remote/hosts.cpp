@@ -22,6 +22,9 @@ namespace acc::launcher {
 namespace {
 
 constexpr int kMaxSlots = 100'000;
+// More than any cluster has: each line of a file may be a range.
+constexpr std::size_t kMaxHosts = 200'000;
+
 // `node1` of `me@node1`.
 std::string without_user(const std::string& name) {
   return name.substr(name.rfind('@') + 1);
@@ -73,6 +76,7 @@ class UniqueHosts {
                        first->second == host.origin ? "" : ", first at " + first->second),
            fmt::format("one line with its workers, as in {}:4", shorten(bare)));
     }
+    if (hosts_.size() == kMaxHosts) fail(host.origin, "there are too many hosts");
     hosts_.push_back(std::move(host));
   }
 
@@ -83,8 +87,9 @@ class UniqueHosts {
   std::unordered_map<std::string, std::string> origins_ = {};
 };
 
-JobHost parse_line(const std::vector<std::string>& words, const std::string& where) {
-  JobHost host = parse_host(words.front(), where);
+// A line of a host file for one host, which may be one of a range.
+JobHost parse_line(const std::string& name, const std::vector<std::string>& words, const std::string& where) {
+  JobHost host = parse_host(name, where);
   std::optional<int> max_slots;
   for (auto word = words.begin() + 1; word != words.end(); ++word) {
     const std::size_t equals = word->find('=');
@@ -134,7 +139,9 @@ std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& fi
     const std::vector<std::string> words = split_words(std::string_view(line).substr(0, line.find('#')));
     if (words.empty()) continue;
     try {
-      unique.add(parse_line(words, where));
+      const std::vector<std::string> names = expand_host_list(words.front(), where);
+      if (names.empty()) fail(where, "names no host", "as in node1 slots=4");
+      for (const std::string& name : names) unique.add(parse_line(name, words, where));
     } catch (const Error& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }

@@ -65,6 +65,16 @@ TEST_CASE("hosts: a file has a line for each host in any of the usual forms", "[
         Hosts{{"a", 4, "hosts:2"}, {"b", 2, "hosts:4"}, {"c", 3, "hosts:5"}, {"me@d", {}, "hosts:6"}});
 }
 
+TEST_CASE("hosts: a range of a file is a host for each number", "[remote]") {
+  CHECK(
+      parse_hostfile("n[09-10]:8\nme@g[1,3] slots=2", "hosts") ==
+      Hosts{{"n09", 8, "hosts:1"}, {"n10", 8, "hosts:1"}, {"me@g1", 2, "hosts:2"}, {"me@g3", 2, "hosts:2"}});
+  CHECK(error_of([] { parse_hostfile("n[1-2]\nn2\n[::1]:1\n,\n", "hosts"); }) ==
+        "hosts:2: n2 is named twice, first at hosts:1 (one line with its workers, as in n2:4)\n"
+        "hosts:3: '[::1]:1' has no range of numbers in '::1'\n"
+        "hosts:4: names no host (as in node1 slots=4)");
+}
+
 TEST_CASE("hosts: a file may begin with a byte order mark", "[remote]") {
   CHECK(parse_hostfile("\xef\xbb\xbf"
                        "a slots=4\r\nb\r\n",
