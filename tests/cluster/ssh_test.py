@@ -4,6 +4,7 @@ the cut cable the hosts are network namespaces. Usage: see run_cases(); and
 ssh_test.py ACC --random COUNT [SEED], which starts one job after the other and does something to each. Delays that are preloaded
 (scripts/flakes --delays) are in the hosts' processes, too, and give their seed to the random case among the cases."""
 
+import getpass
 import json
 import os
 import pathlib
@@ -33,10 +34,10 @@ class Sshd:
     """An sshd with throwaway keys, and a client for it: `rsh`. Everything that it starts bears a mark in its environment, and
     its home is the folder of the test: what shells of this machine say at a login is not of the job."""
 
-    def __init__(self, acc, prefix=(), address="127.0.0.1"):
+    def __init__(self, acc, prefix=(), address="127.0.0.1", max_startups="200"):
         if not SSHD or not shutil.which("ssh-keygen"):
             skip("no sshd")
-        self.acc, self.prefix, self.address = acc, list(prefix), address
+        self.acc, self.prefix, self.address, self.max_startups = acc, list(prefix), address, max_startups
         self.mark = f"ACC_TEST_SSH=s{os.getpid()}"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="acc-ssh-"))
         self.rsh = self.folder / "ssh"
@@ -67,7 +68,7 @@ KbdInteractiveAuthentication no
 UsePAM no
 StrictModes no
 UseDNS no
-MaxStartups 200
+MaxStartups {self.max_startups}
 SetEnv {self.mark} HOME={at} {preloaded}
 """)
         self.alias("* !locked")  # ssh adds the keys of all blocks that match
@@ -188,6 +189,31 @@ def output_and_environment_come_as_they_are(acc):
 
 
 @case
+def hosts_meet_whatever_their_names_and_variables(acc):
+    """A user, a name that only ssh understands, and a port that a shell of one host has set for something else."""
+    with Sshd(acc) as hosts:
+        for first in (f"{getpass.getuser()}@one", "gpu+1", "localhost"):
+            done = hosts.shell(f"{first}:1,two:1", "echo $RANK", env={"MASTER_PORT": "1"})
+            assert done.returncode == 0 and sorted(done.stdout.split()) == ["0", "1"], (first, done)
+
+
+@case
+def a_script_from_standard_input_is_refused(acc):
+    with Sshd(acc) as hosts:
+        for script in ("-", "/dev/stdin"):
+            job = hosts.start("one:1", *PATIENT, "--cpu", script, stdin=subprocess.PIPE)
+            _, err = job.communicate("print(1)\n", timeout=240)
+            assert job.returncode == 2 and f"one: {script}: workers on hosts have no standard input" in err, (job.returncode, err)
+
+
+@case
+def programs_find_the_folder_of_the_job_in_their_environment(acc):
+    with Sshd(acc) as hosts:
+        done = hosts.run("one", *PATIENT, "--nproc_per_node", "1", "--no_python", shutil.which("env"), cwd=hosts.folder)
+        assert done.returncode == 0 and f"PWD={hosts.folder}" in done.stdout.splitlines(), done
+
+
+@case
 def settings_of_the_cuda_allocator_reach_the_workers(acc):
     settings = {"PYTORCH_ALLOC_CONF": "expandable_segments:True", "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:128"}
     script = 'echo "$PYTORCH_ALLOC_CONF $PYTORCH_CUDA_ALLOC_CONF"'
@@ -230,6 +256,34 @@ def a_signal_stops_all_hosts(acc):
         hosts.until("the host is connected", lambda: any(command_line(pid) == b"cat\0" for pid in hosts.marked()))
         job.send_signal(signal.SIGINT)
         assert job.wait(timeout=30) == 130
+
+
+@case
+def a_signal_to_all_processes_of_the_client_stops_all_hosts(acc):
+    """As a service manager and a batch system send it: what the workers write at their end comes through."""
+    with Sshd(acc) as hosts:
+        hosts.alias("behind", ProxyCommand=f"{hosts.rsh} -W %h:%p gate")
+        job = hosts.start("one,behind", *PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          "trap 'echo saved $RANK; exit 0' TERM; echo begun; while :; do sleep 0.1; done")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        for pid in [*hosts.connections("one"), *hosts.connections("behind"), *hosts.connections("gate"), job.pid]:
+            os.kill(pid, signal.SIGTERM)
+        out, err = job.communicate(timeout=60)
+        assert job.returncode == 143 and sorted(out.splitlines()) == ["saved 0", "saved 1"], (job.returncode, out, err)
+        assert "the connection is lost" not in err, err
+
+
+@case
+def a_fixed_number_of_hosts_ends_without_one(acc):
+    """Only c10d and etcd go on with fewer of a range."""
+    with Sshd(acc) as hosts:
+        job = hosts.start("one,two", *PATIENT, "--nnodes", "1:2", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          "echo begun; exec sleep 1000")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        for pid in hosts.connections("two"):
+            os.kill(pid, signal.SIGKILL)
+        _, err = job.communicate(timeout=60)
+        assert job.returncode == 75 and "acc: two: the connection is lost\n" in err, (job.returncode, err)
 
 
 @case
@@ -494,6 +548,15 @@ def sixty_four_hosts(acc):
         assert done.returncode == 0, (done.returncode, done.stderr[-3000:])
         assert sorted(map(int, done.stdout.split())) == list(range(64))
         print("64 hosts:", round(took, 1), "s")
+
+
+@case
+def a_server_of_few_logins_at_once_lets_all_in(acc):
+    with Sshd(acc, max_startups="2") as hosts:
+        done = hosts.shell("h[1-12]", "echo $RANK")
+        assert done.returncode == 0, (done.returncode, done.stderr)
+        assert sorted(map(int, done.stdout.split())) == list(range(12))
+        assert "MaxStartups" in (hosts.folder / "log").read_text()
 
 
 # What is done to a job of three hosts, and its exit code if all its workers ran before.
