@@ -14,16 +14,16 @@ from ports import free_port  # noqa: E402
 
 acc = pathlib.Path(sys.argv[1]).resolve()
 
-# Three times the timeout. The CPU counts, so that it does not matter how busy the machine is.
+# Twice the timeout. The CPU counts, so that it does not matter how busy the machine is.
 COMPUTES = """
 import time
 def compute():
-    while time.process_time() < 3:
+    while time.process_time() < 2:
         pass
 """
 WAITS = "import os\nopen(os.environ['END']).read()\n"
 
-# Rank 0 computes, and then ends the wait of rank 1.
+# Rank 0 computes, ends the wait of rank 1, and succeeds. Then rank 1 computes.
 ONE_WORKS = COMPUTES + """
 import os
 if os.environ["RANK"] == "0":
@@ -31,6 +31,7 @@ if os.environ["RANK"] == "0":
     open(os.environ["END"], "w").close()
 else:
     open(os.environ["END"]).read()
+    compute()
 """
 
 # A rank waits for a daemon of its own.

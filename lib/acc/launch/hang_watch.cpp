@@ -99,6 +99,8 @@ using boost::system::error_code;
 
 // For what an examination does besides waiting for debuggers.
 constexpr auto kExaminationMargin = std::chrono::seconds(20);
+// How many samples after the question: the first one looks at a time that began before it.
+constexpr int kSamplesToConfirm = kSamplesPerTimeout + 1;
 constexpr std::size_t kStackBytes = std::size_t{16} << 10U;
 // Of daemons of the workers: this process is their parent now, and its helpers are in its own session.
 // `counted`: all others of the workers.
@@ -133,6 +135,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
 
   void start() {
     watching = true;
+    asked.reset();
     clock.restart(RunningClock::now());
     wait();
   }
@@ -167,6 +170,9 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   void sample() {
     const bool was_idle = clock.is_idle();
     clock.observe(activity_of_ranks(), RunningClock::now());
+    if (!clock.is_idle()) asked.reset();
+    if (asked && --asked->samples == 0)
+      tell(NodeHangStage::confirmed, std::exchange(asked, std::nullopt)->number);
     if (clock.is_idle() == was_idle) return;
     if (!is_single_node) return tell(clock.is_idle() ? NodeHangStage::idle : NodeHangStage::active);
     if (clock.is_idle() && !stacks.is_open()) examine();
@@ -186,8 +192,9 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   void on_job_hang(const JobHang& hang) {
     switch (hang.stage) {
       case JobHangStage::suspected:
-        return tell(watching && clock.is_idle() ? NodeHangStage::confirmed : NodeHangStage::active,
-                    hang.number);
+        if (!watching || !clock.is_idle()) return tell(NodeHangStage::active, hang.number);
+        asked = Question{.number = hang.number};
+        return;
       case JobHangStage::found:
         if (!watching || stacks.is_open()) return tell(NodeHangStage::examined, hang.number);
         examined_for = hang.number;
@@ -195,7 +202,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       case JobHangStage::examined:
         return parts.send(HangExamined{parts.job().attempt});
       case JobHangStage::unknown:
-        return send_node_idle("not all of them run an acc that says it");
+        return send_node_idle("some of them cannot say whether theirs are");
     }
   }
 
@@ -280,6 +287,12 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     received.erase(0, lines);
   }
 
+  /// Whether this node is idle is to be said again, after samples that began later.
+  struct Question {
+    int number = 0;
+    int samples = kSamplesToConfirm;
+  };
+
   HangPlan plan;
   HangWatchParts parts;
   IdleClock clock;
@@ -288,6 +301,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   bool is_single_node = true;
   /// The hang that is being examined, which the other nodes wait for.
   std::optional<int> examined_for = {};
+  std::optional<Question> asked = {};
   RunningTimer timer;
   RunningTimer timeout;
   asio::posix::stream_descriptor stacks;

@@ -8,7 +8,7 @@ namespace acc::launcher {
 enum class NodeHangStage {
   active = 0,     ///< after `idle`: a rank has done something since
   idle = 1,       ///< all of them have been idle for the timeout
-  confirmed = 2,  ///< the answer to JobHangStage::suspected: they still are
+  confirmed = 2,  ///< the answer to JobHangStage::suspected: they have been since, for the timeout again
   examined = 3,   ///< the answer to JobHangStage::found: their state has been reported
 };
 

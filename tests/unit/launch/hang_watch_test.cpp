@@ -166,6 +166,18 @@ TEST_CASE("hang_watch: a node whose ranks go on takes back that they are idle", 
   CHECK(watched.reported.empty());
 }
 
+TEST_CASE("hang_watch: a node that is asked whether its ranks are still idle looks again", "[launch]") {
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
+  while (watched.told.empty()) watched.loop.run_one();
+  // Since the last look a rank may have become active.
+  watched.written = 1;
+  watched.watch.on_job_hang({.stage = JobHangStage::suspected, .number = 1});
+  CHECK(watched.told == std::vector{NodeHangStage::idle});
+  while (watched.told.size() < 2) watched.loop.run_one();
+  CHECK(watched.told == std::vector{NodeHangStage::idle, NodeHangStage::active});
+}
+
 TEST_CASE("hang_watch: the other nodes do not wait for the stacks of one that is suspended", "[launch]") {
   Watched watched(1h);
   watched.watch.report(AttemptStarted{.round = {.num_machines = 2}});
@@ -188,7 +200,7 @@ TEST_CASE("hang_watch: one that cannot know of the other nodes does not examine 
   CHECK(watched.idle_nodes[0].attempt == 4);
   CHECK(watched.idle_nodes[0].idle >= 80ms);
   CHECK(watched.idle_nodes[0].reason ==
-        (is_told_later ? "not all of them run an acc that says it" : "the nodes meet in a file"));
+        (is_told_later ? "some of them cannot say whether theirs are" : "the nodes meet in a file"));
   CHECK(watched.reported.empty());
 }
 
