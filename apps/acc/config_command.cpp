@@ -138,6 +138,8 @@ void ask_all(Interview& interview, Dialog& dialog, const ConfigOptions& options)
     run_interview(interview, dialog);
     const auto problems = refusals(answered_values(interview, options), "these answers");
     if (problems.empty()) return;
+    // No other answer could mend what was given as KEY=VALUE.
+    if (refusals(interview.values(), "these answers").empty()) throw Error(ErrorKind::usage, problems);
     for (const Problem& problem : problems) dialog.show(to_string(problem));
     dialog.show("Esc goes back to the answer to change");
     interview.go_back();
@@ -261,7 +263,8 @@ int set(const ConfigOptions& options) {
   fs::path file = file_to_write(options, environment);
   if (options.file.empty()) file = find_default_config(environment).value_or(file);
   if (!fs::exists(fs::symlink_status(file))) {
-    check_assignments(options.assignments);
+    ConfigValues checked = default_config(visible_gpu_count(environment), "no");
+    assign(checked, options.assignments);
     require_replaceable(file);  // makes the folder, whose lock is asked for
   }
   const Descriptor lock = lock_folder_of(file);

@@ -148,6 +148,7 @@ TEST_CASE("config: what several set at once in a new folder is all there", "[cli
 TEST_CASE("config: a wrong KEY=VALUE makes no folder", "[cli]") {
   const Acc acc;
   CHECK(acc({"config", "set", "--config_file", "new/c.yaml", "debgu=true"}).code == 2);
+  CHECK(acc({"config", "set", "--config_file", "new/c.yaml", "ec2_instance_type=x"}).code == 2);
   CHECK_FALSE(acc.has("new"));
 }
 
@@ -205,6 +206,10 @@ TEST_CASE("config: what check would refuse is not saved, and asked again", "[cli
   // One machine, no checks, no dynamo, DeepSpeed, FSDP or Megatron-LM.
   const std::string answers = "\nmulti-GPU\n\n\n\n\n\n\n2\n0\n\n\n";
   kept_out(acc({"config", "--config_file", "c.yaml"}, answers), reason);
+  // No other answer could mend a KEY=VALUE.
+  const std::string right = "\nmulti-GPU\n\n\n\n\n\n\n2\n0,1\n\n\n";
+  kept_out(acc({"config", "--config_file", "c.yaml", "rdzv_backend=foo"}, right),
+           "these answers: 'foo' is not a rendezvous back end");
   CHECK(acc({"config", "--config_file", "c.yaml"}, answers + "\x1b\n\x1b\n0,1\n\n\n").code == 0);
   CHECK(contains(acc.folder.read("c.yaml"), "gpu_ids: 0,1\n"));
 }
