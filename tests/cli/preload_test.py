@@ -298,14 +298,26 @@ def modules_see_the_arguments_of_their_worker():
     code, out, err = run(["--num_processes", "2", "--preload", "parses", *words])
     assert (code, sorted(out.splitlines())) == (0, [f"log.{rank} ['script.py', 'x']" for rank in (0, 1)]), (out, err)
     assert "importing parses reads the arguments, which differ from worker to worker: " in err, err
+    # A plain job has its arguments as they are written.
     code, out, err = run(["--num_processes", "1", "--preload", "parses", *words])
-    assert (code, out) == (0, "log.0 ['script.py', 'x']\n") and "importing parses changes the arguments: " in err, (out, err)
+    assert (code, out) == (0, "log.$local_rank ['script.py', 'x']\n") and "importing parses changes the arguments: " in err, (out, err)
     # Workers that have the same arguments are forked from a module that only reads them.
     pathlib.Path("parses.py").write_text("import sys\nfrom sys import argv\nwords = argv[1:]\n")
     pathlib.Path("script.py").write_text("import parses, sys\nprint(parses.words, parses.argv is sys.argv)\n")
-    assert run(["--num_processes", "1", "--preload", "parses", *words]) == (0, "['--log', 'log.0', 'x'] True\n", "")
+    assert run(["--num_processes", "1", "--preload", "parses", *words]) == (0, "['--log', 'log.$local_rank', 'x'] True\n", "")
     same = run(["--num_processes", "2", "--preload", "parses", "script.py", "a"])
     assert same == (0, "['a'] True\n" * 2, ""), same
+    for reads in "words = [0] + sys.argv", "words = sys.argv + [0]", "words = 'x' in sys.argv", "words = sys.argv.copy()", \
+                 "words = str(sys.argv)":  # fmt: skip
+        pathlib.Path("reads.py").write_text(f"import sys\n{reads}\n")
+        pathlib.Path("script.py").write_text("import reads\n")
+        code, _, err = run(["--num_processes", "2", "--preload", "reads", "script.py", "$local_rank"])
+        assert code == 0 and "importing reads reads the arguments, which differ from worker to worker: " in err, (reads, err)
+    # What a module has kept is what the script has.
+    pathlib.Path("keeps.py").write_text("import sys\ndef words(kept=sys.argv):\n    return kept\n")
+    pathlib.Path("script.py").write_text("import keeps\nprint(keeps.words())\n")
+    code, out, err = run(["--num_processes", "2", "--preload", "keeps", "script.py", "$local_rank"])
+    assert (code, sorted(out.splitlines()), err) == (0, [f"['script.py', '{rank}']" for rank in (0, 1)], ""), (code, out, err)
     # Who reads none of them is forked.
     pathlib.Path("reads_none.py").write_text("import sys\nfrom sys import argv\nname = sys.argv[0]\n")
     pathlib.Path("script.py").write_text("import reads_none, sys\nprint(reads_none.name, type(sys.argv), reads_none.argv)\n")

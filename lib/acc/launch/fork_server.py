@@ -116,6 +116,9 @@ class Program:
             sys.exit(2)
 
 
+FILES_OF_ENVIRONMENT = {function.__code__.co_filename for function in (type(os.environ).copy, type(os.environ).items)}
+
+
 class WatchedEnvironment(type(os.environ)):
     """os.environ and os.environb, noting the first use of a variable that each worker has for itself."""
 
@@ -127,9 +130,12 @@ class WatchedEnvironment(type(os.environ)):
             WatchedEnvironment.use = f"{does} {os.fsdecode(name)}, which each worker has for itself"
 
     def __iter__(self):
-        # Installed packages look for variables with a prefix of theirs.
-        if WatchedEnvironment.use is None and WatchedEnvironment.names and is_done_by_user():
-            WatchedEnvironment.use = "reads all variables, some of which each worker has for itself"
+        # Python and packages look for variables with a prefix of theirs, or copy all for a process that they start;
+        # pydantic-settings looks among all for those of the user.
+        if WatchedEnvironment.use is None and WatchedEnvironment.names:
+            reader = next((file for file in callers() if file not in FILES_OF_ENVIRONMENT), "")
+            if is_of_user(reader) or "pydantic_settings" in reader:
+                WatchedEnvironment.use = "reads all variables, some of which each worker has for itself"
         return super().__iter__()
 
     def __getitem__(self, name):
@@ -157,6 +163,21 @@ class WatchedArguments(list):
     def __iter__(self):
         WatchedArguments.is_read = True
         return super().__iter__()
+
+    def __contains__(self, word):
+        return word in [*self]
+
+    def __add__(self, words):
+        return [*self, *words]
+
+    def __radd__(self, words):
+        return [*words, *self]
+
+    def __repr__(self):
+        return repr([*self])
+
+    def copy(self):
+        return [*self]
 
 
 def callers():
@@ -234,6 +255,10 @@ class Watch:
 
         setattr(owner, name, watched)
         self.usual.append((owner, name, usual, watched))
+
+    def kept_arguments(self):
+        """The list that sys.argv was during the imports: a module may have kept it."""
+        return [watched for owner, _, _, watched in self.usual if owner is sys]
 
     def begin(self):
         self.modules = set(sys.modules)
@@ -445,6 +470,8 @@ def describe_file(descriptor, target):
     if not is_file or target.startswith(("/sys/", "/proc/driver/")):
         return ""
     # What is shared is the offset. Nobody needs it for a file that is mapped, or that is written at its end.
+    if "flags:" not in facts:
+        return ""
     flags = int(facts[facts.index("flags:") + 1], 8)
     is_appended = flags & os.O_APPEND and not flags & os.O_RDWR
     is_mapped = any(path == target for _, _, path in mappings())
@@ -629,7 +656,8 @@ def dress(request, streams, outputs, changes, program, watch):
         if value is not None:
             os.environb[name] = value
     command = [os.fsdecode(word) for word in request.command]
-    sys.argv[:] = program.arguments(command)
+    for arguments in [sys.argv, *watch.kept_arguments()]:
+        arguments[:] = program.arguments(command)
     sys.orig_argv = command
     show_command(request)
     for stream, output in enumerate(outputs, 1):

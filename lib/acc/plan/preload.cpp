@@ -43,11 +43,21 @@ std::vector<std::string> parse_modules(const Settings& settings) {
   return modules;
 }
 
+// The fork server has one program for all of them.
+bool differs_from_worker_to_worker(const LaunchPlan& plan) {
+  const std::vector<std::string> first = worker_command(plan, 0);
+  const std::vector<std::string> last = worker_command(plan, plan.nproc_per_node - 1);
+  std::size_t program = 1;
+  while (program < first.size() && (first[program] == "-u" || first[program] == "-m")) ++program;
+  return program < first.size() && first[program] != last[program];
+}
+
 // Why the workers cannot be forked from a Python; empty: they can.
 std::string obstacle(const std::string& name, const WorkerProgram& program, const LaunchPlan& plan) {
   if (plan.delegated) return plan.worker_command.front() + " starts the workers";
   if (program.read_once) return name + " can be read only once";
   if (!program.is_for_python()) return name + " is not a program for Python";
+  if (differs_from_worker_to_worker(plan)) return name + " differs from worker to worker";
   return {};
 }
 

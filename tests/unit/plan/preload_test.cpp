@@ -20,6 +20,7 @@ LaunchInputs inputs_of(Words words, const std::string& program, Dialect dialect 
   LaunchInputs launch_inputs = inputs(words, dialect);
   launch_inputs.file_kind = files({{"./a.out", FileKind::executable},
                                    {"train.py", FileKind::other},
+                                   {"train_$local_rank.py", FileKind::other},
                                    {"/dev/fd/63", FileKind::stream},
                                    {"/usr/bin/gdb", FileKind::executable},
                                    {"/usr/bin/python3", FileKind::executable}});
@@ -67,6 +68,18 @@ TEST_CASE("preload: the flag is refused for what Python does not run or can read
   CHECK(refusal({"--no-python"}, "./a.out") ==
         "--preload: ./a.out is not a program for Python (leave out the flag)");
   CHECK(refusal({}, "/dev/fd/63") == "--preload: /dev/fd/63 can be read only once (leave out the flag)");
+}
+
+TEST_CASE("preload: the flag is refused where workers run different programs", "[plan]") {
+  const auto refusal = [](Words words, const std::string& program) {
+    return error_of([&] { resolve(inputs_of(std::move(words), program)); });
+  };
+  const std::string differs = " differs from worker to worker (leave out the flag)";
+  CHECK(refusal({"--nproc-per-node", "2", "--preload", "torch"}, "train_$local_rank.py") ==
+        "--preload: train_$local_rank.py" + differs);
+  CHECK(refusal({"--nproc-per-node", "2", "--preload", "torch", "-m"}, "m$local_rank") ==
+        "--preload: m$local_rank" + differs);
+  CHECK(refusal({"--preload", "torch"}, "train_$local_rank.py") == "no error");
 }
 
 TEST_CASE("preload: a file or a variable that fits not every program has no effect there", "[plan]") {
