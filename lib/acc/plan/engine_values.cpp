@@ -90,9 +90,8 @@ class EngineQuestion {
       settings_.set(key::main_process_ip, address.value, address.origin);
     }
     if (settings_.given(key::main_process_port)) return;
-    // One host's own variable would name a port that the others do not know.
     const bool of_hosts = engine_.family == EngineFamily::hosts;
-    const std::string text = of_hosts ? "" : inputs_.environment.get("MASTER_PORT");
+    const std::string text = inputs_.environment.get("MASTER_PORT");
     // A Service of Kubernetes that is called master: tcp://10.0.0.1:80.
     const bool of_service = text.find("://") != std::string::npos;
     if (!text.empty() && !of_service) {

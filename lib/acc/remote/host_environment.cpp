@@ -62,6 +62,7 @@ Environment carried_environment(const Environment& environment, const std::vecto
 }
 
 Environment environment_on_host(Environment environment, const Environment& carried) {
+  environment.erase("MASTER_PORT");  // the other hosts do not know what this one has by itself
   environment.overlay(carried);
   for (const std::string_view name : kCarriedNames) {
     const std::string folder = carried.get(name);

@@ -61,4 +61,10 @@ TEST_CASE("host_environment: an active virtual environment is active on the host
             {"PATH", "/venv/bin:/bin"}, {"HOME", "/root"}, {"VIRTUAL_ENV", "/venv"}, {"NCCL_DEBUG", "INFO"}});
 }
 
+TEST_CASE("host_environment: a host's own MASTER_PORT is not where the nodes meet", "[remote]") {
+  CHECK(environment_on_host({{"MASTER_PORT", "29511"}}, {}) == Environment{});
+  const Environment exported = {{"MASTER_PORT", "4711"}};
+  CHECK(environment_on_host({{"MASTER_PORT", "29511"}}, exported) == exported);
+}
+
 }  // namespace host_environment_test

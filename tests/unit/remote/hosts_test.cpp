@@ -150,16 +150,6 @@ TEST_CASE("hosts: the first host may have a user, or a name that only ssh unders
   }
 }
 
-TEST_CASE("hosts: a host's own MASTER_PORT is not where the nodes meet", "[remote]") {
-  LaunchInputs launch_inputs = on_host(1, {"--cpu", "train.py"});
-  for (const char* port : {"29511", "x"}) {
-    launch_inputs.environment.set("MASTER_PORT", port);
-    CHECK(resolve(launch_inputs).master_port == 23456);
-  }
-  launch_inputs.command_line = inputs({"--cpu", "--master-port", "4711", "train.py"}).command_line;
-  CHECK(resolve(launch_inputs).master_port == 4711);
-}
-
 TEST_CASE("hosts: a script from standard input is refused, which workers of hosts do not have", "[remote]") {
   for (const char* script : {"-", "/dev/stdin", "/dev/fd/0"}) {
     LaunchInputs launch_inputs = on_host(0, {"--cpu", script}, "a:1");
