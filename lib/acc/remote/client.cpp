@@ -49,6 +49,8 @@ constexpr auto kLookTimeout = std::chrono::milliseconds(1800);
 
 enum class HostState { waiting, connecting, ready, running, ended };
 constexpr std::size_t kHostStates = 5;
+// In which a server that takes no more logins says so.
+constexpr auto kRefusalOfLogin = std::chrono::seconds(1);
 // Of what `--dry_run` prints for a host.
 constexpr std::size_t kMaxPlan = std::size_t{16} << 20U;
 
@@ -57,8 +59,9 @@ struct HostRun {
   HostState state = HostState::waiting;
   std::shared_ptr<HostConnection> connection = {};
   RunningClock::time_point began = {};
-  /// Until it is connected to again, and what ssh said.
+  /// Until it is connected to again, when it was last, and what ssh said before.
   std::unique_ptr<RunningTimer> retry = {};
+  RunningClock::time_point connected = {};
   std::string refusal_of_login = {};
   HostReady ready = {};
   /// Why it cannot start the job.
@@ -242,6 +245,7 @@ void Client::connect(std::size_t index) {
 
 void Client::open_connection(std::size_t index) {
   HostRun& run = hosts_[index];
+  run.connected = RunningClock::now();
   run.connection = std::make_shared<HostConnection>(
       loop_, HostConnection::Events{.on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
                                     .on_end = [this, index] { on_end(index); },
@@ -323,12 +327,14 @@ void Client::explain_failure(HostRun& run) {
   if (!run.problems.empty()) return;
   const auto& status = run.connection->status();
   const std::string& errors = run.connection->errors();
-  const ConnectionProblem problem =
-      explain({.host = run.host.name,
-               .status = status,
-               .errors = !status && errors.empty() ? run.refusal_of_login : errors,
-               .output = run.connection->preamble()},
-              job_.shell, job_.host_timeout);
+  // Afterwards the login has been taken.
+  const bool may_be_refused =
+      !status && errors.empty() && RunningClock::now() - run.connected < kRefusalOfLogin;
+  const ConnectionProblem problem = explain({.host = run.host.name,
+                                             .status = status,
+                                             .errors = may_be_refused ? run.refusal_of_login : errors,
+                                             .output = run.connection->preamble()},
+                                            job_.shell, job_.host_timeout);
   run.problems = {problem.problem};
   run.kind = problem.kind;
 }
@@ -538,8 +544,9 @@ void Client::stop(int signal) {
   grace_.expires_after(limit);
   grace_.async_wait([this, limit](error_code error) {
     if (error) return;
-    say(log::Level::warn, fmt::format("hosts have not ended within {}: the rest of the output is dropped",
-                                      seconds_text(limit)));
+    say(log::Level::warn, fmt::format("{}: the rest of the output is dropped",
+                                      is_over_ ? "the output is not read"
+                                               : "hosts have not ended within " + seconds_text(limit)));
     drop_output();
   });
 }

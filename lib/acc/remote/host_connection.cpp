@@ -56,8 +56,8 @@ void HostConnection::open(const std::vector<std::string>& command, const Environ
   if (child == Child::agent) {
     launcher.death_signal = SIGTERM;  // it lets its workers save what they have
   } else {
-    launcher.ignored_signals = {SIGTERM, SIGINT, SIGQUIT};
-    launcher.death_signal = SIGHUP;  // with which ssh ends a ProxyCommand, too
+    launcher.ignored_signals = {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+    launcher.death_signal = SIGHUP;  // with which ssh ends a ProxyCommand, too, so that it is not ignored
   }
   process_.emplace(launcher(loop_.get_executor(), program, command));
   out_.assign(out.ours.release());

@@ -34,8 +34,9 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
     std::function<bool()> takes_output = [] { return true; };
   };
 
-  /// ssh ignores what stops the client: a service manager or batch system signals all processes, and without
-  /// ssh the last output of the workers would be lost. An agent on this machine obeys such a signal.
+  /// ssh ignores all signals of the client but SIGHUP: a service manager or batch system signals all
+  /// processes, and without ssh the last output of the workers would be lost. An agent on this machine obeys
+  /// them.
   enum class Child { ssh, agent };
 
   HostConnection(boost::asio::io_context& loop, Events events)

@@ -22,7 +22,7 @@ namespace acc::launcher {
 namespace {
 
 constexpr int kMaxSlots = 100'000;
-// More than any cluster has: each line of a file may be a range.
+// More than any cluster has, since each line of a file may be a range.
 constexpr std::size_t kMaxHosts = 200'000;
 
 // `node1` of `me@node1`.

@@ -120,9 +120,11 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
                    fmt::format(fmt::runtime(known.hint), failed.host));
   }
   if (refuses_login_for_now(failed.errors)) {
-    return problem(ErrorKind::rendezvous,
-                   "the ssh server, or a jump host, closes connections at once" + said(failed.errors),
-                   "MaxStartups there limits the logins at a time; or is this machine blocked?");
+    return problem(
+        ErrorKind::rendezvous, "the ssh server, or a jump host, closes new connections" + said(failed.errors),
+        fmt::format("MaxStartups there limits the logins at a time; or is this machine blocked? try: {} "
+                    "{} true",
+                    tool, failed.host));
   }
   if (!failed.status) {
     return problem(ErrorKind::rendezvous,

@@ -65,7 +65,7 @@ TEST_CASE("host_connection: what is sent arrives, and its end does with the conn
 }
 
 TEST_CASE("host_connection: ssh outlives the signals that stop the client, an agent obeys them", "[remote]") {
-  const std::string signal = GENERATE("TERM", "INT", "QUIT");
+  const std::string signal = GENERATE("TERM", "INT", "QUIT", "USR1", "USR2");
   const std::string text = "kill -" + signal + " $$; " + kHello + "; exit 3";
   Script ssh(text);
   ssh.loop.run();

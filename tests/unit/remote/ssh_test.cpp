@@ -102,8 +102,8 @@ TEST_CASE("ssh: its failures are named with the host and a way out", "[remote]")
   CHECK(explained(Exited{255},
                   "kex_exchange_identification: Connection closed by remote host\r\n"
                   "Connection closed by 10.0.0.1 port 22\r\n") ==
-        "the ssh server, or a jump host, closes connections at once: Connection closed by 10.0.0.1 port 22 "
-        "(MaxStartups there limits the logins at a time; or is this machine blocked?)");
+        "the ssh server, or a jump host, closes new connections: Connection closed by 10.0.0.1 port 22 "
+        "(MaxStartups there limits the logins at a time; or is this machine blocked? try: ssh b true)");
   CHECK(explained({}, "") == "no answer within 10 s (is it up? try: ssh b true)");
   CHECK(explained(Exited{127}, "sh: 1: exec: acc: not found\n") ==
         "acc is missing there: neither /opt/acc/bin/acc nor acc on PATH: sh: 1: exec: acc: not found "
