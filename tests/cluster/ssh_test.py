@@ -27,6 +27,15 @@ from ports import free_port  # noqa: E402
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
 PRELOADED = ("LD_PRELOAD", "ACC_DELAYS_SEED", "ACC_DELAYS_PROGRAMS")  # by scripts/flakes
+# A program that says that it is asked to end. No shell: its trap would be run by a child, too, that it has just forked.
+STOPPABLE = ["--nproc_per_node", "1", "--no_python", sys.executable, "-c", """
+import os, signal, sys
+for number in signal.SIGINT, signal.SIGTERM:
+    signal.signal(number, lambda *_: sys.exit(print("stopped", os.environ["RANK"], flush=True)))
+print("begun", flush=True)
+while True:
+    signal.pause()
+"""]
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
@@ -240,8 +249,7 @@ def the_first_failure_is_told_once(acc):
 @case
 def a_signal_stops_all_hosts(acc):
     with Sshd(acc) as hosts:
-        words = [*PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
-                 "trap 'echo stopped $RANK; exit 0' INT TERM; echo begun; while :; do sleep 0.1; done"]
+        words = [*PATIENT, *STOPPABLE]
         for number in (signal.SIGINT, signal.SIGTERM):
             job = hosts.start("one,two", *words)
             assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
@@ -263,13 +271,12 @@ def a_signal_to_all_processes_of_the_client_stops_all_hosts(acc):
     """As a service manager and a batch system send it: what the workers write at their end comes through."""
     with Sshd(acc) as hosts:
         hosts.alias("behind", ProxyCommand=f"{hosts.rsh} -W %h:%p gate")
-        job = hosts.start("one,behind", *PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
-                          "trap 'echo saved $RANK; exit 0' TERM; echo begun; while :; do sleep 0.1; done")
+        job = hosts.start("one,behind", *PATIENT, *STOPPABLE)
         assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
         for pid in [*hosts.connections("one"), *hosts.connections("behind"), *hosts.connections("gate"), job.pid]:
             os.kill(pid, signal.SIGTERM)
         out, err = job.communicate(timeout=60)
-        assert job.returncode == 143 and sorted(out.splitlines()) == ["saved 0", "saved 1"], (job.returncode, out, err)
+        assert job.returncode == 143 and sorted(out.splitlines()) == ["stopped 0", "stopped 1"], (job.returncode, out, err)
         assert "the connection is lost" not in err, err
 
 
