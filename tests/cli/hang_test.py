@@ -7,9 +7,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from nodes import Nodes  # noqa: E402
 from ports import free_port  # noqa: E402
 
 acc = pathlib.Path(sys.argv[1]).resolve()
@@ -49,34 +49,22 @@ os.read(reading, 1)
 """
 
 
-class Job:
-    """Nodes of one job on this machine, each with `flags` and variables of its own. Use as a context manager, which ends what is left
-    of it."""
+class Job(Nodes):
+    """Each node has `flags` and variables of its own."""
 
     def __init__(self, script, nodes, *flags, variables=None):
-        self.folder = tempfile.TemporaryDirectory(prefix="acc-hang-")
-        path = pathlib.Path(self.folder.name)
-        (path / "worker.py").write_text(script)
-        os.mkfifo(path / "end")
-        self.nodes = []
+        super().__init__("acc-hang-")
+        (self.path / "worker.py").write_text(script)
+        os.mkfifo(self.path / "end")
         for node in range(nodes):
             of_node = {name: value.format(node=node) for name, value in (variables or {}).items()}
             self.nodes.append(subprocess.Popen(
-                [acc, *[flag.format(node=node, folder=path) for flag in flags], "--hang-timeout", "1", "--on-hang", "kill",
-                 path / "worker.py"], env={**os.environ, **of_node, "END": str(path / "end"), "PATH": ""},
+                [acc, *[flag.format(node=node, folder=self.path) for flag in flags], "--hang-timeout", "1", "--on-hang", "kill",
+                 self.path / "worker.py"], env={**os.environ, **of_node, "END": str(self.path / "end"), "PATH": ""},
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for node in self.nodes:
-            node.kill()
-            node.communicate()
-        self.folder.cleanup()
-
     def stop_waiting(self):
-        (pathlib.Path(self.folder.name) / "end").write_text("")
+        (self.path / "end").write_text("")
 
     def ends(self, code):
         """What each node has written to standard error."""

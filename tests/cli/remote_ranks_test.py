@@ -11,9 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from nodes import Nodes  # noqa: E402
 from ports import free_port  # noqa: E402
 
 ACC = pathlib.Path(sys.argv[1]).resolve()
@@ -30,12 +30,11 @@ open(sys.argv[1] + "/end").read()
 """
 
 
-class Job:
-    """Nodes of one job on this machine, each with two ranks. Use as a context manager, which ends them."""
+class Job(Nodes):
+    """Each node has two ranks."""
 
     def __init__(self, nodes, *flags, ranks=None):
-        self.folder = tempfile.TemporaryDirectory(prefix="acc-remote-")
-        self.path = pathlib.Path(self.folder.name)
+        super().__init__("acc-remote-")
         (self.path / "worker.py").write_text(WORKER)
         for pipe in ("begun", "end"):
             os.mkfifo(self.path / pipe)
@@ -49,15 +48,6 @@ class Job:
                              env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for node in range(nodes)]
         for _ in range(ranks or 2 * nodes):
             self.begun.read(1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for node in self.nodes:
-            node.kill()
-            node.communicate()
-        self.folder.cleanup()
 
     def ps(self, node, *flags):
         return subprocess.run([ACC, "ps", *flags, str(self.nodes[node].pid)], stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -9,9 +9,9 @@ import pathlib
 import socket
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from nodes import Nodes  # noqa: E402
 from ports import free_port  # noqa: E402
 
 acc = pathlib.Path(sys.argv[1]).resolve()
@@ -42,38 +42,25 @@ while not select.select([end], [], [], 0.01)[0]:
 """
 
 
-class Job:
-    """Nodes of one job of four ranks on this machine; the event log of each is a pipe. Use as a context manager, which ends what is
-    left of it."""
+class Job(Nodes):
+    """A job of four ranks; the event log of each node is a pipe."""
 
     def __init__(self, nodes, *flags):
-        self.folder = tempfile.TemporaryDirectory(prefix="acc-straggler-")
-        (self.path("worker.py")).write_text(WORKER)
-        os.mkfifo(self.path("end"))
+        super().__init__("acc-straggler-")
+        (self.path / "worker.py").write_text(WORKER)
+        os.mkfifo(self.path / "end")
         # Open for both, so that neither side waits for the other.
-        self.end_pipe = open(os.open(self.path("end"), os.O_RDWR), "wb")
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", "END": str(self.path("end"))}
-        self.nodes, self.events = [], []
+        self.end_pipe = open(os.open(self.path / "end", os.O_RDWR), "wb")
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", "END": str(self.path / "end")}
+        self.events = []
         for node in range(nodes):
-            log = self.path(f"events{node}")
+            log = self.path / f"events{node}"
             os.mkfifo(log)
             self.events.append(open(os.open(log, os.O_RDWR)))
             of_node = [flag.format(node=node) for flag in flags]
             self.nodes.append(subprocess.Popen(
                 [acc, "run", *of_node, "--nproc-per-node", str(4 // nodes), "--python", sys.executable, "--event-log", log,
-                 self.path("worker.py")], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for node in self.nodes:
-            node.kill()
-            node.communicate()
-        self.folder.cleanup()
-
-    def path(self, name):
-        return pathlib.Path(self.folder.name) / name
+                 self.path / "worker.py"], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
 
     def event(self, node, *names):
         """The next event of these names, or of the end."""
