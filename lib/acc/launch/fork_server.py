@@ -428,7 +428,7 @@ def has_children():
 
 
 def find_shadow():
-    """A file of the program's folder that a worker would import in place of a module that is here already; empty: none."""
+    """A file of the program's folder that a worker would import instead of a module that is here already; empty: none."""
     for name in sorted(sys.modules.keys() - MODULES_OF_PYTHON):
         spec = getattr(sys.modules[name], "__spec__", None)
         if "." not in name and spec is not None and spec.has_location:

@@ -102,6 +102,9 @@ constexpr auto kExaminationMargin = std::chrono::seconds(20);
 // How many samples after the question: the first one looks at a time that began before it.
 constexpr int kSamplesToConfirm = kSamplesPerTimeout + 1;
 constexpr std::size_t kStackBytes = std::size_t{16} << 10U;
+// Separates the state of the ranks from the stacks that follow.
+constexpr char kEndOfStates = '\0';
+
 // Of daemons of the workers: this process is their parent now, and its helpers are in its own session.
 // `counted`: all others of the workers.
 std::chrono::nanoseconds cpu_time_of_orphans(const ProcessTable& table, std::set<pid_t> counted) {
@@ -112,9 +115,6 @@ std::chrono::nanoseconds cpu_time_of_orphans(const ProcessTable& table, std::set
   }
   return time;
 }
-
-// Separates the state of the ranks from the stacks that follow.
-constexpr char kEndOfStates = '\0';
 
 }  // namespace
 
