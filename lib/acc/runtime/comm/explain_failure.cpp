@@ -13,8 +13,8 @@
 namespace acc::detail {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTimedOut = {"Timed out", "timed out", "timing out",
-                                                       "Application timeout"};
+constexpr std::array<std::string_view, 5> kTimedOut = {"Timed out", "timed out", "timing out",
+                                                       "Application timeout", "wait timeout after"};
 // MemoryGroup's words.
 constexpr std::string_view kDifferentCalls = "do not make the same calls";
 

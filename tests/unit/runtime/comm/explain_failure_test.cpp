@@ -142,6 +142,11 @@ TEST_CASE("collective_failure: a port in use and an absent rank 0 are distinguis
   CHECK(absent.problems().front().what ==
         "did not find the other processes through the store at h:1 within 5 s: The client socket has timed "
         "out after 5000ms");
+  const acc::Error missing = acc::detail::explain_join_failure(
+      "wait timeout after 5000ms, keys: /default_pg/0//cpu//0/1", kContext, "h:1");
+  CHECK(missing.problems().front().what ==
+        "did not find the other processes through the store at h:1 within 5 s: wait timeout after 5000ms, "
+        "keys: /default_pg/0//cpu//0/1");
 }
 
 TEST_CASE("collective_failure: an unknown network interface is named", "[runtime]") {
