@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_backend_faults.py kills|stops|suspends|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective
-operations on some processes that share memory.
+"""cpu_backend_faults.py MODE PROGRAM PROCESSES: PROGRAM's [.endless] does collective operations on some processes that
+share memory.
 
 kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the others report that another process was
 lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others
 report, after their timeout, that there is no answer. suspends: all are suspended for longer than their timeout, as by
 Slurm, go on afterwards, and then it is as kills. namespaces: the last rank has namespaces of its own for processes,
 mounts and IPC, as a container has, and its own /dev/shm: they still share memory. machines: as kills, but the ranks are
-in two network namespaces, as on two machines; before that PROGRAM's [.machines] passes there. Between machines Gloo carries the
-data, and it forgets a send that it has just begun when the receiver is killed: then the timeout ends the operation."""
+in two network namespaces, as on two machines; before that PROGRAM's [.machines] passes there. Between machines Gloo
+carries the data, and it forgets a send that it has just begun when the receiver is killed: then the timeout ends the
+operation. regroups: PROGRAM's [.regroups] passes instead, and nothing is killed."""
 import os
 import pathlib
 import random
@@ -73,10 +74,12 @@ class Rank:
 
     def wait_until_joined(self):
         self.backend = ""
+        self.text = ""
         for line in self.process.stdout:
             if line.startswith("joined "):
                 self.backend = line.split()[1]
                 return
+            self.text += line
 
     def rest(self):
         text, _ = self.process.communicate(timeout=LIMIT)
@@ -115,7 +118,7 @@ def one_round():
     try:
         for rank in ranks:
             rank.wait_until_joined()
-            expect(rank.backend == "shared_memory", f"a rank uses {rank.backend or 'nothing'}")
+            expect(rank.backend == "shared_memory", f"a rank uses {rank.backend or 'nothing'}\n{rank.text}")
         if MODE != "namespaces":
             expect_memory_without_a_name(ranks[0].process.pid)
         victim = chance.randrange(PROCESSES)
@@ -147,9 +150,9 @@ def one_round():
         end(ranks)
 
 
-def results_are_right():
+def expect_success(case):
     port = free_port()
-    ranks = [Rank(rank, port, "[.machines]") for rank in range(PROCESSES)]
+    ranks = [Rank(rank, port, case) for rank in range(PROCESSES)]
     try:
         for rank in ranks:
             text = rank.rest()
@@ -168,9 +171,12 @@ try:
             print("skipped: no network namespace can be made")
             sys.exit(SKIPPED)
         connect(*MACHINES)
-        results_are_right()
-    slowest = max(one_round() for _ in range(ROUNDS))
-    print(f"{ROUNDS} rounds; the others had ended after at most {slowest:.1f} s")
+        expect_success("[.machines]")
+    if MODE == "regroups":
+        expect_success("[.regroups]")
+    else:
+        slowest = max(one_round() for _ in range(ROUNDS))
+        print(f"{ROUNDS} rounds; the others had ended after at most {slowest:.1f} s")
 finally:
     for machine in MACHINES:
         machine.end()

@@ -15,11 +15,13 @@
 #include <random>
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <vector>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
+#include "acc/runtime/comm/missing_peers.hpp"
 #include "acc/runtime/comm/process_group.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
@@ -282,6 +284,25 @@ TEST_CASE("cpu_backend: machines add in memory, and the results of machines over
   group->broadcast(from_last, size - 1);
   CHECK(from_last.equal(at::full({1000}, size - 1, at::kLong)));
   group->barrier();
+}
+
+// Without a launcher rank 0 serves the store, see cpu_backend_faults.py.
+TEST_CASE("cpu_backend: others may be in the next group before rank 0 has ended the last", "[.regroups]") {
+  auto first = new_group(CpuBackend::gloo);
+  first->barrier();
+  if (worker().rank == 0) {
+    c10d::TCPStoreOptions options;
+    options.port = worker().master_port;
+    options.waitWorkers = false;
+    c10d::TCPStore store(worker().master_addr, options);
+    for (int rank = 1; rank < first->size(); ++rank)
+      store.wait({"default_pg_1/" + acc::detail::joined_key(rank)}, 1min);
+  }
+  first.reset();
+  const auto second = new_group(CpuBackend::gloo);
+  at::Tensor sum = at::ones({1});
+  second->all_reduce(sum, acc::ReduceOp::sum);
+  CHECK(sum.item<float>() == static_cast<float>(second->size()));
 }
 
 // Collective operations until one of them fails, for cpu_backend_faults.py.

@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -60,6 +62,16 @@ std::string next_group_keys() {
   return before == 0 ? "default_pg" : fmt::format("default_pg_{}", before);
 }
 
+// Keeps rank 0's server until the process ends; LibTorch gives it to each later store of this port. If it
+// ended with its process group, another rank could already be in the next one, on a server that is about to
+// end.
+void keep_server(std::uint16_t port, const Store& store) {
+  static std::mutex mutex;
+  static auto& stores = *new std::map<std::uint16_t, Store>;  // a forked process must not wait for its thread
+  const std::lock_guard lock(mutex);
+  stores.try_emplace(port, store);
+}
+
 // An observer is a client that never serves the store and is not counted as joined.
 enum class StoreRole { member, observer };
 
@@ -73,6 +85,7 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, con
   options.timeout = timeout;
   options.multiTenant = true;
   Store store = c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options);
+  if (options.isServer) keep_server(options.port, store);
   // The first attempt has Python's keys, so that processes of both meet. torchrun's store has them still when
   // it starts the processes again.
   if (worker.use_agent_store && worker.restart_count > 0) {
