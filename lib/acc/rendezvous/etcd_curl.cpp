@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "acc/base/detached_thread.hpp"
@@ -198,13 +199,21 @@ struct EtcdCurl::Impl {
     wake.notify_one();
     // libcurl asks once a second whether to go on.
     constexpr std::chrono::seconds kLimit{2};
-    end.wait_for(lock, kLimit, [this] { return is_over; });
+    const bool ends = end.wait_for(lock, kLimit, [this] { return is_over; });
     jobs.clear();
     loop = nullptr;
+    lock.unlock();
+    // The thread's last steps are those of its TLS library, which must not meet that library's exit handlers.
+    if (ends) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
   }
 
   net::io_context* loop;
   EtcdCurlOptions options;
+  std::thread thread = {};
   Curl curl = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   std::atomic<bool> stopped = false;
@@ -218,7 +227,7 @@ struct EtcdCurl::Impl {
 
 EtcdCurl::EtcdCurl(net::io_context& loop, const EtcdCurlOptions& options)
     : impl_(std::make_shared<Impl>(loop, options)) {
-  start_detached([impl = impl_] { impl->work(); });
+  impl_->thread = start_thread([impl = impl_] { impl->work(); });
 }
 
 EtcdCurl::~EtcdCurl() {
