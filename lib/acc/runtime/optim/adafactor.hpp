@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/optim/custom_optimizer.hpp"
+
 namespace acc {
 
 /// The options of transformers' Adafactor for a given learning rate: without relative_step, scale_parameter
@@ -42,11 +44,11 @@ struct AdafactorParamState : torch::optim::OptimizerCloneableParamState<Adafacto
 
 /// transformers 5.23's Adafactor: of the squared gradients of a matrix it keeps the means of rows and of
 /// columns.
-class Adafactor : public torch::optim::Optimizer {
+class Adafactor : public detail::CustomOptimizer {
  public:
   explicit Adafactor(const std::vector<torch::optim::OptimizerParamGroup>& groups,
                      const AdafactorOptions& defaults = {})
-      : Optimizer(groups, std::make_unique<AdafactorOptions>(defaults)) {}
+      : CustomOptimizer(groups, std::make_unique<AdafactorOptions>(defaults)) {}
   explicit Adafactor(std::vector<at::Tensor> parameters, const AdafactorOptions& defaults = {})
       : Adafactor({torch::optim::OptimizerParamGroup(std::move(parameters))}, defaults) {}
 

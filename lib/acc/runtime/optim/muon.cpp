@@ -52,7 +52,7 @@ void step_matrix(const at::Tensor& parameter, const MuonOptions& options, MuonPa
 }  // namespace
 
 Muon::Muon(const std::vector<torch::optim::OptimizerParamGroup>& groups, const MuonOptions& defaults)
-    : Optimizer(groups, std::make_unique<MuonOptions>(defaults)) {
+    : CustomOptimizer(groups, std::make_unique<MuonOptions>(defaults)) {
   for (const auto& group : param_groups_) {
     for (const at::Tensor& parameter : group.params()) {
       if (parameter.dim() == 2) continue;

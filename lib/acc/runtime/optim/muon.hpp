@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/optim/custom_optimizer.hpp"
+
 namespace acc {
 
 /// The options of PyTorch's Muon.
@@ -39,7 +41,7 @@ struct MuonParamState : torch::optim::OptimizerCloneableParamState<MuonParamStat
 };
 
 /// PyTorch 2.11's Muon, for the matrices of hidden layers: steps by the orthogonalized mean of gradients.
-class Muon : public torch::optim::Optimizer {
+class Muon : public detail::CustomOptimizer {
  public:
   /// Throws Error{usage} for a parameter that is not a matrix.
   explicit Muon(const std::vector<torch::optim::OptimizerParamGroup>& groups,
