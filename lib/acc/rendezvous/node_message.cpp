@@ -16,6 +16,7 @@
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
+namespace {
 
 using Json = nlohmann::json;
 
@@ -145,6 +146,8 @@ constexpr auto kFields<Heartbeat> = std::tuple();
 
 template <typename Type>
 concept HasFields = !std::same_as<decltype(kFields<Type>), const std::nullptr_t>;
+
+}  // namespace
 
 template <HasFields Type>
 void to_json(Json& json, const Type& value) {
