@@ -23,6 +23,7 @@
 #include "acc/runtime/comm/cpu/join_machine.hpp"
 #include "acc/runtime/comm/cpu/machine_leader.hpp"
 #include "acc/runtime/comm/cpu/memory_group.hpp"
+#include "acc/runtime/comm/cpu/quiet_gloo.hpp"
 #include "acc/runtime/comm/cpu/sparse_sum.hpp"
 
 // Functions of the base class that LibTorch 2.15 lacks. The table of virtual functions refers to them when
@@ -414,6 +415,7 @@ class CpuBackend : public Gloo {
 c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                    int size, std::chrono::milliseconds timeout,
                                                    bool shared_memory) {
+  const QuietGloo quiet;
   std::optional<Handover> handover;
   if (size > 1) {
     handover.emplace();
