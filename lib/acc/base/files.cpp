@@ -305,7 +305,7 @@ std::optional<fs::path> temporary_folder(const Environment& environment) {
   for (const char* folder : {"/tmp", "/var/tmp", "/usr/tmp"}) {
     if (::access(folder, W_OK | X_OK) == 0) return folder;
   }
-  const fs::path current = fs::current_path(ignored);
+  fs::path current = fs::current_path(ignored);
   if (!current.empty() && can_make_file(current)) return current;
   return std::nullopt;
 }

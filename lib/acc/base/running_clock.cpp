@@ -54,7 +54,7 @@ RunningClock::Wait::Wait() {
 // Nothing tells of the end of a wait that was cancelled but its handler.
 RunningClock::Wait::~Wait() {
   if (!counts_) return;
-  Waiting& waiting = net::of_loop<Waiting>();
+  auto& waiting = net::of_loop<Waiting>();
   if (--waiting.waits == 0) waiting.lost_time.end_wait(net::steady_clock::now());
 }
 

@@ -43,7 +43,7 @@ struct RunningClock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<RunningClock, duration>;
-  static constexpr bool is_steady = true;
+  static constexpr bool is_steady = true;  // NOLINT: the name of all clocks
 
   static time_point now();
   /// As LostTime::begin_wait(), from now on.

@@ -186,8 +186,7 @@ std::string pluralize(std::uint64_t count, std::string_view noun) {
 
 std::chrono::milliseconds to_milliseconds(double seconds) {
   const double exact = seconds * 1000;
-  // Not round(): acc goes without libm.
-  const auto nearest = static_cast<std::int64_t>(exact + 0.5);
+  const auto nearest = static_cast<std::int64_t>(exact + 0.5);  // NOLINT: acc goes without libm's round()
   return std::chrono::milliseconds(nearest == 0 && exact > 0 ? 1 : nearest);
 }
 
