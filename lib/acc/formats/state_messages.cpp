@@ -44,11 +44,13 @@ class MessageReader {
     }
   }
 
+  const Json& array(Json&& value) const = delete;
   const Json& array(const Json& value) const {
     if (!value.is_array()) refuse();
     return value;
   }
 
+  const Json& array(Json&& value, std::size_t size) const = delete;
   const Json& array(const Json& value, std::size_t size) const {
     if (array(value).size() != size) refuse();
     return value;
