@@ -65,25 +65,6 @@ TEST_CASE("adafactor: the parameters of 200 steps are those of transformers", "[
   }
 }
 
-TEST_CASE("adafactor: a group's own options count", "[runtime]") {
-  const auto group = [](double weight_decay) {
-    return torch::optim::OptimizerParamGroup(
-        {numbers({4, 3}, 0.5)},
-        std::make_unique<AdafactorOptions>(AdafactorOptions(0.5).weight_decay(weight_decay)));
-  };
-  Adafactor optimizer({group(0.3), torch::optim::OptimizerParamGroup({numbers({4, 3}, 0.5)})},
-                      AdafactorOptions(0.25));
-  optimizer.add_param_group(group(0.2));
-  const auto options = [&](std::size_t index) {
-    return static_cast<const AdafactorOptions&>(optimizer.param_groups()[index].options());
-  };
-  CHECK(options(0).lr() == 0.5);
-  CHECK(options(0).weight_decay() == 0.3);
-  CHECK(options(1).lr() == 0.25);
-  CHECK(options(2).lr() == 0.5);
-  CHECK(options(2).weight_decay() == 0.2);
-}
-
 TEST_CASE("adafactor: parameters in half precision step in float", "[runtime]") {
   const std::vector<at::Tensor> full = parameters();
   const std::vector<at::Tensor> half = parameters(torch::kBFloat16);

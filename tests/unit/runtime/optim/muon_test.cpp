@@ -55,23 +55,6 @@ TEST_CASE("muon: the parameters of 200 steps are those of PyTorch", "[runtime]")
   }
 }
 
-TEST_CASE("muon: a group's own options count", "[runtime]") {
-  const auto group = [](double weight_decay) {
-    return torch::optim::OptimizerParamGroup(
-        {cosines({4, 3}, 0.5)}, std::make_unique<MuonOptions>(MuonOptions(0.5).weight_decay(weight_decay)));
-  };
-  Muon optimizer({group(0.3), torch::optim::OptimizerParamGroup({cosines({4, 3}, 0.5)})}, MuonOptions(0.25));
-  optimizer.add_param_group(group(0.2));
-  const auto options = [&](std::size_t index) {
-    return static_cast<const MuonOptions&>(optimizer.param_groups()[index].options());
-  };
-  CHECK(options(0).lr() == 0.5);
-  CHECK(options(0).weight_decay() == 0.3);
-  CHECK(options(1).lr() == 0.25);
-  CHECK(options(2).lr() == 0.5);
-  CHECK(options(2).weight_decay() == 0.2);
-}
-
 TEST_CASE("muon: what is not a matrix, a sparse gradient and an unknown adjustment are refused",
           "[runtime]") {
   CHECK(error_of([] { Muon(std::vector<at::Tensor>{torch::ones({5})}); }) ==
