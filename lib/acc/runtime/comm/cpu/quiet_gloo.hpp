@@ -26,7 +26,11 @@ class ConnectingOutput : public std::streambuf {
   void begin() {
     const std::lock_guard lock(mutex_);
     connects_ = true;
-    if (num_threads_++ == 0) target_ = std::cout.rdbuf(this);
+    // A stream that has failed writes nothing, and rdbuf() would make it forget that.
+    if (num_threads_++ > 0 || !std::cout.good()) return;
+    // Others may write from the exchange on, and one of them may have kept this object's address.
+    if (std::cout.rdbuf() != this) target_ = std::cout.rdbuf();
+    std::cout.rdbuf(this);
   }
   void end() {
     const std::lock_guard lock(mutex_);
