@@ -11,10 +11,9 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
 
-#include "acc/base/detached_thread.hpp"
+#include "acc/base/blocking_call.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/event_loop.hpp"
 
@@ -156,19 +155,16 @@ class Curl {
   void (*free_list_)(List*) = nullptr;
 };
 
-}  // namespace
-
-// A name that is looked up can block libcurl for longer than its time limit, and then the thread stays
-// behind.
-struct EtcdCurl::Impl {
+// What the gateway and its thread share.
+struct Requests {
   struct Job {
     EtcdRequest request;
-    Handler handler;
+    EtcdGateway::Handler handler;
     /// Keeps the loop running.
     net::executor_work_guard<net::io_context::executor_type> work;
   };
 
-  Impl(net::io_context& the_loop, EtcdCurlOptions the_options)
+  Requests(net::io_context& the_loop, EtcdCurlOptions the_options)
       : loop(&the_loop), options(std::move(the_options)) {}
 
   void work() {
@@ -188,58 +184,59 @@ struct EtcdCurl::Impl {
       });
       jobs.pop_front();
     }
-    is_over = true;
-    end.notify_one();
   }
 
   void stop() {
-    std::unique_lock lock(mutex);
+    const std::lock_guard lock(mutex);
     stopped = true;
     alive.reset();
-    wake.notify_one();
-    // libcurl asks once a second whether to go on.
-    constexpr std::chrono::seconds kLimit{2};
-    const bool ends = end.wait_for(lock, kLimit, [this] { return is_over; });
     jobs.clear();
     loop = nullptr;
-    lock.unlock();
-    // The thread's last steps are those of its TLS library, which must not meet that library's exit handlers.
-    if (ends) {
-      thread.join();
-    } else {
-      thread.detach();
-    }
+    wake.notify_one();
   }
 
   net::io_context* loop;
   EtcdCurlOptions options;
-  std::thread thread = {};
   Curl curl = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
   std::atomic<bool> stopped = false;
   std::mutex mutex = {};
   std::condition_variable wake = {};
-  std::condition_variable end = {};
-  bool is_over = false;
   // The first one is being done.
   std::deque<Job> jobs = {};
 };
 
-EtcdCurl::EtcdCurl(net::io_context& loop, const EtcdCurlOptions& options)
-    : impl_(std::make_shared<Impl>(loop, options)) {
-  impl_->thread = start_thread([impl = impl_] { impl->work(); });
+}  // namespace
+
+struct EtcdCurl::Impl {
+  std::shared_ptr<Requests> requests;
+  BlockingCall<bool> thread;
+};
+
+EtcdCurl::EtcdCurl(net::io_context& loop, const EtcdCurlOptions& options) {
+  auto requests = std::make_shared<Requests>(loop, options);
+  impl_.reset(new Impl{.requests = requests, .thread = BlockingCall<bool>([requests] {
+                                               requests->work();
+                                               return true;
+                                             })});
 }
 
+// At its end the thread calls functions of its TLS library, which must not meet that library's exit handlers.
+// A name that is looked up can block libcurl for longer than its time limit, and then the thread stays
+// behind.
 EtcdCurl::~EtcdCurl() {
-  impl_->stop();
+  impl_->requests->stop();
+  constexpr std::chrono::seconds kLimit{2};  // libcurl asks once a second whether to go on
+  impl_->thread.result(std::chrono::steady_clock::now() + kLimit);
 }
 
 void EtcdCurl::post(const EtcdRequest& request, Handler handler) {
+  Requests& requests = *impl_->requests;
   {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->jobs.push_back({request, std::move(handler), net::make_work_guard(*impl_->loop)});
+    const std::lock_guard lock(requests.mutex);
+    requests.jobs.push_back({request, std::move(handler), net::make_work_guard(*requests.loop)});
   }
-  impl_->wake.notify_one();
+  requests.wake.notify_one();
 }
 
 }  // namespace acc::launcher
