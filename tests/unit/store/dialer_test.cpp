@@ -92,7 +92,8 @@ TEST_CASE("dialer: gives up at the deadline with the last reason", "[store]") {
   asio::io_context loop;
   const tcp::acceptor acceptor = bound(loop);
   Dialed dialed;
-  dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed, std::chrono::milliseconds(1));
+  dial(loop, {"127.0.0.1", acceptor.local_endpoint().port()}, dialed,
+       std::chrono::milliseconds(40));  // one attempt
   acc::test::drive(loop, [&] { return dialed.done; });
   CHECK_FALSE(dialed.connected);
   CHECK(dialed.reason == "Connection refused");
