@@ -415,7 +415,7 @@ class CpuBackend : public Gloo {
 c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                    int size, std::chrono::milliseconds timeout,
                                                    bool shared_memory) {
-  const QuietGloo quiet;
+  [[maybe_unused]] const QuietGloo quiet;
   std::optional<Handover> handover;
   if (size > 1) {
     handover.emplace();

@@ -66,8 +66,8 @@ class QuietGloo {
   QuietGloo() { ConnectingOutput::instance().begin(); }
   ~QuietGloo() { ConnectingOutput::instance().end(); }
 #else
-  QuietGloo() {}   // NOLINT: without it, an object would be an unused variable
-  ~QuietGloo() {}  // NOLINT
+  QuietGloo() = default;
+  ~QuietGloo() = default;
 #endif
   QuietGloo(const QuietGloo&) = delete;
   QuietGloo& operator=(const QuietGloo&) = delete;
