@@ -67,7 +67,8 @@ std::string next_group_keys() {
 // end.
 void keep_server(std::uint16_t port, const Store& store) {
   static std::mutex mutex;
-  static auto& stores = *new std::map<std::uint16_t, Store>;  // a forked process must not wait for its thread
+  // Never destroyed: a forked process would wait for the server's thread, which it does not have.
+  static auto& stores = *new std::map<std::uint16_t, Store>;
   const std::lock_guard lock(mutex);
   stores.try_emplace(port, store);
 }

@@ -10,8 +10,8 @@
 namespace acc::detail {
 
 /// An optimizer that LibTorch does not have. In LibTorch 2.15 the options of a group count only where the
-/// optimizer is one of its own; here a group with options has them in each version.
-/// Not through a torch::optim::Optimizer&, whose add_param_group is not virtual.
+/// optimizer is one of its own; here a group with options has them in each version, unless it is added
+/// through a torch::optim::Optimizer&, whose add_param_group is not virtual.
 class CustomOptimizer : public torch::optim::Optimizer {
  public:
   void add_param_group(const torch::optim::OptimizerParamGroup& group) {
