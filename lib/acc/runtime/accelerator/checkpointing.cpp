@@ -316,7 +316,7 @@ void Checkpointing::save_state(InMemory /*where*/, const std::optional<fs::path>
   const SavingProcesses writing = processes_beside_training(to_memory_);
   // On several machines each has all of the state: any of them may be lost.
   const bool one_machine = processes.num_local == state_.num_processes();
-  const auto finish = [=, this, snapshots = snapshots_, on_saved = options.on_saved](CheckpointSave& save) {
+  const auto finish = [=, snapshots = snapshots_, on_saved = options.on_saved](CheckpointSave& save) {
     save.finish(writing, snapshots.last_steps(number, later, writing));
     together(writing, [&] {
       snapshots.make_room(number, writing);

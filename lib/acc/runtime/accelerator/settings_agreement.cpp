@@ -93,7 +93,7 @@ void require_same_settings(const SharedSettings& settings, ProcessGroup& group) 
       of_rank.emplace_back(line.substr(0, end), line.substr(end + 1));
     }
   }
-  if (const auto error = find_disagreement(by_rank)) throw *error;
+  if (const auto error = find_disagreement(by_rank)) throw Error(*error);
 }
 
 std::optional<RankDifference> find_difference(const std::string& text, ProcessGroup* group) {

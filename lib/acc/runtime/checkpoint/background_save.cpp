@@ -46,7 +46,7 @@ void wait_at_exit() {
     const std::lock_guard lock(under_way().mutex);
     return under_way().saves;
   }();
-  for (const auto& [owner, save] : saves) finish([&save = save] { save.get(); });
+  for (const auto& [owner, save] : saves) finish([&pending = save] { pending.get(); });
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string custom_file(std::size_t index) {
 }
 
 fs::path model_file_in(const fs::path& checkpoint, std::size_t model) {
-  const fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
+  fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
   for (fs::path file : {safe, checkpoint / numbered_file("pytorch_model", model, ".bin"),
                         checkpoint / numbered_file("pytorch_model_fsdp", model, ".bin")}) {
     if (fs::exists(file)) return file;
@@ -72,13 +72,13 @@ std::string sharded_optimizer_folder(std::size_t index) {
 
 bool is_checkpoint_file(const std::string& name) {
   // Never destroyed: a thread may save while the process exits.
-  static const std::regex& kFiles = *new std::regex(
+  static const std::regex& files = *new std::regex(
       R"((model|pytorch_model|pytorch_model_fsdp)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
       R"(|(optimizer|scheduler|sampler|dl_state_dict|gradient_buckets)(_\d+)?\.bin|scaler\.pt)"
       R"(|(pytorch_model_fsdp|optimizer)_\d+)"
       R"(|accumulated_gradients_\d+\.bin)"
       R"(|(random_states|custom_checkpoint)_\d+\.pkl)");
-  return std::regex_match(name, kFiles);
+  return std::regex_match(name, files);
 }
 
 fs::path numbered_checkpoint(const fs::path& folder, std::int64_t number) {
@@ -107,14 +107,14 @@ void keep_newest(const fs::path& folder, std::size_t limit, std::int64_t saved) 
 }
 
 void remove_leftovers(const fs::path& folder) {
-  static const std::regex kLeftover(R"(\.checkpoint[_-]\d+\.acc-(new|copy|gone))");
+  static const std::regex name(R"(\.checkpoint[_-]\d+\.acc-(new|copy|gone))");
   if (!fs::is_directory(folder)) return;
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (std::regex_match(entry.path().filename().string(), kLeftover)) leftovers.push_back(entry.path());
+    if (std::regex_match(entry.path().filename().string(), name)) leftovers.push_back(entry.path());
   }
   std::error_code another_process_did;
-  for (fs::path leftover : leftovers) {
+  for (const fs::path& leftover : leftovers) {
     // The launcher may still be writing a copy: it notices that the name is gone, but not what it lacks.
     fs::path trash = leftover;
     trash.replace_extension(".acc-gone");

@@ -322,10 +322,10 @@ class StateReader {
         if (is(name, true)) wrong.push_back(fmt::format("has {} set, which acc's Adafactor lacks", name));
     }
     if constexpr (kIsAdam<Options>) {
-      constexpr bool decoupled = std::is_same_v<Options, torch::optim::AdamWOptions>;
-      if (is("decoupled_weight_decay", !decoupled))
-        wrong.emplace_back(decoupled ? "is the state of Adam, not of AdamW"
-                                     : "is the state of AdamW, not of Adam");
+      constexpr bool kDecoupled = std::is_same_v<Options, torch::optim::AdamWOptions>;
+      if (is("decoupled_weight_decay", !kDecoupled))
+        wrong.emplace_back(kDecoupled ? "is the state of Adam, not of AdamW"
+                                      : "is the state of AdamW, not of Adam");
     }
   }
 
@@ -347,8 +347,8 @@ class StateReader {
     const PtValue& fields = *match->second;
     auto state = std::make_unique<typename Kind::State>();
     std::vector<std::string> wrong;
-    constexpr bool has_float_state = std::is_same_v<typename Kind::State, AdafactorParamState>;
-    visit_fields(*state, ReadFields{fields, &parameter, all_elements, wrong, has_float_state});
+    constexpr bool kHasFloatState = std::is_same_v<typename Kind::State, AdafactorParamState>;
+    visit_fields(*state, ReadFields{fields, &parameter, all_elements, wrong, kHasFloatState});
     check_history(*state, wrong);
     for (const std::string& what : wrong) add(fmt::format("parameter {}", *id), what);
     loaded_->states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
@@ -401,7 +401,10 @@ at::Tensor steps_tensor(double steps) {
 void replace_params(PtValue& group, PtList params) {
   for (PtEntry& entry : std::get<PtDict>(group.content)) {
     const auto* key = entry.key.get_if<std::string>();
-    if (key != nullptr && *key == "params") entry.value = std::move(params);
+    if (key != nullptr && *key == "params") {
+      entry.value = std::move(params);
+      return;
+    }
   }
 }
 

@@ -75,6 +75,7 @@ struct PtEntry {
 };
 
 // Not in the class: Clang makes the members of its vectors there, which need a whole PtEntry.
+// NOLINTNEXTLINE(readability-redundant-inline-specifier): outside of its class a default is not inline.
 inline PtValue::PtValue() = default;
 inline PtValue::PtValue(bool value) : content(value) {}
 inline PtValue::PtValue(int value) : content(std::int64_t{value}) {}

@@ -55,7 +55,8 @@ std::vector<StateCandidate> candidates_of_all(const SavedStates& states, const S
   for (const std::string& text : texts_of_all(format_candidates(known), processes))
     std::ranges::move(parse_candidates(text, process++), std::back_inserter(candidates));
   std::ranges::sort(candidates, std::greater());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  const auto repeated = std::ranges::unique(candidates);
+  candidates.erase(repeated.begin(), repeated.end());
   return candidates;
 }
 

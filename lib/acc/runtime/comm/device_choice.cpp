@@ -45,9 +45,9 @@ bool must_use_cpu(bool option, const Environment& environment) {
 }
 
 c10::Device choose_device(const WorkerEnv& worker, int cuda_devices, bool may_share) {
-  if (cuda_devices == 0) return c10::Device(c10::kCPU);
+  if (cuda_devices == 0) return c10::kCPU;
   if (worker.local_rank < cuda_devices || may_share) {
-    return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank % cuda_devices));
+    return {c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank % cuda_devices)};
   }
   throw Error({.what = fmt::format("there is no GPU for local rank {}: this process sees {}",
                                    worker.local_rank, cuda_devices),
@@ -59,7 +59,7 @@ c10::Device choose_device(const WorkerEnv& worker, int cuda_devices, bool may_sh
 }
 
 c10::Device claim_device(const WorkerEnv& worker, bool cpu, bool may_share) {
-  if (must_use_cpu(cpu, Environment::of_process())) return c10::Device(c10::kCPU);
+  if (must_use_cpu(cpu, Environment::of_process())) return c10::kCPU;
   const CudaDevices devices = find_cuda_devices(cuda_plugin());
   const c10::Device device = choose_device(worker, devices.count, may_share);
   if (device.is_cuda()) {

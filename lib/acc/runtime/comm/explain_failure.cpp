@@ -193,7 +193,7 @@ std::vector<std::string> names_in(std::string_view text, const std::vector<std::
   for (const std::string& word : split(list, ' ')) {
     const auto index = parse_integer(word);
     if (index && *index >= 0 && static_cast<std::size_t>(*index) < trained.size())
-      names.push_back(trained[*index]);
+      names.push_back(trained[static_cast<std::size_t>(*index)]);
   }
   return names;
 }

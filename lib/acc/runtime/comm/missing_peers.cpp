@@ -94,9 +94,9 @@ constexpr std::chrono::seconds kPollInterval{1};
 constexpr std::chrono::seconds kAnswerTimeout{5};
 
 // One request is made when a collective has failed; its answers stay, also those of processes that end.
-const std::string kRequestKey = "acc/peer_check";
+constexpr const char* kRequestKey = "acc/peer_check";
 // The number of questions where the processes are, which are answered each.
-const std::string kQuestionsKey = "acc/where";
+constexpr const char* kQuestionsKey = "acc/where";
 
 std::string answer_key(int rank) {
   return fmt::format("acc/peer_check/{}", rank);

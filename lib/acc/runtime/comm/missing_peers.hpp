@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
 #include <vector>
 
 #include "acc/base/worker_env.hpp"
@@ -41,7 +42,7 @@ std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
 /// thousands of ranks by each of thousands of processes.
 class JoinNotices {
  public:
-  explicit JoinNotices(const WorkerEnv& worker) : worker_(worker) {}
+  explicit JoinNotices(WorkerEnv worker) : worker_(std::move(worker)) {}
 
   /// The line after waiting for `waited`; empty where another process writes, or all have joined.
   std::string next(c10d::Store& store, std::chrono::seconds waited);

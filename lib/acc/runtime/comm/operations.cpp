@@ -64,7 +64,7 @@ std::string call_text(const std::int64_t* numbers) {
   const auto operation = static_cast<Call::Operation>(numbers[0]);
   if (numbers[0] < 0 || numbers[0] >= static_cast<std::int64_t>(kOperationNames.size()))
     return "what this version does not have";
-  const std::string name = kOperationNames.at(static_cast<std::size_t>(numbers[0]));
+  std::string name = kOperationNames.at(static_cast<std::size_t>(numbers[0]));
   switch (operation) {
     case Call::Operation::reduce:
       if (numbers[1] < 0 || numbers[1] >= static_cast<std::int64_t>(kReductions.size())) return name;
@@ -116,7 +116,7 @@ at::Tensor exchange(const Call& call, at::Tensor numbers, ProcessGroup& group) {
   // Exchanges the structures only now that a difference is known.
   const at::Tensor lengths =
       group.all_gather(at::full({1}, static_cast<std::int64_t>(call.structure.size()), at::kLong));
-  const std::int64_t longest = lengths.max().item<std::int64_t>();
+  const auto longest = lengths.max().item<std::int64_t>();
   at::Tensor text = at::zeros({longest}, at::kByte);
   std::ranges::copy(call.structure, static_cast<char*>(text.mutable_data_ptr()));
   const at::Tensor texts = group.all_gather(text);
@@ -179,7 +179,7 @@ at::Tensor exchange_counts(const Call& call, std::size_t count, ProcessGroup& gr
   const at::Tensor counts = exchange(call, numbers, group).select(1, kCallSize);
   if (failure) std::rethrow_exception(failure);
   for (int rank = 0; rank < group.size(); ++rank) {
-    const std::int64_t given = counts[rank].item<std::int64_t>();
+    const auto given = counts[rank].item<std::int64_t>();
     if (given >= 0) continue;
     if (given != kUnsendable) refuse_numbers(name_of(call));
     throw Error(
@@ -279,7 +279,7 @@ at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, Proce
                      tensor, kFormSizes, "the same type and number of dimensions", *group);
   const std::int64_t dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
   if (dim < 0 || dim >= tensor.dim()) return tensor.detach();
-  const std::int64_t size = gathered.select(1, kCallSize + kFormSizes + dim).max().item<std::int64_t>();
+  const auto size = gathered.select(1, kCallSize + kFormSizes + dim).max().item<std::int64_t>();
   if (size == tensor.size(dim)) return tensor.detach();
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dim)] = size;
@@ -309,13 +309,13 @@ std::vector<std::string> gather_texts(const std::vector<std::string>& texts, Pro
   at::Tensor lengths = at::zeros({counts.max().item<std::int64_t>()}, at::kLong);
   std::ranges::copy(own_lengths, lengths.mutable_data_ptr<std::int64_t>());
   lengths = group->all_gather(lengths);
-  const std::int64_t largest = lengths.numel() == 0 ? 0 : lengths.sum(1).max().item<std::int64_t>();
+  const auto largest = lengths.numel() == 0 ? 0 : lengths.sum(1).max().item<std::int64_t>();
   const at::Tensor bytes = group->all_gather(bytes_of(own_bytes, largest));
   std::vector<std::string> result;
   for (int rank = 0; rank < group->size(); ++rank) {
     std::int64_t begin = 0;
     for (std::int64_t i = 0; i < counts[rank].item<std::int64_t>(); ++i) {
-      const std::int64_t length = lengths[rank][i].item<std::int64_t>();
+      const auto length = lengths[rank][i].item<std::int64_t>();
       result.push_back(text_of(bytes[rank].narrow(0, begin, length), length));
       begin += length;
     }
@@ -330,7 +330,7 @@ std::string broadcast_text(std::string_view text, int from, ProcessGroup* group,
   const at::Tensor sizes = exchange_counts({.operation = Call::Operation::broadcast_object, .argument = from},
                                            text.size(), *group, failure);
   require_rank(from, *group, "broadcast_object");
-  const std::int64_t size = sizes[from].item<std::int64_t>();
+  const auto size = sizes[from].item<std::int64_t>();
   at::Tensor bytes = bytes_of(text, size);
   group->broadcast(bytes, from);
   return text_of(bytes, size);
@@ -353,7 +353,7 @@ void require_same_length(std::size_t first, std::size_t other) {
 }
 
 at::Tensor take_part(const at::Tensor& tensor, const Part& part) {
-  const at::Tensor slice =
+  at::Tensor slice =
       tensor.slice(0, static_cast<std::int64_t>(part.begin), static_cast<std::int64_t>(part.end));
   if (part.padding == 0) return slice;
   std::vector<std::int64_t> repeats(static_cast<std::size_t>(tensor.dim()), 1);

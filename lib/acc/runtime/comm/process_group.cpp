@@ -281,7 +281,7 @@ struct ProcessGroup::Impl {
       }
       const Error explained = *detail::explain_collective_failure(text, context);
       write_error_file(explained.what(), FailureRole::consequence, lost_ranks(context));
-      throw explained;
+      throw Error(explained);
     }
     set_phase("after", doing);
   }
@@ -355,7 +355,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
         message_of(error), context, fmt::format("{}:{}", worker.master_addr, worker.master_port));
     if (explained.kind() == ErrorKind::rendezvous)
       write_error_file(explained.what(), FailureRole::consequence);
-    throw explained;
+    throw Error(explained);
   }
 }
 

@@ -62,25 +62,25 @@ using Item = std::remove_cvref_t<decltype(std::declval<Value&>().begin()->value(
 
 template <class Value>
 constexpr bool is_sendable() {
-  constexpr Kind kind = nested::kKind<Value>;
+  constexpr Kind kKind = nested::kKindOf<Value>;
   if constexpr (!std::default_initializable<Value>) {
     return false;
-  } else if constexpr (kind == Kind::tensor || kind == Kind::custom) {
+  } else if constexpr (kKind == Kind::tensor || kKind == Kind::custom) {
     return true;
-  } else if constexpr (kind == Kind::tuple) {
+  } else if constexpr (kKind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
       return (is_sendable<std::tuple_element_t<I, Value>>() && ...);
     }(std::make_index_sequence<std::tuple_size_v<Value>>());
-  } else if constexpr (kind == Kind::optional) {
+  } else if constexpr (kKind == Kind::optional) {
     return is_sendable<typename Value::value_type>();
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     return HasText<typename Value::key_type> && is_sendable<typename Value::mapped_type>();
-  } else if constexpr (kind == Kind::dictionary) {
+  } else if constexpr (kKind == Kind::dictionary) {
     return HasText<Key<Value>> && is_sendable<Item<Value>>();
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     using Element = std::ranges::range_value_t<Value>;
     return requires(Value& value, Element element) { value.push_back(element); } && is_sendable<Element>();
-  } else if constexpr (kind == Kind::example) {
+  } else if constexpr (kKind == Kind::example) {
     if constexpr (requires(Value& value) { value.target; }) {
       return is_sendable<decltype(Value::data)>() && is_sendable<decltype(Value::target)>();
     } else {
@@ -95,31 +95,31 @@ class Writer {
  public:
   template <class Value>
   void put(Value& value) {
-    constexpr Kind kind = nested::kKind<Value>;
-    if constexpr (kind == Kind::tensor) {
+    constexpr Kind kKind = nested::kKindOf<Value>;
+    if constexpr (kKind == Kind::tensor) {
       parts_.tensors.push_back(value);
-    } else if constexpr (kind == Kind::custom) {
+    } else if constexpr (kKind == Kind::custom) {
       put_custom(value);
-    } else if constexpr (kind == Kind::tuple) {
+    } else if constexpr (kKind == Kind::tuple) {
       std::apply([this](auto&... part) { (put(part), ...); }, value);
-    } else if constexpr (kind == Kind::optional) {
+    } else if constexpr (kKind == Kind::optional) {
       append_number<std::uint64_t>(parts_.common, value.has_value() ? 1 : 0);
       if (value.has_value()) put(*value);
-    } else if constexpr (kind == Kind::map) {
+    } else if constexpr (kKind == Kind::map) {
       append_number<std::uint64_t>(parts_.common, value.size());
       for (auto& [key, part] : value) {
         put_text(key);
         put(part);
       }
-    } else if constexpr (kind == Kind::dictionary) {
+    } else if constexpr (kKind == Kind::dictionary) {
       append_number<std::uint64_t>(parts_.common, value.size());
       for (auto& item : value) {
         put_text(item.key());
         put(item.value());
       }
-    } else if constexpr (kind == Kind::list) {
+    } else if constexpr (kKind == Kind::list) {
       put_list(value);
-    } else if constexpr (kind == Kind::example) {
+    } else if constexpr (kKind == Kind::example) {
       put(value.data);
       if constexpr (requires { value.target; }) put(value.target);
     } else {
@@ -171,32 +171,32 @@ class Reader {
   // `value` must be default-constructed.
   template <class Value>
   void get(Value& value) {
-    constexpr Kind kind = nested::kKind<Value>;
-    if constexpr (kind == Kind::tensor) {
+    constexpr Kind kKind = nested::kKindOf<Value>;
+    if constexpr (kKind == Kind::tensor) {
       value = next_tensor();
-    } else if constexpr (kind == Kind::custom) {
+    } else if constexpr (kKind == Kind::custom) {
       for_each_tensor_place(value, [this](at::Tensor& tensor) { tensor = next_tensor(); });
-    } else if constexpr (kind == Kind::tuple) {
+    } else if constexpr (kKind == Kind::tuple) {
       std::apply([this](auto&... part) { (get(part), ...); }, value);
-    } else if constexpr (kind == Kind::optional) {
+    } else if constexpr (kKind == Kind::optional) {
       if (common_.number<std::uint64_t>() != 0) get(value.emplace());
-    } else if constexpr (kind == Kind::map) {
+    } else if constexpr (kKind == Kind::map) {
       for (auto count = common_.number<std::uint64_t>(); count > 0; --count) {
         auto key = next_value<typename Value::key_type>();
         typename Value::mapped_type part{};
         get(part);
         value.emplace(std::move(key), std::move(part));
       }
-    } else if constexpr (kind == Kind::dictionary) {
+    } else if constexpr (kKind == Kind::dictionary) {
       for (auto count = common_.number<std::uint64_t>(); count > 0; --count) {
         auto key = next_value<Key<Value>>();
         Item<Value> part{};
         get(part);
         value.insert(std::move(key), std::move(part));
       }
-    } else if constexpr (kind == Kind::list) {
+    } else if constexpr (kKind == Kind::list) {
       get_list(value);
-    } else if constexpr (kind == Kind::example) {
+    } else if constexpr (kKind == Kind::example) {
       get(value.data);
       if constexpr (requires { value.target; }) get(value.target);
     } else {

@@ -74,7 +74,9 @@ std::vector<BatchIndices> split_each_batch(std::vector<BatchIndices> batches, co
   for (const BatchIndices& batch : batches) {
     const std::size_t begin = std::min(batch.size(), part * shard.index);
     const std::size_t end = std::min(batch.size(), part * (shard.index + 1));
-    if (begin < end) mine.emplace_back(batch.begin() + begin, batch.begin() + end);
+    if (begin < end)
+      mine.emplace_back(batch.begin() + static_cast<std::ptrdiff_t>(begin),
+                        batch.begin() + static_cast<std::ptrdiff_t>(end));
   }
   return mine;
 }

@@ -86,7 +86,7 @@ Header read_idx_header(gzFile gz, const std::filesystem::path& file) {
   const std::string magic = read_up_to(gz, 4, file);
   const auto type = magic.size() == 4 ? type_of(static_cast<unsigned char>(magic[2])) : std::nullopt;
   if (!type || magic[0] != 0 || magic[1] != 0 || magic[3] <= 0) refuse_data(file, "is not an IDX file");
-  const auto dimensions = static_cast<std::size_t>(magic[3]);
+  const auto dimensions = static_cast<std::size_t>(static_cast<unsigned char>(magic[3]));
   const std::string sizes = read_up_to(gz, 4 * dimensions, file);
   if (sizes.size() < 4 * dimensions) refuse_data(file, "ends within its header");
   Header header{.type = *type, .bytes = c10::elementSize(*type)};

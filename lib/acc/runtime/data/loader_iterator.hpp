@@ -52,7 +52,7 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
 
   Entry enter(std::size_t remainder = 0) {
     states_.push_back({.at_end = false, .remainder = remainder});
-    return Entry(shared_from_this(), std::prev(states_.end()));
+    return {shared_from_this(), std::prev(states_.end())};
   }
 
   /// The innermost loader, or null outside of all loops.

@@ -82,7 +82,7 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, std::s
 std::vector<std::size_t> WeightedRandomSampler::order(const SamplerPass& pass) const {
   const at::Tensor weights =
       at::empty({static_cast<std::int64_t>(weights_.size())}, at::TensorOptions(at::kDouble));
-  std::copy(weights_.begin(), weights_.end(), weights.mutable_data_ptr<double>());
+  std::ranges::copy(weights_, weights.mutable_data_ptr<double>());
   std::vector<std::size_t> order;
   if (num_samples_ == 0) return order;
   append(order,

@@ -85,7 +85,7 @@ at::Tensor take_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indice
     return copy_rows(tensor, indices);
   const at::Tensor index =
       at::empty({static_cast<std::int64_t>(indices.size())}, at::TensorOptions(at::kLong));
-  std::copy(indices.begin(), indices.end(), index.mutable_data_ptr<std::int64_t>());
+  std::ranges::copy(indices, index.mutable_data_ptr<std::int64_t>());
   return at::index_select(tensor, 0, index);
 }
 

@@ -85,7 +85,7 @@ torch::jit::Module read_script(const std::filesystem::path& file, at::Device dev
   }
 }
 
-const torch::jit::Module& require_trainable(const torch::jit::Module& script) {
+torch::jit::Module require_trainable(torch::jit::Module script) {
   const c10::ClassTypePtr type = script.type();
   if (!type->getForwardHooks().empty() || !type->getForwardPreHooks().empty()) {
     throw Error({.what = "has hooks around its forward, which would not be called",

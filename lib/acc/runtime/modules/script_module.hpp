@@ -72,7 +72,7 @@ class ScriptObject : public torch::nn::Module, public WholeModule {
 torch::jit::Module read_script(const std::filesystem::path& file, at::Device device);
 
 /// `script`. Throws Error{usage} if it cannot be trained: it has no parameters, or hooks around its forward.
-const torch::jit::Module& require_trainable(const torch::jit::Module& script);
+torch::jit::Module require_trainable(torch::jit::Module script);
 
 // An argument of a method. An undefined tensor is None.
 template <class Value>

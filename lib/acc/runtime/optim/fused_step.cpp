@@ -138,7 +138,7 @@ void step_group(SGD& optimizer, OptimizerParamGroup& group) {
 
 template <class State>
 State& adam_state(Native& optimizer, const at::Tensor& parameter, bool amsgrad) {
-  State* state = find_state<State>(optimizer, parameter);
+  auto* state = find_state<State>(optimizer, parameter);
   if (state == nullptr) {
     state = &add_state<State>(optimizer, parameter);
     state->exp_avg(at::zeros_like(parameter));

@@ -44,7 +44,7 @@ std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
       const auto is_same_kind = [&](const Gradients& gradients) {
         return gradients.device == values.device() && gradients.type == values.scalar_type();
       };
-      auto match = std::find_if(result.begin(), result.end(), is_same_kind);
+      auto match = std::ranges::find_if(result, is_same_kind);
       if (match == result.end()) {
         match = result.insert(result.end(), {.device = values.device(), .type = values.scalar_type()});
       }

@@ -130,13 +130,12 @@ Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t
           fmt::format("{} schedules need one milestone fewer than that, not {}", schedules.size(),
                       milestones.size()),
           "sequential_lr");
-  require(std::is_sorted(milestones.begin(), milestones.end()), "must be sorted",
-          "sequential_lr: milestones");
-  const bool any_momentum = std::any_of(schedules.begin(), schedules.end(),
-                                        [](const Schedule& one) { return one.momentum != nullptr; });
+  require(std::ranges::is_sorted(milestones), "must be sorted", "sequential_lr: milestones");
+  const bool any_momentum =
+      std::ranges::any_of(schedules, [](const Schedule& one) { return one.momentum != nullptr; });
   const auto part = [=](Rate Schedule::* kind) {
     return [=](RatePoint point) {
-      const auto next = std::upper_bound(milestones.begin(), milestones.end(), point.step);
+      const auto next = std::ranges::upper_bound(milestones, point.step);
       const Rate& rate = schedules[static_cast<std::size_t>(next - milestones.begin())].*kind;
       if (next != milestones.begin()) point.step -= *std::prev(next);
       return rate ? rate(point) : point.current;

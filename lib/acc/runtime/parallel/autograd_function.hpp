@@ -11,7 +11,7 @@ namespace torch::autograd {
 /// Every torch::autograd::Function contains the address of this function. Newer versions of LibTorch lack it:
 /// if it were a strong symbol, the dynamic linker would end the program before require_compiled_torch can
 /// report which version is needed. As a weak symbol it is null there; it is never called.
-[[gnu::weak]] void deleteNode(Node* function);
+[[gnu::weak]] void deleteNode(Node* function);  // NOLINT(readability-redundant-declaration): but weak
 
 }  // namespace torch::autograd
 

@@ -104,14 +104,14 @@ Tensors parallel_apply(std::size_t count, const std::function<at::Tensor(std::si
 
 std::vector<at::Device> cuda_devices() {
   std::vector<at::Device> devices;
-  for (int i = 0; i < static_cast<int>(torch::cuda::device_count()); ++i)
-    devices.emplace_back(at::kCUDA, static_cast<c10::DeviceIndex>(i));
+  const at::DeviceIndex count = torch::cuda::device_count();
+  for (at::DeviceIndex i = 0; i < count; ++i) devices.emplace_back(at::kCUDA, i);
   return devices;
 }
 
 void require_device(at::Device device) {
-  const auto devices = static_cast<int>(torch::cuda::device_count());
-  if (!device.is_cuda() || std::max<int>(device.index(), 0) < devices) return;
+  const at::DeviceIndex devices = torch::cuda::device_count();
+  if (!device.is_cuda() || std::max(device.index(), at::DeviceIndex{0}) < devices) return;
   throw Error({.what = fmt::format("does not exist: there are {} CUDA devices", devices),
                .where = "DataParallel, " + device.str()});
 }

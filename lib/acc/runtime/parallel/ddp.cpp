@@ -209,7 +209,7 @@ struct DdpReplica::Impl {
       const std::string origin = fmt::format("rank {}, {}", group->rank(), module->name());
       const auto explained =
           explain_unused_parameters(error.what_without_backtrace(), reduced_names(), origin);
-      if (explained) throw *explained;
+      if (explained) throw Error(*explained);
       throw;
     }
   }

@@ -137,7 +137,8 @@ std::string KnownParameters::exchanged() const {
   auto expected = registered_.begin();
   bool is_same = true;
   for_each_parameter(*module_, [&](const c10::TensorImpl* parameter) {
-    is_same = is_same && expected != registered_.end() && *expected++ == parameter;
+    is_same = is_same && expected != registered_.end() && *expected == parameter;
+    if (is_same) ++expected;
   });
   if (is_same && expected == registered_.end()) return "";
   const std::vector<NamedParameter> now = distinct_parameters(*module_);
@@ -212,7 +213,7 @@ void compare_with_others(const std::vector<ParameterInfo>& parameters, ProcessGr
   // Exchanges the names only now that a difference is known.
   std::vector<std::vector<ParameterInfo>> by_rank;
   for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
-  if (const auto error = find_disagreement(by_rank)) throw *error;
+  if (const auto error = find_disagreement(by_rank)) throw Error(*error);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class Bf16Compress : public c10d::CppCommHookInterface<Group> {
   using CppCommHookInterface::CppCommHookInterface;
 
   c10::intrusive_ptr<Future> runHook(c10d::GradBucket& bucket) override {
-    at::Tensor bucket_gradients = bucket.getBuffer();
+    const at::Tensor& bucket_gradients = bucket.getBuffer();
     std::vector<at::Tensor> compressed{bucket_gradients.to(at::kBFloat16).div_(state_->getSize())};
     const auto write_back = [bucket_gradients](Future& sum) {
       bucket_gradients.copy_(c10d::detail::parseCppCommHookResult(sum.value()));

@@ -125,7 +125,7 @@ void Recomputation::run() {
   const std::vector<at::Tensor> inputs = this->inputs();
   std::size_t count = 0;
   const SavedTensorHooks hooks([&](const at::Tensor& tensor) -> Unpack {
-    const at::Tensor value = tensor.detach();  // from the graph of this pass
+    at::Tensor value = tensor.detach();  // from the graph of this pass
     if (count < dropped_.size()) keep(count, value);
     if (++count >= dropped_.size()) throw Complete();
     return [value] { return value; };

@@ -135,7 +135,7 @@ void require_valid(const FsdpOptions& options) {
     refuse("FsdpOptions", "modules are chosen by class or by size, not by both",
            "set transformer_cls_to_wrap or min_num_params");
   try {
-    const std::regex syntax(options.ignored_modules);
+    static_cast<void>(std::regex(options.ignored_modules));
   } catch (const std::regex_error&) {
     refuse("ignored_modules", fmt::format("'{}' is not a regular expression", options.ignored_modules));
   }

@@ -73,8 +73,8 @@ void GradientReduction::start(ProcessGroup& group, int tag) {
   // These were kept after a backward that threw, whose own gradients are in sending_.
   if (accumulated_.defined()) sending_ = std::exchange(accumulated_, {}).add_(sending_);
   if (std::exchange(in_float_, false)) sending_ = sending_.to(at::kFloat);
-  std::fill(added_.begin(), added_.end(), false);
-  std::fill(arrived_.begin(), arrived_.end(), false);
+  added_.assign(added_.size(), false);
+  arrived_.assign(arrived_.size(), false);
   arrived_count_ = 0;
   reducing_ = start_reduce_scatter(group, std::exchange(sending_, {}), tag);
 }

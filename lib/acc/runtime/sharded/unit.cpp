@@ -123,7 +123,7 @@ at::Tensor Unit::own_part() const {
 void Unit::take_parameters(ProcessGroup& group) {
   const at::NoGradGuard no_grad;
   const std::int64_t length = length_ * options_.size;
-  storage_ = c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes()),
+  storage_ = c10::Storage(c10::Storage::use_byte_size_t(), bytes(),
                           mark(at::DataPtr(nullptr, options_.device), this), nullptr, /*resizable=*/false);
   set_memory(true);
   const at::TensorOptions options = at::TensorOptions(options_.device).dtype(options_.compute);

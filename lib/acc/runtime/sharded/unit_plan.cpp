@@ -204,7 +204,7 @@ std::vector<UnitPlan> plan_same_units(const torch::nn::Module& module, const Fsd
   std::vector<std::vector<std::string>> by_rank;
   for (const std::string& text : gather_texts({join(describe_plan(plan, options), "\n")}, &group, failure))
     by_rank.push_back(split(text, '\n'));
-  if (const auto error = find_difference(by_rank)) throw *error;
+  if (const auto error = find_difference(by_rank)) throw Error(*error);
   return plan;
 }
 

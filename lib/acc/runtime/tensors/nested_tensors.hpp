@@ -64,29 +64,29 @@ constexpr Kind kind_of() {
 }
 
 template <class Value>
-inline constexpr Kind kKind = kind_of<std::remove_cv_t<Value>>();
+inline constexpr Kind kKindOf = kind_of<std::remove_cv_t<Value>>();
 
 template <class Value>
 void visit(Value& value, const TensorFunction& function) {
-  constexpr Kind kind = kKind<Value>;
-  if constexpr (kind == Kind::tensor) {
+  constexpr Kind kKind = kKindOf<Value>;
+  if constexpr (kKind == Kind::tensor) {
     function(value);
-  } else if constexpr (kind == Kind::custom) {
+  } else if constexpr (kKind == Kind::custom) {
     for_each_tensor(value, function);
-  } else if constexpr (kind == Kind::tuple) {
+  } else if constexpr (kKind == Kind::tuple) {
     std::apply([&](auto&... part) { (visit(part, function), ...); }, value);
-  } else if constexpr (kind == Kind::optional) {
+  } else if constexpr (kKind == Kind::optional) {
     if (value.has_value()) visit(*value, function);
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     for (auto& [key, part] : value) visit(part, function);
-  } else if constexpr (kind == Kind::dictionary) {
+  } else if constexpr (kKind == Kind::dictionary) {
     for (auto& item : value) visit(item.value(), function);
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     using Part = std::ranges::range_reference_t<Value>;
     if constexpr (std::is_lvalue_reference_v<Part> && !std::is_arithmetic_v<std::remove_cvref_t<Part>>) {
       for (auto& part : value) visit(part, function);
     }
-  } else if constexpr (kind == Kind::example) {
+  } else if constexpr (kKind == Kind::example) {
     visit(value.data, function);
     if constexpr (requires { value.target; }) visit(value.target, function);
   }
@@ -95,20 +95,20 @@ void visit(Value& value, const TensorFunction& function) {
 // Whether a type may contain tensors that visit does not reach.
 template <class Value>
 constexpr bool is_opaque() {
-  constexpr Kind kind = kKind<Value>;
-  if constexpr (kind == Kind::tuple) {
+  constexpr Kind kKind = kKindOf<Value>;
+  if constexpr (kKind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (is_opaque<std::remove_cvref_t<std::tuple_element_t<I, Value>>>() || ...);
     }(std::make_index_sequence<std::tuple_size_v<Value>>());
-  } else if constexpr (kind == Kind::optional) {
+  } else if constexpr (kKind == Kind::optional) {
     return is_opaque<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     return is_opaque<typename Value::mapped_type>();
-  } else if constexpr (kind == Kind::dictionary) {
+  } else if constexpr (kKind == Kind::dictionary) {
     return is_opaque<std::remove_cvref_t<decltype(std::declval<Value&>().begin()->value())>>();
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     return is_opaque<std::ranges::range_value_t<Value>>();
-  } else if constexpr (kind == Kind::other) {
+  } else if constexpr (kKind == Kind::other) {
     // Strings, paths, JSON and trivially copyable types contain none.
     return std::is_class_v<Value> && !std::is_trivially_copyable_v<Value> && !std::ranges::range<Value> &&
            !std::is_convertible_v<Value, std::string_view>;
@@ -122,20 +122,20 @@ constexpr bool is_opaque() {
 // differ.
 template <class Value>
 constexpr bool is_all_tensors() {
-  constexpr Kind kind = kKind<Value>;
-  if constexpr (kind == Kind::tensor) {
+  constexpr Kind kKind = kKindOf<Value>;
+  if constexpr (kKind == Kind::tensor) {
     return !std::is_const_v<Value>;
-  } else if constexpr (kind == Kind::tuple) {
+  } else if constexpr (kKind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return (is_all_tensors<std::tuple_element_t<I, Value>>() && ...);
     }(std::make_index_sequence<std::tuple_size_v<Value>>());
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     if constexpr (requires { typename Value::key_compare; }) {
       return is_all_tensors<typename Value::mapped_type>();
     } else {
       return false;
     }
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     using Part = std::ranges::range_value_t<Value>;
     return std::is_same_v<std::ranges::range_reference_t<Value>, Part&> && is_all_tensors<Part>();
   } else {
@@ -163,29 +163,29 @@ inline constexpr bool kHasNodes = requires { typename Map::node_type; };
 
 template <class Value>
 constexpr TensorCopies copies_in() {
-  constexpr Kind kind = kKind<Value>;
+  constexpr Kind kKind = kKindOf<Value>;
   if constexpr (std::is_const_v<Value> || std::is_reference_v<Value>) {
     return copies_in<std::remove_cvref_t<Value>>() == TensorCopies::none ? TensorCopies::none
                                                                          : TensorCopies::shared;
-  } else if constexpr (kind == Kind::tensor || kind == Kind::custom) {
+  } else if constexpr (kKind == Kind::tensor || kKind == Kind::custom) {
     return std::is_copy_constructible_v<Value> ? TensorCopies::separate : TensorCopies::shared;
-  } else if constexpr (kind == Kind::tuple) {
+  } else if constexpr (kKind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return joined_copies({copies_in<std::tuple_element_t<I, Value>>()...});
     }(std::make_index_sequence<std::tuple_size_v<Value>>());
-  } else if constexpr (kind == Kind::optional) {
+  } else if constexpr (kKind == Kind::optional) {
     return copies_in<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     // As a map of the standard library. A c10::Dict shares its entries with its copies.
     return joined_copies({copies_in<typename Value::mapped_type>(),
                           kHasNodes<Value> ? TensorCopies::none : TensorCopies::shared});
-  } else if constexpr (kind == Kind::dictionary) {
+  } else if constexpr (kKind == Kind::dictionary) {
     using Part = decltype(std::declval<Value&>().begin()->value());
     return std::is_lvalue_reference_v<Part> ? copies_in<std::remove_reference_t<Part>>()
                                             : TensorCopies::shared;
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     using Part = std::ranges::range_value_t<Value>;
-    constexpr TensorCopies parts = copies_in<Part>();
+    constexpr TensorCopies kParts = copies_in<Part>();
     // The elements of a constant span are not constant: they are those of another list.
     constexpr bool kHasOwnParts = [] {
       if constexpr (std::ranges::range<const Value>) {
@@ -195,13 +195,13 @@ constexpr TensorCopies copies_in() {
         return false;
       }
     }();
-    return parts == TensorCopies::separate && !kHasOwnParts ? TensorCopies::shared : parts;
-  } else if constexpr (kind == Kind::example) {
-    constexpr TensorCopies data = copies_in<decltype(std::declval<Value&>().data)>();
+    return kParts == TensorCopies::separate && !kHasOwnParts ? TensorCopies::shared : kParts;
+  } else if constexpr (kKind == Kind::example) {
+    constexpr TensorCopies kData = copies_in<decltype(std::declval<Value&>().data)>();
     if constexpr (requires(Value& value) { value.target; }) {
-      return joined_copies({data, copies_in<decltype(std::declval<Value&>().target)>()});
+      return joined_copies({kData, copies_in<decltype(std::declval<Value&>().target)>()});
     } else {
-      return data;
+      return kData;
     }
   } else {
     return std::is_copy_constructible_v<Value> ? TensorCopies::none : TensorCopies::shared;
@@ -248,19 +248,19 @@ std::string joined(Parts& parts, const PartText& text_of) {
 
 template <class Value>
 std::string structure_text(const Value& value) {
-  constexpr Kind kind = kKind<Value>;
-  if constexpr (kind == Kind::tuple) {
+  constexpr Kind kKind = kKindOf<Value>;
+  if constexpr (kKind == Kind::tuple) {
     std::string text;
     const auto add = [&](const auto& part) { text += (text.empty() ? "" : ", ") + structure_text(part); };
     std::apply([&](const auto&... part) { (add(part), ...); }, value);
     return "(" + text + ")";
-  } else if constexpr (kind == Kind::map) {
+  } else if constexpr (kKind == Kind::map) {
     return "{" +
            joined(
                value,
                [](const auto& item) { return key_text(item.first) + ": " + structure_text(item.second); }) +
            "}";
-  } else if constexpr (kind == Kind::list) {
+  } else if constexpr (kKind == Kind::list) {
     return "[" + joined(value, [](const auto& part) { return structure_text(part); }) + "]";
   } else {
     return "tensor";

@@ -157,7 +157,7 @@ std::map<std::string, std::string> csv_cells(const TrackedValues& values) {
 
 void CsvTracker::start(const std::string& project, const TrackedConfig& config) {
   path_ = absolute_path(logging_dir_ / (project + ".csv"));
-  detail::AppendedFile{path_};  // makes the folder, whose lock is asked for
+  static_cast<void>(detail::AppendedFile(path_));  // makes the folder, whose lock is asked for
   {
     const Descriptor lock = lock_folder_of(path_);
     open_table();

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -65,7 +66,7 @@ const std::vector<double>& default_bins() {
     std::vector<double> positive;
     for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
     std::vector<double> result;
-    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) result.push_back(-*limit);
+    for (const double limit : std::views::reverse(positive)) result.push_back(-limit);
     result.push_back(0);
     result.insert(result.end(), positive.begin(), positive.end());
     return result;
@@ -134,13 +135,13 @@ std::optional<std::string> histogram_event(const EventTime& time, std::string_vi
     sum_of_squares += *value * *value;
     // Values outside of all bins are left out, as in numpy.histogram.
     if (*value < bins.front() || *value > bins.back()) continue;
-    const auto after = std::upper_bound(bins.begin(), bins.end(), *value) - bins.begin();
+    const auto after = std::ranges::upper_bound(bins, *value) - bins.begin();
     counts[static_cast<std::size_t>(std::min<std::ptrdiff_t>(after - 1, std::ssize(counts) - 1))] += 1;
   }
   // Keeps the bins from the one before the first that is not empty to the last that is not empty.
   const auto is_filled = [](double count) { return count > 0; };
-  const auto first = std::find_if(counts.begin(), counts.end(), is_filled) - counts.begin();
-  const auto last = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), is_filled);
+  const auto first = std::ranges::find_if(counts, is_filled) - counts.begin();
+  const auto last = counts.rend() - std::ranges::find_if(std::views::reverse(counts), is_filled);
   if (last == 0) return std::nullopt;
   std::vector<double> filled_counts = {0};
   filled_counts.insert(filled_counts.end(), counts.begin() + first, counts.begin() + last);

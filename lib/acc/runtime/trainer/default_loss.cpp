@@ -45,7 +45,7 @@ at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, doub
     refuse();
   }
   const bool fits = logits.dim() == labels.dim() + 1 && (logits.dim() == 2 || logits.dim() == 3) &&
-                    logits.sizes().slice(0, labels.dim()) == labels.sizes();
+                    logits.sizes().slice(0, static_cast<std::size_t>(labels.dim())) == labels.sizes();
   if (!fits) refuse();
   return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}), labels.reshape({-1}).to(at::kLong), {},
                                 at::Reduction::Mean, detail::kPadding, label_smoothing);

@@ -16,7 +16,7 @@ namespace {
 at::Tensor concatenate_padded(std::vector<at::Tensor> parts) {
   if (parts.empty()) return {};
   const auto has_width = [](const at::Tensor& part) { return part.dim() >= 2; };
-  if (std::all_of(parts.begin(), parts.end(), has_width)) {
+  if (std::ranges::all_of(parts, has_width)) {
     std::int64_t width = 0;
     for (const at::Tensor& part : parts) width = std::max(width, part.size(1));
     for (at::Tensor& part : parts) {

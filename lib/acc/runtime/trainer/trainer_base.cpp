@@ -398,7 +398,7 @@ void TrainerBase::log(Metrics entry) {
 
 void TrainerBase::log_save_evaluate(Counters& counters) {
   if (control_.should_log && state_.global_step > counters.step_of_last_log) {
-    const double loss = accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
+    const auto loss = accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
     counters.loss.zero_();
     Metrics entry = {{"loss", loss / double(state_.global_step - counters.step_of_last_log)}};
     if (counters.grad_norm) entry["grad_norm"] = counters.grad_norm->item<double>();

@@ -12,7 +12,7 @@
 namespace acc::detail {
 namespace {
 
-constexpr int kBarCells = 30;
+constexpr std::size_t kBarCells = 30;
 // Drawing more often would take time without being visible.
 constexpr std::chrono::milliseconds kBetweenDrawings{100};
 
@@ -128,7 +128,7 @@ void ProgressCallback::draw_bar(const State& state) {
     // A checkpoint may have more steps than the training that goes on from it.
     const double part =
         state.max_steps > 0 ? std::clamp(double(state.global_step) / double(state.max_steps), 0.0, 1.0) : 0;
-    const int full = static_cast<int>(part * kBarCells);
+    const auto full = static_cast<std::size_t>(part * kBarCells);
     const double seconds = std::chrono::duration<double>(now - started_).count();
     const auto steps = static_cast<double>(state.global_step - first_step_);
     const std::string remaining =

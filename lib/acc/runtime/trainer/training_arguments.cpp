@@ -281,7 +281,7 @@ Json to_value(const T& field) {
   } else if constexpr (std::is_enum_v<T>) {
     for (const auto& [name, value] : names_of(field))
       if (value == field) return name;
-    return Json();
+    return nullptr;
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
     return field.string();
   } else {
@@ -465,7 +465,7 @@ Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
 
 std::string spellings_of(const std::string& name) {
   std::string dashed = name;
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  std::ranges::replace(dashed, '_', '-');
   return dashed == name ? "--" + name : "--" + name + ",--" + dashed;
 }
 

@@ -40,7 +40,9 @@ void combine(void* result, const void* first, const void* second, std::size_t co
   auto* const to = static_cast<T*>(result);
   const auto* const a = static_cast<const T*>(first);
   const auto* const b = static_cast<const T*>(second);
-#pragma GCC ivdep  // NOLINT(clang-diagnostic-unknown-pragmas): of the compiler that builds this
+#ifndef __clang__
+#pragma GCC ivdep
+#endif
   for (std::size_t i = 0; i < count; ++i) {
     to[i] =
         static_cast<T>(combined<combination>(static_cast<Computed<T>>(a[i]), static_cast<Computed<T>>(b[i])));

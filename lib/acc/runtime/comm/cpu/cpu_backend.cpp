@@ -233,7 +233,7 @@ class CpuBackend : public Gloo {
     const bool average = options.reduceOp == c10d::ReduceOp::AVG;
     if (all_are_cpp_ && tensors.size() == 1 && is_sparse_in_memory(tensors[0]) &&
         options.reduceOp == c10d::ReduceOp::SUM)
-      return all_reduce_sparse(tensors, options);
+      return reduce_sparse(tensors, options);
     if (!machine_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || !combination ||
         combine_function(tensors[0].scalar_type(), *combination) == nullptr ||
         (average && divide_function(tensors[0].scalar_type()) == nullptr))
@@ -360,7 +360,7 @@ class CpuBackend : public Gloo {
   }
 
   // Returns when it is done: each of its operations needs the sizes that the one before it tells.
-  c10::intrusive_ptr<c10d::Work> all_reduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  c10::intrusive_ptr<c10d::Work> reduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
     sum_sparse(tensors[0], [&](const at::Tensor& contribution) {
       Tensors inputs{contribution};
       std::vector<Tensors> outputs(1);

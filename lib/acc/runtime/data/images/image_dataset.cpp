@@ -103,7 +103,7 @@ ImageFiles labelled_images(const fs::path& folder, const std::string& pattern) {
   const std::set<std::string> classes(names.begin(), names.end());
   images.classes.assign(classes.begin(), classes.end());
   for (const std::string& name : names) {
-    const auto match = std::lower_bound(images.classes.begin(), images.classes.end(), name);
+    const auto match = std::ranges::lower_bound(images.classes, name);
     images.labels.push_back(match - images.classes.begin());
   }
   return images;

@@ -77,8 +77,10 @@ bool is_whole(std::string_view bytes) {
     // looked for.
     if (marker == kStartOfScan && !is_progressive) return bytes.find("\xff\xd9", at) != bytes.npos;
     if (at + 2 >= bytes.size()) return false;
-    const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(bytes[index]); };
-    at += 1U + std::max(2, byte(at + 1) << 8 | byte(at + 2));
+    const auto byte = [&](std::size_t index) {
+      return std::size_t{static_cast<unsigned char>(bytes[index])};
+    };
+    at += 1 + std::max<std::size_t>(2, byte(at + 1) << 8 | byte(at + 2));
   }
   return false;
 }
