@@ -5,6 +5,8 @@
 
 set -euo pipefail
 
+# shellcheck source-path=SCRIPTDIR source=arguments.sh
+source "$(dirname "${BASH_SOURCE[0]}")/arguments.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-~/.cache}/acc
 default_libtorch_version=2.11.0
@@ -26,11 +28,6 @@ daemon_policy=/usr/sbin/policy-rc.d  # packages of Debian ask it whether they ma
 steps=0  # how many the script has: it sets this
 step=0
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
-
-fail() {
-  printf 'error: %s\n' "$*" >&2
-  exit 1
-}
 
 skip_step() {  # TITLE WHY
   step=$((step + 1))

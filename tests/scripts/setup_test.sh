@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests scripts/setup.sh with stubs for the system's tools: installs and downloads nothing.
+# Tests scripts/setup.sh and the arguments of scripts with stubs for the system's tools: installs and downloads nothing.
 # shellcheck disable=SC2016,SC2317  # code for the shell under test; conditions are called by name
 set -euo pipefail
 
-setup=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts" && pwd)/setup.sh
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts" && pwd)
+setup=$scripts/setup.sh
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
@@ -170,5 +171,24 @@ promise 'of what 2.9 needs, the two libraries of the CPU half are taken' \
 requirements_of 'Requires-Dist: cuda-toolkit[cublas,cudart,cupti,nvtx]==13.0.2; platform_system == "Linux"' \
   'Requires-Dist: cuda-bindings<14,>=13.0.3; platform_system == "Linux"'
 promise 'and of what later ones need, too' test "$said" = 'cuda-toolkit[cudart,cupti]==13.0.2'
+
+echo 'arguments'
+hide_all  # a script that did not end at its arguments finds nothing to work with
+script() {  # NAME ARGUMENT...: runs it; sets said and status
+  status=0
+  said=$(env -i HOME="$scratch" PATH="$scratch/bin" XDG_CACHE_HOME="$scratch/cache" /bin/bash "$scripts/$1" "${@:2}" 2>&1) ||
+    status=$?
+}
+says_alone() { [[ $status == 0 && $said == "$1"* ]]; }
+for name in $(cd "$scripts" && grep -slE '^source .*/(setup|arguments)\.sh"$' -- * package/* | grep -v '\.sh$'); do
+  script "$name" --help
+  promise "$name --help prints the comment on top of it" says_alone "$(sed -n '3s/^# //p' "$scripts/$name")"
+done
+for name in check docs format peers quickstart simulate stress package/try; do
+  script "$name" --chekc
+  promise "$name refuses what it does not know" fails_saying "unknown argument '--chekc'"
+done
+script format --check again
+promise 'and what is too much' fails_saying "unknown argument 'again'"
 
 exit "$((failures > 0))"
