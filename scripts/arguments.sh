@@ -12,9 +12,11 @@ if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   exit
 fi
 
+refuse_argument() {  # ARGUMENT
+  fail "unknown argument '$1'; $0 --help says what there is"
+}
+
 take_option() {  # KNOWN ARGUMENT...: sets option to the argument, where there is one and it is of KNOWN (--a|--b)
   option=${2:-}
-  if (($# > 2)) || [[ -n $option && "|$1|" != *"|$option|"* ]]; then
-    fail "unknown argument '${!#}'; $0 --help says what there is"
-  fi
+  if (($# > 2)) || [[ -n $option && "|$1|" != *"|$option|"* ]]; then refuse_argument "${!#}"; fi
 }

@@ -184,7 +184,7 @@ for name in $(cd "$scripts" && grep -slE '^source .*/(setup|arguments)\.sh"$' --
   script "$name" --help
   promise "$name --help prints the comment on top of it" says_alone "$(sed -n '3s/^# //p' "$scripts/$name")"
 done
-for name in check docs format peers quickstart simulate stress package/try; do
+for name in check docs format gpu peers quickstart simulate stress package/try; do
   script "$name" --chekc
   promise "$name refuses what it does not know" fails_saying "unknown argument '--chekc'"
 done
