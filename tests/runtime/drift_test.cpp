@@ -123,6 +123,23 @@ TEST_CASE("drift: a second backward for one forward is refused, except under no_
   accelerator.backward(model(own_input(2)).sum());
 }
 
+TEST_CASE("drift: a batch under no_sync between a forward and its backward takes its place, and is refused",
+          "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const at::Tensor averaged = model(own_input()).sum();
+  {
+    const acc::NoSync alone = model.no_sync();
+    accelerator.backward(model(own_input(1)).sum());
+  }
+  CHECK(what_of([&] { accelerator.backward(averaged); }) == kNotAveraged);
+  optimizer.zero_grad();
+  accelerator.backward(model(own_input()).sum());
+  optimizer.step();
+  CHECK(same_everywhere(*net));
+}
+
 TEST_CASE("drift: several forwards before backward, and using half of the model, are allowed", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;

@@ -468,7 +468,8 @@ void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
   const bool finds_unused = impl_->options.find_unused_parameters && !impl_->options.static_graph;
   impl_->buffers_due = at::GradMode::is_enabled() && impl_->synchronizes;
   if (!impl_->trains) return;
-  if (!impl_->synchronizes) impl_->watch->expect_local();
+  // While an earlier forward awaits its backward, the Reducer takes the next gradients for that one's.
+  if (!impl_->synchronizes && !impl_->reducer->averages()) impl_->watch->expect_local();
   if (impl_->synchronizes && (finds_unused || impl_->reduces_late) && outputs.empty()) {
     throw Error({.what = fmt::format("{} finds no tensor in the output of forward",
                                      finds_unused ? "find_unused_parameters" : "static_graph"),
