@@ -296,6 +296,40 @@ TEST_CASE("join: two models that are trained in turn end with the same parameter
   CHECK(same_everywhere(flat(*two)));
 }
 
+TEST_CASE("join: a frozen model gets the buffers of a process that had batches to the end", "[parallel]") {
+  acc::set_seed(8);
+  Net net;
+  const auto norms = std::make_shared<NormNetImpl>();
+  auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  auto frozen = job().prepare(norms);
+  for (const at::Tensor& parameter : norms->parameters()) parameter.requires_grad_(false);
+  acc::join_uneven_inputs({model, frozen}, [&, &model = model, &optimizer = optimizer] {
+    for (int step = 0; step < 2 + rank(); ++step) {
+      optimizer.zero_grad();
+      job().backward(model(at::full({1, 2}, rank() + step, here())).sum());
+      frozen(at::full({1, 3, 2, 2}, rank() + step, here()));
+      optimizer.step();
+    }
+  });
+  CHECK(norms->norm->num_batches_tracked.item<std::int64_t>() == 1 + size());
+  CHECK(same_everywhere(norms->norm->running_mean));
+  CHECK(same_everywhere(flat(*net)));
+}
+
+TEST_CASE("join: synchronized batch norms in training are refused by name", "[parallel]") {
+  const auto net = std::make_shared<ScaledNetImpl>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  const auto joins = [&] { acc::join_uneven_inputs({model}, [] {}); };
+  const acc::Error error = caught_error(joins);
+  CHECK(error.problems().front().where == "norm");
+  CHECK(error.problems().front().what ==
+        "is a synchronized batch norm, which join_uneven_inputs does not support: its forward waits for all "
+        "processes");
+  net->norm->eval();
+  CHECK_NOTHROW(joins());
+}
+
 TEST_CASE("join: join_uneven_inputs makes the loaders uneven for the duration of the call", "[parallel]") {
   Net net;
   const std::size_t samples = static_cast<std::size_t>(size()) + 1;

@@ -2,6 +2,7 @@
 #include "acc/runtime/parallel/ddp.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/engine.h>
@@ -375,9 +376,21 @@ struct DdpReplica::Impl {
     if (trains) reducer->rebuild_buckets();
     broadcast_buffers(/*has_data=*/true);
     if (join) {
-      at::Tensor will_reduce = flag(trains && synchronizes);
-      group->all_reduce(will_reduce, ReduceOp::sum);
+      tell_what_follows({.averages = trains && synchronizes,
+                         .changes_buffers = at::GradMode::is_enabled() && synchronizes});
     }
+  }
+
+  // What a process does in a joined step once its forward has begun.
+  struct Following {
+    bool averages = false;
+    bool changes_buffers = false;
+  };
+  // How many processes do each of the two.
+  at::Tensor tell_what_follows(const Following& own) const {
+    at::Tensor numbers = at::cat({flag(own.averages), flag(own.changes_buffers)});
+    group->all_reduce(numbers, ReduceOp::sum);
+    return numbers;
   }
 
   static void start_late_reduction(const std::shared_ptr<Impl>& impl) {
@@ -415,10 +428,9 @@ struct DdpReplica::Impl {
   void shadow_step() {
     reducer->rebuild_buckets();
     broadcast_buffers(/*has_data=*/false);
-    at::Tensor will_reduce = flag(false);
-    group->all_reduce(will_reduce, ReduceOp::sum);
-    buffers_due = will_reduce.item<double>() != 0;
-    if (buffers_due) reduce_zeros();
+    const at::Tensor numbers = tell_what_follows({}).cpu();
+    buffers_due = numbers[1].item<double>() != 0;
+    if (numbers[0].item<double>() != 0) reduce_zeros();
   }
 };
 
@@ -592,7 +604,10 @@ void DdpReplica::require_no_sparse_gradients_shared_with(const DdpReplica& other
                        "models"});
 }
 void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
-  if (step != nullptr) impl_->require_no_sparse_gradients("join_uneven_inputs");
+  if (step != nullptr) {
+    impl_->require_no_sparse_gradients("join_uneven_inputs");
+    require_no_sync_batch_norms(*impl_->module, "join_uneven_inputs");
+  }
   impl_->join = std::move(step);
 }
 void DdpReplica::shadow_step() {

@@ -44,7 +44,8 @@ class Joinable {
 /// depend on them, as with momentum. In `train` the only collective operations may be forward and backward of
 /// the first model, then of the second and so on, in each step. An exception of `train` passes through at
 /// once, without waiting for the others. Throws Error{system} when another process is lost, Error{usage} for
-/// a sharded model. With a single process it just calls `train`.
+/// a sharded model and for synchronized batch norms in training, whose forward waits for all processes. With
+/// a single process it just calls `train`.
 void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train,
                         bool divide_by_initial_world_size = true);
 

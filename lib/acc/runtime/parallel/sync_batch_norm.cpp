@@ -329,6 +329,19 @@ void use_group_in_sync_batch_norms(const torch::nn::Module& module,
   });
 }
 
+void require_no_sync_batch_norms(const torch::nn::Module& module, std::string_view function) {
+  for_each_module(module, "", [&](const torch::nn::Module& part, const std::string& name) {
+    const at::Tensor key = is_batch_norm(part) ? key_of(part) : at::Tensor();
+    if (!key.defined() || Registry::instance().group_of(key) == nullptr) return;
+    throw Error({.what = fmt::format("is a synchronized batch norm, which {} does not support: its forward "
+                                     "waits for all processes",
+                                     function),
+                 .where = name.empty() ? part.name() : name,
+                 .hint = "leave out convert_sync_batchnorm, or give every process as many batches "
+                         "(even_batches)"});
+  });
+}
+
 }  // namespace detail
 
 }  // namespace acc

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string_view>
 
 namespace torch::nn {
 class Module;
@@ -44,6 +45,10 @@ at::Tensor global_batch_norm(const at::Tensor& input, const BatchNormTensors& te
 /// Makes the converted batch norms of `module` use `group`.
 void use_group_in_sync_batch_norms(const torch::nn::Module& module,
                                    const std::shared_ptr<ProcessGroup>& group);
+
+/// Throws Error{usage} naming a converted batch norm of `module` that is in training: a process that does not
+/// call its forward would let the others wait.
+void require_no_sync_batch_norms(const torch::nn::Module& module, std::string_view function);
 
 }  // namespace detail
 
