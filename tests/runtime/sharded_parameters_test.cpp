@@ -149,12 +149,44 @@ TEST_CASE("sharded: a parameter that is read outside of the model is an error th
   const std::vector<std::function<void()>> copies{
       [&] { (void)weight.to(at::kDouble); },       [&] { (void)weight.t().contiguous(); },
       [&] { (void)weight.t().reshape({-1}); },     [&] { (void)weight.clone(); },
-      [&] { (void)detached[0][0].item<float>(); }, [&] { (void)detached.copy_(at::zeros({1})); }};
+      [&] { (void)detached[0][0].item<float>(); }, [&] { (void)at::zeros({1}).sub_(detached.sum()); }};
   for (const auto& copy : copies)
     CHECK(caught_error(copy).problems().front().what.starts_with("'block1' cannot be used here"));
   CHECK(caught_error([&] { (void)net->forward(batch_of(0)); }).what() != std::string("none"));
   CHECK(caught_error([&] { acc::clip_grad_norm(net->parameters(), 1); }).problems().front().hint ==
         "call accelerator.clip_grad_norm_");
+}
+
+TEST_CASE("sharded: in stage 3 changes that would be lost are refused, in forward, too", "[ranks]") {
+  acc::Accelerator accelerator(sharded(3));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const auto change = [](const at::Tensor& parameter) {
+    const at::NoGradGuard no_grad;
+    parameter.mul_(0.5);
+  };
+  const auto refusal = [&](const at::Tensor& parameter) {
+    return caught_error([&] { change(parameter); }).problems().front().what;
+  };
+  const std::string what =
+      " cannot be changed here: each process keeps only a shard, and what was gathered is freed";
+  CHECK(refusal(net->blocks[1]->up->weight) == "'block1'" + what);
+  // Between forward and backward the root's parameters can be read.
+  const at::Tensor x = batch_of(0);
+  at::Tensor loss = loss_of(model(x), x);
+  loss = loss + net->out->weight.square().sum();
+  CHECK(refusal(net->out->weight) == "the root's parameters" + what);
+  CHECK_NOTHROW(at::zeros_like(net->out->weight).copy_(net->out->weight));
+  accelerator.backward(loss);
+  optimizer.step();
+  net->changes_block = true;
+  CHECK(caught_error([&, &model = model] { model(x); }).problems().front().what == "'block2'" + what);
+  const auto gathered = accelerator.gathered_parameters(model);
+  CHECK_NOTHROW(model(x));
+  change(net->blocks[1]->up->weight);
+  const at::Tensor changed = net->blocks[1]->up->weight.detach().clone();
+  const acc::NamedTensors state = accelerator.get_state_dict(model);
+  if (rank() == 0) CHECK(state.at("block1.up.weight").equal(changed));
 }
 
 TEST_CASE("sharded: gathered parameters are rank 0's at first, and changes to them are kept", "[ranks]") {
@@ -217,6 +249,90 @@ TEST_CASE("sharded: steps and changes are kept while parameters are gathered", "
     return losses;
   };
   CHECK(train(true) == train(false));
+}
+
+TEST_CASE("sharded: stage 2 keeps what the program changes in parameters at any time", "[ranks]") {
+  acc::Accelerator accelerator(
+      sharded(2, {.mixed_precision = GENERATE(acc::MixedPrecision::no, acc::MixedPrecision::bf16)}));
+  Stack expected = seeded_stack();
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.0));
+  // Backward does not need a bias, so it may change before that.
+  const auto change = [&](double value) {
+    const at::NoGradGuard no_grad;
+    net->out->bias.fill_(value);
+  };
+  const auto check = [&, &model = model, &optimizer = optimizer](double value) {
+    optimizer.step();
+    CHECK(net->out->bias.eq(value).all().item<bool>());
+    const acc::NamedTensors state = accelerator.get_state_dict(model);
+    if (rank() != 0) return;
+    CHECK(state.at("out.bias").eq(value).all().item<bool>());
+    // The digits that bf16 lacks are still there.
+    CHECK(state.at("words.weight").cpu().equal(expected->words->weight));
+  };
+  change(0.75);
+  CHECK(accelerator.get_state_dict(model).contains("out.bias") == (rank() == 0));
+  CHECK(net->out->bias.eq(0.75).all().item<bool>());
+  check(0.75);
+  const at::Tensor x = batch_of(0);
+  change(0.5);
+  at::Tensor loss = loss_of(model(x), x);
+  accelerator.backward(loss);
+  check(0.5);
+  loss = loss_of(model(x), x);
+  change(0.25);
+  accelerator.backward(loss);
+  check(0.25);
+  accelerator.backward(loss_of(model(x), x));
+  change(0.125);
+  check(0.125);
+}
+
+TEST_CASE("sharded: a step of LibTorch's own optimizer that leaves parameters outdated is refused",
+          "[ranks]") {
+  const int number = GENERATE(2, 3);
+  const auto precision = GENERATE(acc::MixedPrecision::no, acc::MixedPrecision::bf16);
+  acc::Accelerator accelerator(sharded(number, {.mixed_precision = precision}));
+  Stack net = seeded_stack();
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const at::Tensor x = batch_of(0);
+  accelerator.backward(loss_of(model(x), x));
+  std::unique_ptr<acc::GatheredParameters> gathered;
+  if (number == 3) gathered.reset(new acc::GatheredParameters(accelerator.gathered_parameters(model)));
+  optimizer.native().step();
+  const acc::Error error = caught_error([&, &model = model] { model(x); });
+  CHECK(error.problems().front().what ==
+        "the optimizer has stepped, and the parameters were not gathered after it");
+  CHECK(error.problems().front().hint.starts_with("call step() of the optimizer that prepare returned"));
+  // The step is not lost, and can be used once they are gathered.
+  gathered.reset();
+  optimizer.step();
+  CHECK_NOTHROW(model(x));
+}
+
+TEST_CASE("sharded: a parameter whose sharded model has ended says so when it is read", "[ranks]") {
+  Stack net = seeded_stack();
+  {
+    acc::Accelerator accelerator(sharded(3));
+    auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+    const at::Tensor x = batch_of(0);
+    accelerator.backward(loss_of(model(x), x));
+    optimizer.step();
+  }
+  const auto message_of = [](const std::function<void()>& function) -> std::string {
+    try {
+      function();
+      return "none";
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    }
+  };
+  const std::vector<std::function<void()>> uses{[&] { (void)net->words->weight.sum(); },
+                                                [&] { (void)net->words->weight.detach().clone(); },
+                                                [&] { (void)net->forward(batch_of(0)); }};
+  for (const auto& use : uses)
+    CHECK(message_of(use).starts_with("this parameter was sharded, and its sharded model has ended"));
 }
 
 TEST_CASE("sharded: parameters that are replaced, or given to the optimizer later, are refused", "[ranks]") {
@@ -340,6 +456,17 @@ TEST_CASE("sharded: what is not there is refused in a line that says what to do"
           const at::Tensor x = batch_of(0);
           accelerator.backward(loss_of(model(x), x));
         }) == "prepare the model and its optimizer: prepare(model, std::move(optimizer))");
+  auto optimizer_of_model = accelerator.prepare(torch::optim::SGD(net->parameters(), 0.1));
+  const std::vector<at::Tensor> parts = optimizer_of_model.native().param_groups().front().params();
+  const std::string own =
+      "call accelerator.clip_grad_norm_ with the model's own: model->parameters(), or those of its layers";
+  CHECK(hint_of([&] { accelerator.clip_grad_norm_(parts, 1); }) == own);
+  CHECK(hint_of([&] { acc::clip_grad_norm(parts, 1); }) == own);
+  std::vector<torch::optim::OptimizerParamGroup> twice;
+  twice.emplace_back(net->parameters());
+  twice.emplace_back(net->out->parameters());
+  CHECK(hint_of([&] { accelerator.prepare(torch::optim::SGD(twice, torch::optim::SGDOptions(0.1))); }) ==
+        "leave it in one of them; layers that share a weight each list it");
   Stack other = whole_stack();
   torch::optim::SGD sgd(other->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   loss_of(other->forward(batch_of(0)), batch_of(0)).backward();

@@ -79,6 +79,10 @@ struct StackImpl : torch::nn::Module {
     at::Tensor y = words->forward(x);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (order.empty()) y = shape.checkpoints ? acc::checkpoint(blocks[i], y) : blocks[i]->forward(y);
+      if (changes_block && i == 2) {
+        const at::NoGradGuard no_grad;
+        blocks[i]->up->weight.mul_(0.5);
+      }
       if (throws_in_backward && i == 1)
         y.register_hook(
             [](const at::Tensor& /*gradient*/) -> at::Tensor { throw std::runtime_error("lost"); });
@@ -90,6 +94,8 @@ struct StackImpl : torch::nn::Module {
   Shape shape;
   // Default: each once.
   std::vector<int> order = {};
+  // Whether forward changes a parameter of the third block.
+  bool changes_block = false;
   // Whether the next backward ends behind the second block.
   bool throws_in_backward = false;
   torch::nn::Embedding words{nullptr};

@@ -25,7 +25,9 @@ struct LoneShards {
   LoneShards& operator=(const LoneShards&) = delete;
 
   /// The part of parameter `piece` that the optimizer has.
-  at::Tensor& part(std::size_t piece) { return module->units().front()->optimized_parts().at(piece).values; }
+  const at::Tensor& part(std::size_t piece) {
+    return module->units().front()->trained_parts().at(piece).values;
+  }
 
   torch::nn::Linear net;
   std::shared_ptr<ProcessGroup> group = lone_group();

@@ -167,6 +167,7 @@ void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                                         double norm_type) {
+  detail::require_no_shard_parts(parameters, "clip_grad_norm_");
   unscale_for_clipping(parameters);
   if (!detail::any_is_sharded(parameters)) return clip_grad_norm(parameters, max_norm, norm_type);
   return detail::clip_sharded_grad_norm(parameters, max_norm, norm_type, *process_group());

@@ -218,7 +218,8 @@ class Accelerator : public PartialState {
   /// Together: these clip gradients as acc::clip_grad_norm and acc::clip_grad_value do, also those of sharded
   /// models. In fp16 they first unscale the gradients of the optimizers that have some of the parameters.
   /// Call them if sync_gradients() is true. They throw Error{usage} in fp16 for parameters that do not belong
-  /// to a prepared optimizer: their gradients would still be scaled.
+  /// to a prepared optimizer: their gradients would still be scaled. `parameters` are the model's own: the
+  /// norm of those that the optimizer of a sharded model has, parts of shards, is refused.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
   /// Clips each gradient to [-clip_value, clip_value].

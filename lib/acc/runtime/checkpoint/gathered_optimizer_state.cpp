@@ -57,7 +57,7 @@ std::vector<LocalPart> parts_of(const ShardedOptimizer& optimizer) {
   std::vector<LocalPart> parts;
   for (const auto& module : optimizer.modules()) {
     for (const auto& unit : module->units()) {
-      for (const auto& [piece, overlap, values] : unit->optimized_parts()) {
+      for (const auto& [piece, overlap, values] : unit->trained_parts()) {
         const auto found = indices.find(values.unsafeGetTensorImpl());
         if (found != indices.end()) parts.push_back({unit.get(), piece, overlap, found->second});
       }

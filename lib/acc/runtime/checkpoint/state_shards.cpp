@@ -67,7 +67,7 @@ ShardedParameters sharded_parameters(const CheckpointContent& content, std::size
   if (const auto sharded = content.sharded(optimizer)) {
     for (const auto& module : sharded->modules())
       for (const auto& unit : module->units())
-        for (const OptimizedPart& part : unit->optimized_parts())
+        for (const TrainedPart& part : unit->trained_parts())
           parts.emplace(part.values.unsafeGetTensorImpl(),
                         ParameterRange{.name = unit->pieces()[part.piece].name,
                                        .shape = unit->pieces()[part.piece].shape,

@@ -43,6 +43,7 @@ void GradientState::next_batch(bool end_of_dataloader) {
 
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
   const at::NoGradGuard no_grad;
+  detail::require_no_shard_parts(parameters, "clip_grad_norm");
   if (detail::any_is_sharded(parameters)) {
     throw Error({.what = "some of the parameters are sharded, and a process alone does not know the norm",
                  .where = "clip_grad_norm",

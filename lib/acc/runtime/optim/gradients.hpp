@@ -55,7 +55,8 @@ class GradientState {
 
 /// Scales the gradients of `parameters` down to a total norm of at most `max_norm`, and returns their norm
 /// before that, a 0-dimensional tensor. Gives the same numbers as torch.nn.utils.clip_grad_norm_, and does
-/// not wait for a GPU. With a `norm_type` of infinity the norm is the largest absolute value.
+/// not wait for a GPU. With a `norm_type` of infinity the norm is the largest absolute value. Throws
+/// Error{usage} for parameters of a sharded model, whose norm no process knows alone.
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2);
 
 /// Clamps each gradient element to [-clip_value, clip_value], as torch.nn.utils.clip_grad_value_. Throws

@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -22,22 +23,36 @@ constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 // Whether the fallback has been called, for the probe.
 thread_local bool was_called = false;
 
-// The units of the operator that is about to run, each once.
-thread_local std::vector<Unit*> units_in_use;
+struct UnitInUse {
+  Unit* unit = nullptr;
+  bool is_written = false;
+};
 
-void add_unit_of(const at::Tensor& tensor) {
-  Unit* unit = unit_of(tensor);
-  if (unit == nullptr || !unit->on_use || is_in_use(*unit)) return;
-  units_in_use.push_back(unit);
+// Those of the operator that is about to run, each once.
+thread_local std::vector<UnitInUse> units_in_use;
+
+auto find_in_use(const Unit& unit) {
+  return std::ranges::find(units_in_use, &unit, &UnitInUse::unit);
 }
 
-void add_units_of(const c10::IValue& value) {
+void add_unit_of(const at::Tensor& tensor, bool is_written) {
+  Unit* unit = unit_of(tensor);
+  if (unit == nullptr || !unit->on_use) return;
+  const auto known = find_in_use(*unit);
+  if (known == units_in_use.end()) {
+    units_in_use.push_back({.unit = unit, .is_written = is_written});
+  } else {
+    known->is_written = known->is_written || is_written;
+  }
+}
+
+void add_units_of(const c10::IValue& value, bool is_written) {
   if (value.isTensor()) {
-    add_unit_of(value.toTensor());
+    add_unit_of(value.toTensor(), is_written);
   } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) add_unit_of(tensor);
+    for (const at::Tensor& tensor : value.toTensorVector()) add_unit_of(tensor, is_written);
   } else if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) add_units_of(item);
+    for (const c10::IValue& item : value.toListRef()) add_units_of(item, is_written);
   }
 }
 
@@ -46,20 +61,31 @@ bool may_copy(const c10::OperatorHandle& op) {
   return returns_views(op) && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
+// Whether an operator is about a tensor's place in autograd's graph alone.
+bool is_about_graph(const c10::OperatorHandle& op) {
+  constexpr std::array<std::string_view, 3> kNames{"aten::requires_grad_", "aten::retain_grad",
+                                                   "aten::detach_"};
+  return std::ranges::find(kNames, op.schema().name()) != kNames.end();
+}
+
 void before_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   was_called = true;
   // The operators that it calls are watched in its place.
-  if (may_copy(op)) {
+  if (may_copy(op) || is_about_graph(op)) {
     op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
     return;
   }
   // Also for the operators that this one consists of, which take the same tensors.
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
-  const std::size_t count = op.schema().arguments().size();
+  const std::vector<c10::Argument>& arguments = op.schema().arguments();
+  const std::size_t count = arguments.size();
   // All of them before the first is told: it needs to know with which others it is used.
   units_in_use.clear();
-  for (std::size_t i = 0; i < count; ++i) add_units_of((*stack)[stack->size() - count + i]);
-  for (Unit* unit : units_in_use) unit->on_use(*unit, op);
+  for (std::size_t i = 0; i < count; ++i) {
+    const c10::AliasInfo* alias = arguments[i].alias_info();
+    add_units_of((*stack)[stack->size() - count + i], alias != nullptr && alias->isWrite());
+  }
+  for (const UnitInUse& one : units_in_use) one.unit->on_use(*one.unit, op);
   op.callBoxed(stack);
 }
 
@@ -90,7 +116,12 @@ void require_fallback() {
 }  // namespace
 
 bool is_in_use(const Unit& unit) {
-  return std::ranges::find(units_in_use, &unit) != units_in_use.end();
+  return find_in_use(unit) != units_in_use.end();
+}
+
+bool is_written(const Unit& unit) {
+  const auto known = find_in_use(unit);
+  return known != units_in_use.end() && known->is_written;
 }
 
 bool returns_views(const c10::OperatorHandle& op) {

@@ -22,6 +22,8 @@ void watch_operators(bool on);
 /// Whether the operator for which this thread calls Unit::on_use takes a tensor of `unit`, too. An operator
 /// may take parameters of several units, and needs all of them at once.
 bool is_in_use(const Unit& unit);
+/// Whether that operator changes a tensor of `unit`.
+bool is_written(const Unit& unit);
 
 /// Whether an operator returns views of its arguments, and changes none: it does not read their values.
 bool returns_views(const c10::OperatorHandle& op);

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/sharded/unit.hpp"
@@ -23,7 +24,7 @@ namespace acc::detail {
 namespace {
 
 void add_gradients(Unit& unit, std::size_t piece, std::vector<at::Tensor>& parts) {
-  for (const OptimizedPart& part : unit.optimized_parts())
+  for (const TrainedPart& part : unit.trained_parts())
     if (part.piece == piece && part.values.grad().defined()) parts.push_back(part.values.grad());
 }
 
@@ -37,6 +38,16 @@ at::Tensor norm_of(const std::vector<at::Tensor>& tensors, double norm_type, at:
 
 bool any_is_sharded(const std::vector<at::Tensor>& parameters) {
   return std::ranges::any_of(parameters, [](const at::Tensor& one) { return unit_of(one) != nullptr; });
+}
+
+void require_no_shard_parts(const std::vector<at::Tensor>& parameters, std::string_view function) {
+  if (std::ranges::none_of(parameters, &is_shard_part)) return;
+  throw Error({.what =
+                   "some of the parameters are the optimizer's, which has parts of this process's shards: "
+                   "their norm is not that of the whole parameters",
+               .where = std::string(function),
+               .hint = "call accelerator.clip_grad_norm_ with the model's own: model->parameters(), or those "
+                       "of its layers"});
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string_view>
 #include <vector>
 
 #include "acc/runtime/comm/process_group.hpp"
@@ -11,6 +12,10 @@ namespace acc::detail {
 
 /// Whether one of the parameters is sharded.
 bool any_is_sharded(const std::vector<at::Tensor>& parameters);
+
+/// Throws Error{usage} if one of the parameters is a part of a shard, as an optimizer has it: a process may
+/// have none, and would not take part in the norm of all.
+void require_no_shard_parts(const std::vector<at::Tensor>& parameters, std::string_view function);
 
 /// The gradients of the parameters as far as this process has them: of a sharded one the parts in its shard,
 /// once averaged. They share memory with the gradients.

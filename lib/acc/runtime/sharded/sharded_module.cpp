@@ -193,6 +193,7 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   void make_current(std::size_t unit);
   void gather_ahead(std::optional<std::size_t> next, Call call);
   void begin_backward();
+  [[noreturn]] void refuse_change(std::size_t unit) const;
   void end_backward();
   void finish_backward();
   void keep_changes();
@@ -290,6 +291,10 @@ void ShardedModule::Impl::start_gather(std::size_t unit, Call call) {
 void ShardedModule::Impl::finish_gather(std::size_t unit) {
   if (units[unit]->is_complete()) return;
   order->require_same(gathers[unit]);
+      if (unit->has_newer_shard() && (!frees() || pins > 0))
+        throw Error({.what = "the optimizer has stepped, and the parameters were not gathered after it",
+                     .where = where(),
+                     .hint = "call step() of the optimizer that prepare returned, not of LibTorch's own"});
   units[unit]->finish_gather();
 }
 
@@ -356,6 +361,7 @@ void ShardedModule::Impl::make_current(std::size_t index) {
   const auto encloses = [&](std::size_t other) {
     return units[index]->name().starts_with(units[other]->name() + ".");
   };
+  if (pins == 0 && is_written(unit)) refuse_change(index);
   if (!units[index]->is_root()) {
     for (std::size_t i = 0; i < units.size(); ++i)
       if (i != index && i != ahead && !units[i]->is_root() && !encloses(i) && !is_in_use(*units[i]))
@@ -368,6 +374,15 @@ void ShardedModule::Impl::make_current(std::size_t index) {
   if (ahead == index) ahead.reset();
   UseOrder& uses = phase == Phase::forward ? uses_in_forward : uses_in_backward;
   gather_ahead(uses.next_after(index), call);
+}
+
+void ShardedModule::Impl::refuse_change(std::size_t index) const {
+  throw Error({.what = fmt::format("{} cannot be changed here: each process keeps only a shard, and what was "
+                                   "gathered is freed",
+                                   label(index)),
+               .where = where(),
+               .hint = "change parameters while accelerator.gathered_parameters(model) exists, on all "
+                       "processes; or shard without freeing them: reshard_after_forward = false"});
 }
 
 void ShardedModule::Impl::gather_ahead(std::optional<std::size_t> next, Call call) {
@@ -401,7 +416,7 @@ void ShardedModule::Impl::take_up_reset(std::size_t unit, std::size_t piece) {
   if (!mark.was_reset(known.parameter)) return;
   mark.remove(known.parameter);
   reductions[unit].drop(piece);
-  for (const OptimizedPart& part : units[unit]->optimized_parts())
+  for (const TrainedPart& part : units[unit]->trained_parts())
     if (part.piece == piece) part.values.mutable_grad().reset();
 }
 
@@ -465,7 +480,7 @@ void ShardedModule::Impl::finish_averages() {
     }
     for (std::size_t piece = 0; piece < marks[i].size(); ++piece)
       if (used[piece]) marks[i][piece].set(units[i]->pieces()[piece].parameter);
-    for (const auto& [piece, overlap, values] : units[i]->optimized_parts()) {
+    for (const auto& [piece, overlap, values] : units[i]->trained_parts()) {
       if (!used[piece]) continue;
       // Not a view for autograd: LibTorch's zero_grad detaches gradients in place.
       const at::Tensor part = mean.narrow(0, overlap.in_shard, overlap.length).variable_data();
@@ -507,7 +522,7 @@ void ShardedModule::Impl::finish_backward() {
 
 // Of gathered parameters that the program may have changed.
 void ShardedModule::Impl::keep_changes() {
-  if (pins == 0) return;
+  if (frees() && pins == 0) return;
   const UnwatchedOperators unwatched;
   for (const auto& unit : units) unit->keep_changes();
 }

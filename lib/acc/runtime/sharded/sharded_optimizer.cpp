@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <fmt/format.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -62,23 +63,30 @@ void require_new(Native& optimizer) {
 // The group of each piece that the optimizer trains.
 using GroupOf = std::map<std::pair<const Unit*, std::size_t>, std::size_t>;
 
-// Adds the parts of a unit that are optimized, and returns them by group. Optimizers of one piece share its
-// part, and so its gradient, as they share a whole parameter.
-std::vector<std::pair<std::size_t, at::Tensor>> add_optimized_parts(Unit& unit, const GroupOf& group_of) {
-  std::vector<std::pair<std::size_t, at::Tensor>> parts;
-  for (std::size_t piece = 0; piece < unit.pieces().size(); ++piece) {
-    const auto group = group_of.find({&unit, piece});
-    const Overlap overlap = unit.overlap(piece);
-    if (group == group_of.end() || overlap.length == 0) continue;
-    const auto known = std::ranges::find(unit.optimized_parts(), piece, &OptimizedPart::piece);
-    if (known != unit.optimized_parts().end()) {
-      parts.emplace_back(group->second, known->values);
-      continue;
+// A parameter of two groups would be stepped twice.
+void require_groups_apart(const Native& optimizer) {
+  GroupOf group_of;
+  for (std::size_t number = 0; number < optimizer.param_groups().size(); ++number) {
+    for (const at::Tensor& parameter : optimizer.param_groups()[number].params()) {
+      const Unit* unit = unit_of(parameter);
+      if (unit == nullptr) continue;  // looked at before each step
+      const std::size_t piece = unit->piece_at(parameter.storage_offset());
+      const std::size_t first = group_of.try_emplace({unit, piece}, number).first->second;
+      if (first == number) continue;
+      refuse_optimizer(fmt::format("parameter '{}' is in the groups {} and {}, which would each step it",
+                                   unit->pieces()[piece].name, first, number),
+                       "leave it in one of them; layers that share a weight each list it");
     }
-    const at::Tensor values = unit.shard().narrow(0, overlap.in_shard, overlap.length).detach();
-    values.set_requires_grad(true);
-    parts.emplace_back(group->second, values);
-    unit.optimized_parts().push_back({.piece = piece, .overlap = overlap, .values = values});
+  }
+}
+
+// The parts of a unit that the optimizer trains, each with its group. Optimizers of one piece share its part,
+// and so its gradient, as they share a whole parameter.
+std::vector<std::pair<std::size_t, at::Tensor>> parts_by_group(const Unit& unit, const GroupOf& group_of) {
+  std::vector<std::pair<std::size_t, at::Tensor>> parts;
+  for (const TrainedPart& part : unit.trained_parts()) {
+    const auto group = group_of.find({&unit, part.piece});
+    if (group != group_of.end()) parts.emplace_back(group->second, part.values);
   }
   return parts;
 }
@@ -108,6 +116,7 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
     : native_(optimizer) {
   require_element_wise(optimizer);
   require_new(optimizer);
+  require_groups_apart(optimizer);
   const at::NoGradGuard no_grad;
   GroupOf group_of;
   for (auto& group : optimizer.param_groups()) {
@@ -135,7 +144,7 @@ ShardedOptimizer::ShardedOptimizer(Native& optimizer,
     for (const auto& unit : module->units()) {
       for (const auto& entry : group_of)
         if (entry.first.first == unit.get()) pieces.push_back(entry.first);
-      for (auto& [group, part] : add_optimized_parts(*unit, group_of)) {
+      for (auto& [group, part] : parts_by_group(*unit, group_of)) {
         optimizer.param_groups()[group].params().push_back(part);
         parts.push_back(part);
         if (!is_adagrad) continue;

@@ -25,7 +25,8 @@ std::int64_t aligned(std::int64_t length) {
   return (length + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// What a unit's storage holds as its memory. Its deleter marks the storage as that of a unit.
+// What a unit's storage holds as its memory. Its deleter marks the storage as that of a unit. `unit` is null
+// for a shard's own storage.
 struct UnitMemory {
   at::DataPtr memory;
   Unit* unit;
@@ -42,13 +43,26 @@ at::DataPtr mark(at::DataPtr memory, Unit* unit) {
   return {data, held, &delete_unit_memory, device};
 }
 
-}  // namespace
-
-Unit* unit_of(const at::Tensor& tensor) {
+const UnitMemory* unit_memory_of(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage()) return nullptr;
   const at::DataPtr& memory = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
   if (memory.get_deleter() != &delete_unit_memory) return nullptr;
-  return static_cast<UnitMemory*>(memory.get_context())->unit;
+  return static_cast<const UnitMemory*>(memory.get_context());
+}
+
+}  // namespace
+
+Unit* unit_of(const at::Tensor& tensor) {
+  const UnitMemory* memory = unit_memory_of(tensor);
+  return memory != nullptr ? memory->unit : nullptr;
+}
+
+bool is_shard_part(const at::Tensor& tensor) {
+  const UnitMemory* memory = unit_memory_of(tensor);
+  if (memory == nullptr) return false;
+  if (memory->unit == nullptr) return true;
+  return std::ranges::any_of(memory->unit->trained_parts(),
+                             [&](const TrainedPart& part) { return part.values.is_same(tensor); });
 }
 
 Unit::Unit(std::string name, bool is_root, std::vector<Piece> pieces, UnitOptions options)
@@ -69,6 +83,10 @@ Unit::~Unit() {
   auto* held = static_cast<UnitMemory*>(storage->_mutable_data_ptr_no_checks().get_context());
   at::DataPtr memory = std::move(held->memory);  // the next line deletes what holds it
   storage->set_data_ptr_noswap(std::move(memory));
+  if (!is_allocated_)
+    storage->release_data_and_set_meta_custom_data_ptr_error_msg_(
+        "this parameter was sharded, and its sharded model has ended: save it before, by save_model or "
+        "get_state_dict");
 }
 
 std::size_t Unit::bytes() const {
@@ -146,6 +164,12 @@ void Unit::take_parameters(ProcessGroup& group) {
   if (!is_float) flat_.copy_(values);
   const bool in_place = is_float && !options_.frees;
   shard_ = in_place ? own_part() : values.narrow(0, begin(), length_).clone();
+  if (!in_place) {
+    auto* storage = shard_.storage().unsafeGetStorageImpl();
+    storage->set_data_ptr_noswap(mark(std::move(storage->_mutable_data_ptr_no_checks()), nullptr));
+  }
+  make_trained_parts();
+  note_version();
 
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     Piece& piece = pieces_[i];
@@ -160,6 +184,22 @@ void Unit::take_parameters(ProcessGroup& group) {
   }
 }
 
+void Unit::make_trained_parts() {
+  for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
+    const Overlap part = overlap(piece);
+    if (!pieces_[piece].trains || part.length == 0) continue;
+    const at::Tensor values = shard_.narrow(0, part.in_shard, part.length).detach();
+    values.set_requires_grad(true);
+    trained_parts_.push_back({.piece = piece, .overlap = part, .values = values});
+  }
+}
+
+const at::Tensor& Unit::shard() {
+  const UnwatchedOperators unwatched;
+  if (is_complete()) keep_changes();
+  return shard_;
+}
+
 void Unit::start_gather(ProcessGroup& group, int tag) {
   const at::NoGradGuard no_grad;
   settle();
@@ -172,8 +212,10 @@ void Unit::start_gather(ProcessGroup& group, int tag) {
 }
 
 void Unit::finish_gather() {
+  if (!gathering_) return;
   gathering_.wait_received();
   gathering_ = {};
+  note_version();
 }
 
 void Unit::release() {
@@ -199,6 +241,7 @@ void Unit::assign(std::size_t index, const at::Tensor& value) {
     finish_gather();
     flat_.narrow(0, piece.offset, piece.numel).copy_(values);
   }
+  note_version();
   piece.has_values = true;
 }
 
@@ -207,6 +250,7 @@ void Unit::set_shard(const at::Tensor& values, const std::vector<std::size_t>& p
   settle();
   if (is_allocated_) finish_gather();
   shard_.copy_(values);
+  note_version();
   for (const std::size_t piece : pieces) pieces_.at(piece).has_values = true;
 }
 
@@ -222,15 +266,33 @@ void assign(const at::Tensor& parameter, const at::Tensor& value) {
 
 void Unit::keep_changes() {
   const at::NoGradGuard no_grad;
-  if (shard_.is_alias_of(flat_)) return;
+  if (shard_.is_alias_of(flat_) || has_newer_shard()) return;
   settle();
   const at::Tensor part = own_part();
   if (options_.compute == at::kFloat) {
     shard_.copy_(part);
   } else {
-    // What was not changed keeps the digits that the parameters lack.
-    shard_.copy_(at::where(part == shard_.to(options_.compute), shard_, part.to(at::kFloat)));
+    // On a CPU in pieces that its cache holds, of which those without changes are only read.
+    const std::int64_t step = part.is_cpu() ? std::int64_t{1} << 16 : length_;
+    for (std::int64_t start = 0; start < length_; start += step) {
+      const std::int64_t length = std::min(step, length_ - start);
+      const at::Tensor values = shard_.narrow(0, start, length);
+      const at::Tensor gathered = part.narrow(0, start, length);
+      const at::Tensor known = values.to(options_.compute);
+      if (part.is_cpu() && gathered.equal(known)) continue;
+      // What was not changed keeps the digits that the parameters lack.
+      values.copy_(at::where(gathered == known, values, gathered.to(at::kFloat)));
+    }
   }
+  note_version();
+}
+
+bool Unit::has_newer_shard() const {
+  return static_cast<std::int64_t>(shard_._version()) != version_;
+}
+
+void Unit::note_version() {
+  version_ = static_cast<std::int64_t>(shard_._version());
 }
 
 }  // namespace acc::detail

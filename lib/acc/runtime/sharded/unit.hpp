@@ -45,8 +45,8 @@ struct Overlap {
   std::int64_t length = 0;    ///< 0: they have no element in common.
 };
 
-/// What an optimizer has as a parameter: the part of a piece in this process's shard.
-struct OptimizedPart {
+/// The part of a piece that trains in this process's shard: what an optimizer has as a parameter.
+struct TrainedPart {
   std::size_t piece = 0;
   Overlap overlap = {};
   /// A view of the shard.
@@ -69,7 +69,8 @@ struct UnitOptions {
 /// the processes; of each part one process keeps the values in float32, its shard.
 ///
 /// The storage never changes, only its memory does: parameters, their views and what autograd has saved share
-/// it, so all of them are freed and filled at once. While it is freed, LibTorch refuses to access it.
+/// it, so all of them are freed and filled at once. While it is freed, OperatorWatch keeps the program's
+/// operators from it, on threads that it watches; when this object has ended, LibTorch refuses to access it.
 class Unit {
  public:
   /// Assigns places to the pieces; an operator that takes one of them can then be recognized by unit_of.
@@ -82,8 +83,8 @@ class Unit {
   /// Whether it has the parameters that belong to no other unit. It stays gathered from forward to backward.
   bool is_root() const { return is_root_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
-  /// In the order of the pieces.
-  std::vector<OptimizedPart>& optimized_parts() { return optimized_parts_; }
+  /// In the order of the pieces. Also of those that no optimizer has: their gradients count for the norm.
+  const std::vector<TrainedPart>& trained_parts() const { return trained_parts_; }
   const UnitOptions& options() const { return options_; }
   /// The number of elements of each shard.
   std::int64_t length() const { return length_; }
@@ -101,8 +102,9 @@ class Unit {
   /// allocated.
   void take_parameters(ProcessGroup& group);
 
-  /// This process's values, in float32. For stage 2 in float32 a view of the parameters.
-  const at::Tensor& shard() const { return shard_; }
+  /// This process's values, in float32, with what the program has changed in gathered parameters. For stage 2
+  /// in float32 a view of the parameters.
+  const at::Tensor& shard();
 
   /// Whether the parameters have memory, though it may not have been filled yet.
   bool is_allocated() const { return is_allocated_; }
@@ -124,8 +126,11 @@ class Unit {
   /// Sets this process's shard. `pieces` are those that have values from now on. Parameters that are
   /// allocated keep theirs until `refill`.
   void set_shard(const at::Tensor& values, const std::vector<std::size_t>& pieces);
-  /// Takes over changes that the program made in gathered parameters.
+  /// Takes over changes that the program made in gathered parameters, unless the shard is newer.
   void keep_changes();
+  /// Whether the shard was changed otherwise than by this object since the parameters were gathered, as by a
+  /// step of the optimizer.
+  bool has_newer_shard() const;
 
   /// Called for each operator that takes one of the parameters or a view of it, see OperatorWatch.
   std::function<void(Unit&, const c10::OperatorHandle&)> on_use = {};
@@ -136,6 +141,8 @@ class Unit {
 
  private:
   void set_memory(bool allocated);
+  void make_trained_parts();
+  void note_version();
   at::Tensor own_part() const;
 
   std::string name_;
@@ -143,10 +150,12 @@ class Unit {
   std::vector<Piece> pieces_;
   UnitOptions options_;
   std::int64_t length_ = 0;
-  std::vector<OptimizedPart> optimized_parts_ = {};
+  std::vector<TrainedPart> trained_parts_ = {};
   c10::Storage storage_ = {};
   at::Tensor flat_ = {};
   at::Tensor shard_ = {};
+  // LibTorch's count of the shard's changes, when the parameters had its values.
+  std::int64_t version_ = 0;
   bool is_allocated_ = false;
   FlatTransfer gathering_ = {};
   FlatTransfer sending_ = {};
@@ -154,6 +163,9 @@ class Unit {
 
 /// The unit in whose memory `tensor` lies; null if it is not sharded.
 Unit* unit_of(const at::Tensor& tensor);
+
+/// Whether it is one of the TrainedPart::values of a unit.
+bool is_shard_part(const at::Tensor& tensor);
 
 /// Copies `value` to `parameter`; of a sharded one, to this process's shard. Every process assigns the same
 /// value.

@@ -47,6 +47,18 @@ TEST_CASE("operator_watch: operators that take a unit's parameter, or a view of 
   CHECK(uses == 2);
   result = weight.to(at::kDouble);
   CHECK(uses == 3);
+  bool is_written = false;
+  unit.on_use = [&](acc::detail::Unit& used, const c10::OperatorHandle&) {
+    is_written = acc::detail::is_written(used);
+  };
+  result.copy_(view);
+  CHECK_FALSE(is_written);
+  view.copy_(result[0]);
+  CHECK(is_written);
+  // What is about autograd alone is no use.
+  unit.on_use = [&](acc::detail::Unit&, const c10::OperatorHandle&) { ++uses; };
+  weight.requires_grad_(false);
+  CHECK(uses == 3);
   acc::detail::watch_operators(false);
   result = weight + 1;
   CHECK(uses == 3);

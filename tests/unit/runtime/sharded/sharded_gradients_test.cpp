@@ -31,7 +31,7 @@ TEST_CASE("sharded_gradients: the parts in the shards are clipped by the norm of
   Shards shards(torch::nn::Linear(2, 2), torch::optim::SGDOptions(0.1));
   CHECK(acc::detail::any_is_sharded(shards.net->parameters()));
   for (std::size_t piece = 0; piece < 2; ++piece) {
-    at::Tensor& part = shards.part(piece);
+    const at::Tensor& part = shards.part(piece);
     part.mutable_grad() = at::full_like(part, piece == 0 ? 3 : 4);
   }
   // Four times 3, and twice 4.
