@@ -115,6 +115,67 @@ TEST_CASE("sharded: clipping and accumulation give DDP's numbers", "[ranks]") {
   check_as_ddp({.steps = 6, .batches = 3, .max_norm = 0.3});
 }
 
+TEST_CASE("sharded: the norm counts gradients of parameters that no optimizer has, as with DDP", "[ranks]") {
+  const bool resets_all = GENERATE(true, false);
+  const auto norms = [&](const acc::AcceleratorOptions& options) {
+    acc::Accelerator accelerator(options);
+    Stack net = seeded_stack();
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->out->parameters(), 0.1));
+    std::vector<double> values;
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_grad();
+      if (resets_all) model->zero_grad();
+      const at::Tensor x = batch_of(step);
+      accelerator.backward(loss_of(model(x), x));
+      values.push_back(accelerator.clip_grad_norm_(model->parameters(), 0.05).item<double>());
+      optimizer.step();
+    }
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    values.push_back(flat(*net).square().sum().item<double>());
+    return values;
+  };
+  const std::vector<double> expected = norms({});
+  for (const int number : {2, 3}) {
+    CAPTURE(number, resets_all);
+    CHECK(difference(norms(sharded(number)), expected) <= limit());
+  }
+}
+
+TEST_CASE("sharded: parameters of ignored modules are rank 0's, and belong to the optimizer as with DDP",
+          "[ranks]") {
+  const auto results = [](acc::AcceleratorOptions options) {
+    if (options.fsdp) options.fsdp->ignored_modules = "block1|words";
+    acc::Accelerator accelerator(options);
+    acc::set_seed(static_cast<std::uint64_t>(7 + rank()));
+    Stack net;
+    for (const auto& item : net->named_parameters())
+      if (item.key().starts_with("block1.") || item.key().starts_with("words."))
+        item.value().set_requires_grad(false);
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    std::vector<double> values = {net->words->weight.square().sum().item<double>()};
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_grad();
+      const at::Tensor x = batch_of(step);
+      const at::Tensor loss = loss_of(model(x), x);
+      accelerator.backward(loss);
+      optimizer.step();
+      values.push_back(accelerator.reduce(loss.detach(), acc::ReduceOp::mean).item<double>());
+    }
+    if (options.fsdp) {
+      net->words->weight.set_requires_grad(true);
+      const acc::Error error = caught_error([&, &model = model] { model(batch_of(0)); });
+      CHECK(error.problems().front().where == "parameter 'words.weight'");
+      CHECK(error.problems().front().what.starts_with("was unfrozen after the model was prepared"));
+    }
+    return values;
+  };
+  const std::vector<double> expected = results({});
+  for (const int number : {2, 3}) {
+    CAPTURE(number);
+    CHECK(difference(results(sharded(number)), expected) <= limit());
+  }
+}
+
 TEST_CASE("sharded: every element-wise optimizer steps on shards as on the whole", "[ranks]") {
   using Parameters = std::vector<at::Tensor>;
   check_as_ddp({.make_optimizer = [](const Parameters& parameters) {

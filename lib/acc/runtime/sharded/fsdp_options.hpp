@@ -33,8 +33,8 @@ struct FsdpOptions {
   /// Chooses modules by size instead: those with more parameters than this. 0: none.
   std::int64_t min_num_params = 0;
   /// A regular expression (ECMAScript) that the whole name of a module matches whose parameters are not
-  /// sharded; each process keeps all of them. They must be frozen: nothing averages their gradients. Empty:
-  /// none.
+  /// sharded; each process keeps all of them, with rank 0's values. They must be frozen: nothing averages
+  /// their gradients. Empty: none.
   std::string ignored_modules = {};
   /// Gathers the next parameters while the present ones compute. Costs memory for one more module.
   bool prefetch = true;

@@ -136,6 +136,8 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   std::unordered_map<const torch::optim::Optimizer*, std::vector<std::pair<std::size_t, std::size_t>>>
       trained = {};
   bool has_optimizer = false;
+  // Those that are in no unit: of ignored modules, frozen, and whole on each process.
+  std::vector<std::pair<std::string, at::Tensor>> ignored = {};
 
   Phase phase = Phase::idle;
   UseOrder uses_in_forward = {};
@@ -179,6 +181,7 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   }
 
   void make_units();
+  void take_ignored_parameters();
   void watch_gradients(std::size_t unit);
   void require_unchanged() const;
 
@@ -190,10 +193,10 @@ struct ShardedModule::Impl : std::enable_shared_from_this<ShardedModule::Impl> {
   void release_all_but(bool kept_for_backward);
 
   void use(std::size_t unit, const c10::OperatorHandle& op);
+  [[noreturn]] void refuse_change(std::size_t unit) const;
   void make_current(std::size_t unit);
   void gather_ahead(std::optional<std::size_t> next, Call call);
   void begin_backward();
-  [[noreturn]] void refuse_change(std::size_t unit) const;
   void end_backward();
   void finish_backward();
   void keep_changes();
@@ -243,6 +246,19 @@ void ShardedModule::Impl::make_units() {
   }
 }
 
+// Gives them rank 0's values.
+void ShardedModule::Impl::take_ignored_parameters() {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> values;
+  for (auto& [name, parameter] : distinct_parameters(*module)) {
+    if (unit_of(parameter) != nullptr) continue;
+    if (parameter.device() != options.device) parameter.set_data(parameter.to(options.device));
+    values.push_back(parameter.detach());
+    ignored.emplace_back(name, parameter);
+  }
+  group->broadcast(values, 0);
+}
+
 void ShardedModule::Impl::watch_gradients(std::size_t unit) {
   const at::AutoGradMode with_graph(true);
   const auto& pieces = units[unit]->pieces();
@@ -256,6 +272,12 @@ void ShardedModule::Impl::watch_gradients(std::size_t unit) {
 
 void ShardedModule::Impl::require_unchanged() const {
   known_parameters->require();
+  for (const auto& [name, parameter] : ignored) {
+    if (!parameter.requires_grad()) continue;
+    throw Error({.what = "was unfrozen after the model was prepared, which sharding does not allow",
+                 .where = fmt::format("parameter '{}'", name),
+                 .hint = "unfreeze it before prepare, and do not ignore its module"});
+  }
   for (const auto& unit : units) {
     for (const Piece& piece : unit->pieces()) {
       const std::string name = fmt::format("parameter '{}'", piece.name);
@@ -269,6 +291,10 @@ void ShardedModule::Impl::require_unchanged() const {
                      .where = name,
                      .hint = "load, convert and move a model before prepare; load_model and load_state load "
                              "into it afterwards"});
+      if (unit->has_newer_shard() && (!frees() || pins > 0))
+        throw Error({.what = "the optimizer has stepped, and the parameters were not gathered after it",
+                     .where = where(),
+                     .hint = "call step() of the optimizer that prepare returned, not of LibTorch's own"});
       if (piece.parameter.requires_grad() != piece.trains)
         throw Error({.what = fmt::format("was {} after the model was prepared, which sharding does not allow",
                                          piece.trains ? "frozen" : "unfrozen"),
@@ -291,10 +317,6 @@ void ShardedModule::Impl::start_gather(std::size_t unit, Call call) {
 void ShardedModule::Impl::finish_gather(std::size_t unit) {
   if (units[unit]->is_complete()) return;
   order->require_same(gathers[unit]);
-      if (unit->has_newer_shard() && (!frees() || pins > 0))
-        throw Error({.what = "the optimizer has stepped, and the parameters were not gathered after it",
-                     .where = where(),
-                     .hint = "call step() of the optimizer that prepare returned, not of LibTorch's own"});
   units[unit]->finish_gather();
 }
 
@@ -339,6 +361,7 @@ void ShardedModule::Impl::release_all_but(bool kept_for_backward) {
 
 void ShardedModule::Impl::use(std::size_t index, const c10::OperatorHandle& op) {
   const Unit& unit = *units[index];
+  if (pins == 0 && is_written(unit)) refuse_change(index);
   if (unit.is_complete() && (index == current || unit.is_root() || pins > 0)) return;
   const bool in_backward = torch::autograd::get_current_graph_task_id() != -1;
   if (in_backward && phase == Phase::idle) begin_backward();
@@ -353,6 +376,15 @@ void ShardedModule::Impl::use(std::size_t index, const c10::OperatorHandle& op) 
                                [&] { make_current(index); });
 }
 
+void ShardedModule::Impl::refuse_change(std::size_t index) const {
+  throw Error({.what = fmt::format("{} cannot be changed here: each process keeps only a shard, and what was "
+                                   "gathered is freed",
+                                   label(index)),
+               .where = where(),
+               .hint = "change parameters while accelerator.gathered_parameters(model) exists, on all "
+                       "processes; or shard without freeing them: reshard_after_forward = false"});
+}
+
 void ShardedModule::Impl::make_current(std::size_t index) {
   const at::NoGradGuard no_grad;
   const UnwatchedOperators unwatched;
@@ -361,7 +393,6 @@ void ShardedModule::Impl::make_current(std::size_t index) {
   const auto encloses = [&](std::size_t other) {
     return units[index]->name().starts_with(units[other]->name() + ".");
   };
-  if (pins == 0 && is_written(unit)) refuse_change(index);
   if (!units[index]->is_root()) {
     for (std::size_t i = 0; i < units.size(); ++i)
       if (i != index && i != ahead && !units[i]->is_root() && !encloses(i) && !is_in_use(*units[i]))
@@ -374,15 +405,6 @@ void ShardedModule::Impl::make_current(std::size_t index) {
   if (ahead == index) ahead.reset();
   UseOrder& uses = phase == Phase::forward ? uses_in_forward : uses_in_backward;
   gather_ahead(uses.next_after(index), call);
-}
-
-void ShardedModule::Impl::refuse_change(std::size_t index) const {
-  throw Error({.what = fmt::format("{} cannot be changed here: each process keeps only a shard, and what was "
-                                   "gathered is freed",
-                                   label(index)),
-               .where = where(),
-               .hint = "change parameters while accelerator.gathered_parameters(model) exists, on all "
-                       "processes; or shard without freeing them: reshard_after_forward = false"});
 }
 
 void ShardedModule::Impl::gather_ahead(std::optional<std::size_t> next, Call call) {
@@ -637,6 +659,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   const UnwatchedOperators unwatched;
   impl_->make_units();
   impl_->known_parameters.emplace(impl_->module, KnownParameters::Scope::all);
+  impl_->take_ignored_parameters();
   std::vector<at::Tensor> buffers;
   for (at::Tensor& buffer : impl_->module->buffers()) {
     buffer.set_data(buffer.to(impl_->options.device));
@@ -668,7 +691,9 @@ void ShardedModule::after_backward(const std::vector<std::shared_ptr<Distributed
   impl_->keep_changes();
 }
 bool ShardedModule::has_parameter(const at::Tensor& parameter) const {
-  return impl_->optimized.contains(parameter.unsafeGetTensorImpl());
+  const auto is_it = [&](const auto& one) { return one.second.is_same(parameter); };
+  return impl_->optimized.contains(parameter.unsafeGetTensorImpl()) ||
+         std::ranges::any_of(impl_->ignored, is_it);
 }
 bool ShardedModule::in_step() const {
   return impl_->synchronizes;

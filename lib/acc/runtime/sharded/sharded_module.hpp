@@ -67,7 +67,8 @@ class ShardedModule final : public DistributedModule {
   void after_step() override;
   /// Also ends a backward that threw.
   void drop_gradients(const torch::optim::Optimizer& optimizer) override;
-  /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
+  /// Whether it is a part of a shard that an optimizer got from this module, see ShardedOptimizer, or belongs
+  /// to an ignored module, and so is frozen.
   bool has_parameter(const at::Tensor& parameter) const override;
   bool in_step() const override;
   /// Does nothing: no two processes hold the same values.
@@ -84,8 +85,8 @@ class ShardedModule final : public DistributedModule {
                      const std::vector<at::Tensor>& parts);
 
   /// Together: gathers all units, until release_all is called as often. What the program changes in them is
-  /// taken over before they are used: by a forward, a step of the optimizer or release_all. A step gathers
-  /// them again.
+  /// taken over before they are used: by a forward, a step of the optimizer, a save or release_all. A step
+  /// gathers them again.
   void gather_all();
   /// Frees the units, unless they are in use otherwise.
   void release_all();

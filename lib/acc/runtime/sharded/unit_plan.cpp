@@ -127,6 +127,11 @@ class Planner {
                    .where = fmt::format("parameter '{}'", name),
                    .hint = "freeze it with requires_grad_(false), or do not ignore its module"});
     }
+    if (ignored && tensor.is_meta()) {
+      throw Error({.what = "is on the meta device, and in an ignored module, which is not sharded",
+                   .where = fmt::format("parameter '{}'", name),
+                   .hint = "make it on the CPU, or do not ignore its module"});
+    }
     const auto [entry, is_new] = index_.emplace(tensor.unsafeGetTensorImpl(), parameters_.size());
     if (is_new) {
       parameters_.push_back({{name, tensor}, unit, ignored});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/tensors/meta_device.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -101,6 +102,12 @@ TEST_CASE("unit_plan: ignored modules must be frozen, and are left out", "[runti
   for (const auto& item : net.named_parameters())
     if (!item.key().starts_with("first") && item.key() != "scale") item.value().set_requires_grad(false);
   CHECK(plan_of(net, options) == Names{": scale", "first: first.fc.weight first.fc.bias"});
+  const acc::MetaDevice meta;
+  NetImpl without_values;
+  for (const at::Tensor& parameter : without_values.parameters()) parameter.set_requires_grad(false);
+  CHECK(acc::test::error_of([&] { plan_units(without_values, options); }) ==
+        "parameter 'second.fc.weight': is on the meta device, and in an ignored module, which is not sharded "
+        "(make it on the CPU, or do not ignore its module)");
 }
 
 TEST_CASE("unit_plan: an embedding with sparse gradients must be frozen", "[runtime]") {
