@@ -289,6 +289,22 @@ TEST_CASE("sharded: stage 2 keeps what the program changes in parameters at any 
   check(0.125);
 }
 
+TEST_CASE("sharded: check_parameters compares what each process has whole", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  acc::AcceleratorOptions options = sharded(number);
+  options.fsdp->ignored_modules = "words";
+  acc::Accelerator accelerator(options);
+  Stack net = seeded_stack();
+  net->words->weight.set_requires_grad(false);
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  CHECK_NOTHROW(accelerator.check_parameters());
+  const at::NoGradGuard no_grad;
+  const at::Tensor changed = number == 2 ? net->out->bias : net->words->weight;
+  changed.add_(rank());
+  CHECK(caught_error([&] { accelerator.check_parameters(); }).problems().front().where ==
+        (number == 2 ? "parameter 'out.bias'" : "parameter 'words.weight'"));
+}
+
 TEST_CASE("sharded: a step of LibTorch's own optimizer that leaves parameters outdated is refused",
           "[ranks]") {
   const int number = GENERATE(2, 3);

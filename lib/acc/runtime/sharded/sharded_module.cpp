@@ -695,6 +695,20 @@ bool ShardedModule::has_parameter(const at::Tensor& parameter) const {
   return impl_->optimized.contains(parameter.unsafeGetTensorImpl()) ||
          std::ranges::any_of(impl_->ignored, is_it);
 }
+void ShardedModule::require_equal_parameters() {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> whole;
+  const auto add = [&](const std::string& name, const at::Tensor& parameter) {
+    names.push_back(name);
+    whole.push_back(parameter);
+  };
+  for (const auto& [name, parameter] : impl_->ignored) add(name, parameter);
+  if (!impl_->frees()) {
+    for (const auto& unit : impl_->units)
+      for (const Piece& piece : unit->pieces()) add(piece.name, piece.parameter);
+  }
+  acc::detail::require_equal_parameters(names, whole, *impl_->group);
+}
 bool ShardedModule::in_step() const {
   return impl_->synchronizes;
 }

@@ -71,8 +71,8 @@ class ShardedModule final : public DistributedModule {
   /// to an ignored module, and so is frozen.
   bool has_parameter(const at::Tensor& parameter) const override;
   bool in_step() const override;
-  /// Does nothing: no two processes hold the same values.
-  void require_equal_parameters() override {}
+  /// Compares what each process has whole: parameters of ignored modules, and in stage 2 all.
+  void require_equal_parameters() override;
   at::ScalarType compute_type() const override;
 
   const std::vector<std::unique_ptr<Unit>>& units() const;
